@@ -1,7 +1,7 @@
 """Admission control: it finds a request's credential, checks scope and rate, and refuses or admits it.
 
-The front door asks at the head of a request, before it reads a byte of the body. The Quart application
-asks for every other request. Nothing here awaits.
+The front door calls it at the head of a request, before it reads the body. The Quart application calls
+it for every other request. Nothing here awaits.
 """
 
 import math
@@ -19,9 +19,7 @@ from engine.model.read_models import Credential, EnvironmentModel, Models, diges
 from engine.plans.plans import Plans, limits_of
 
 SESSION_PREFIXES = (EMBED_PREFIX, CONSOLE_PREFIX, CODE_PREFIX)
-WINDOW_S = (
-    60  # limits are stated by the minute; a fixed window lets the reset be told to the second
-)
+WINDOW_S = 60  # limits are per minute; a fixed window makes the reset exact to the second
 
 
 @dataclass(slots=True)
@@ -31,7 +29,16 @@ class Allowance:
     limit: int
     remaining: int
     reset: int  # seconds since the epoch
-    over: int = 0  # spent beyond the limit, which was higher before
+    over: int = 0  # requests beyond the limit, which was higher before
+    _before: bytes = b""  # the parts of `lines` that stay equal
+    _after: bytes = b""
+
+    def lines(self) -> bytes:
+        """Return the X-RateLimit headers as lines of a head, after the end of a line."""
+        if not self._after:
+            self._before = b"\r\nx-ratelimit-limit: %d\r\nx-ratelimit-remaining: " % self.limit
+            self._after = b"\r\nx-ratelimit-reset: %d\r\n" % self.reset
+        return b"%b%d%b" % (self._before, self.remaining, self._after)
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the X-RateLimit headers."""
@@ -43,8 +50,8 @@ class Allowance:
 
 
 class Admission(Struct, frozen=True, gc=False):
-    """A caller who was admitted. `digest` is that of the secret, which can admit the caller again. It
-    is None for a session, whose token is in no table."""
+    """An admitted caller. `digest` is that of the key's secret and admits the caller's later requests.
+    It is empty for a session, whose token is in no table."""
 
     credential: Credential
     environment: EnvironmentModel | None
@@ -59,7 +66,7 @@ class AdmissionRefusal(Refusal):
 
 
 class AdmissionControl:
-    """Credentials and rates. Owner of the windows: the trio thread."""
+    """The check of credentials and rates. Owner of the windows: the trio thread."""
 
     def __init__(
         self,
@@ -71,26 +78,26 @@ class AdmissionControl:
         sessions: Callable[[bytes, float], Credential | None] = lambda _token, _now: None,
         last_use: MutableMapping[str, float] | None = None,
     ) -> None:
-        """`stale`: whether the known keys can be older than is allowed; then every request is refused.
-        `sessions`: the session of a token at an instant. `last_use` takes the instant of each key's
-        last use, by the key's id."""
+        """`stale` returns True if the known keys can be older than allowed; then every request is
+        refused. `sessions` returns the session of a token at an instant. `last_use` gets the instant of
+        each key's last use, by the key's id."""
         self._sessions = sessions
         self._last_use: MutableMapping[str, float] = {} if last_use is None else last_use
         self._stale = stale
         self._models = models
         self._now = now
         self._plans = plans
-        self._windows: dict[tuple[str, bool], Allowance] = {}  # of the present minute alone
+        self._windows: dict[tuple[str, bool], Allowance] = {}  # of the present minute only
         self._windows_end = 0  # when all of them end, in seconds since the epoch
 
     @property
     def windows(self) -> int:
-        """How many windows are held."""
+        """The number of windows in memory."""
         return len(self._windows)
 
     def anonymous(self) -> Allowance:
-        """Return the rate headers of an answer whose tenant is not known yet: the control plane's
-        default."""
+        """Return the rate headers for an unknown caller: the limit of the first plan's control
+        plane."""
         limit = self._plans.first.control_per_minute
         return Allowance(limit, limit, self._window_end(self._now()))
 
@@ -105,8 +112,9 @@ class AdmissionControl:
     ) -> Admission:
         """Judge an Authorization header. Raises AdmissionRefusal 503, 401, 429 or 403, in that order.
 
-        `origin` is the origin of the calling page, if that is another site (`api.cors.foreign_origin`).
-        The workspace of the credential must list it. `codes`: a login code is accepted as well.
+        `origin` is the origin of the calling page, if the page belongs to another site
+        (`api.cors.foreign_origin`). The credential's workspace must list it. `codes`: accept a login
+        code as well.
         """
         if self._stale():
             raise self._outdated()
@@ -126,7 +134,9 @@ class AdmissionControl:
             )
         if credential.scope not in scopes:
             raise self._refusal(
-                "forbidden", f"this key's scope is {credential.scope.name.lower()}", allowance
+                "forbidden",
+                f"this key's scope is {credential.scope.name.lower()}: use a key with more rights",
+                allowance,
             )
         return Admission(credential, credential.environment, allowance, digest)
 
@@ -134,8 +144,8 @@ class AdmissionControl:
         return origin.decode("latin-1") in self._models.settings_of(workspace).origins
 
     def credential_of(self, authorization: bytes | None) -> Credential | None:
-        """Return the credential of an Authorization header, None if it is not known. This counts
-        nothing."""
+        """Return the credential of an Authorization header, None if it is unknown. The request is not
+        counted."""
         try:
             secret = self._secret(authorization)
         except AdmissionRefusal:
@@ -148,9 +158,9 @@ class AdmissionControl:
     def readmit(
         self, digest: bytes, credential: Credential, *, ingestion: bool
     ) -> Allowance | None:
-        """Count another request of a caller who was admitted with the same head. Return None when the
-        secret no longer stands for `credential`: then the request must be judged anew. Raises
-        AdmissionRefusal 503 or 429."""
+        """Count another request of a caller who was admitted with the same head. Return None if
+        `credential` has changed: then the request must be judged again. Raises AdmissionRefusal 503 or
+        429."""
         if self._stale():
             raise self._outdated()
         now = self._now()
@@ -177,7 +187,7 @@ class AdmissionControl:
 
     def _spend(self, credential: Credential, ingestion: bool, now: float) -> Allowance:
         if not self._windows_end - WINDOW_S <= now < self._windows_end:
-            # All windows are the same minute: none outlives it, whoever was heard of once.
+            # All windows have the same minute: the next minute drops them all, so memory is bounded.
             self._windows = {}
             self._windows_end = self._window_end(now)
         plan = self._plans.of(credential.workspace)
@@ -185,7 +195,7 @@ class AdmissionControl:
             self._last_use[credential.key_id] = now
             whose = (credential.workspace, ingestion)
             limit = plan.ingest_per_minute if ingestion else plan.control_per_minute
-        else:  # one window for each customer, whichever lane it tries
+        else:  # one window for each customer, for ingestion and control plane together
             whose = (credential.customer.account, False)
             quotas = self._models.quotas_of(credential.customer.account)
             limit = limits_of(plan, quotas).requests_per_minute

@@ -1,5 +1,5 @@
-"""The parts of a control-plane answer that both lanes write: its headers, and the envelope of a
-refusal.
+"""The parts of a control-plane answer that the door and the application share: the headers, and a
+refusal's envelope.
 
 Nothing here knows the framework or the framing of HTTP.
 """
@@ -19,8 +19,8 @@ PAGE_POLICY = (
 
 
 def headers_of(answer: Answer) -> list[tuple[str, str]]:
-    """Return the headers of an answer, without its length, its request's id and the rate."""
-    # Answers hold secrets and what changes by the second: nobody on the way is to keep one.
+    """Return the headers of an answer, except its length, its request's id and the rate."""
+    # Answers can hold secrets and change by the second: no cache may keep them.
     headers = {
         "Content-Type": answer.content_type,
         "Cache-Control": "no-store",

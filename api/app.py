@@ -1,6 +1,6 @@
-"""The control plane's application: the view of each route, and the answers to its errors.
+"""The control plane's application: the view of each route, and the answers to errors.
 
-`api.heads` judges the head of a request, `api.judgement` the rest. The ingestion routes come as a
+`api.heads` judges the head of a request, `api.judgement` the rest. The ingestion routes are a
 blueprint, because the front door answers most of that traffic itself.
 """
 
@@ -29,10 +29,10 @@ from engine.model.errors import Refusal
 from engine.ports import ContentionError, StoreAwayError
 
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-SPOKEN = "POST /mcp"  # it changes nothing itself: its tools' calls do, and are told
+SPOKEN = "POST /mcp"  # it changes nothing itself; the calls of its tools do, and are logged
 
 log = structlog.get_logger("angarium.api")
-AWAY_RETRY_S = 2  # about what a database that restarts is away
+AWAY_RETRY_S = 2  # about as long as a database takes to restart
 JSON = "application/json"
 METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT", "TRACE"})
 
@@ -42,8 +42,8 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     app = Application("angarium", static_folder=None)
     app.config.update(
         PROVIDE_AUTOMATIC_OPTIONS=False,
-        MAX_CONTENT_LENGTH=None,  # the owner of the connection owns its deadlines
-        BODY_TIMEOUT=None,  # whoever owns the connection owns its deadlines
+        MAX_CONTENT_LENGTH=None,  # each route limits its own body
+        BODY_TIMEOUT=None,  # the owner of the connection sets the deadlines
         RESPONSE_TIMEOUT=None,
         PROPAGATE_EXCEPTIONS=False,
     )
@@ -65,7 +65,7 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     for path, here in paths.items():
         # Rules without a view: `api.heads` answers what matches them.
         app.url_map.add(Rule(rule_of(path), endpoint=f"OPTIONS {path}", methods=["OPTIONS"]))
-        # A path with a route of its own can match a template too: it must not get the template's methods.
+        # A path with its own route can match a template too: it must not get the template's methods.
         if "{" not in path and any(template.fullmatch(path) for template in templates):
             others = METHODS - {route.method for route in here}
             app.url_map.add(Rule(rule_of(path), endpoint=f"others {path}", methods=others))
@@ -76,7 +76,7 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
 class _EventType(BaseConverter):
     """An event type in a path. It can hold slashes, which arrive here decoded."""
 
-    regex = r"[\s\S]+?"  # a line break is no type either, but a text like any other
+    regex = r"[\s\S]+?"  # a line break reaches the route, which answers that there is no such type
     part_isolating = False
 
 
@@ -138,17 +138,17 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
     """Register the beginning of every request, the end of every answer, and the answers to errors."""
 
     @app.before_request
-    async def begin() -> Response | None:  # what is not async would cost a thread's hop
+    async def begin() -> Response | None:  # Quart runs a function that is not async in a thread
         # The front door has named an HTTP/1.1 request already.
         named = request.scope.get("state", {}).get("request_id")
         given = request.headers.get("X-Request-Id")
         g.request_id = named or request_id_of(None if given is None else given.encode("latin-1"))
         g.allowance = None
-        g.workspace = ""  # of the caller, once that is known
+        g.workspace = ""  # the caller's, once the caller is known
         error = request.routing_exception
         if error is not None:
-            # The request holds this error, whose frames hold the request. Anybody can ask for a path that
-            # does not exist: such requests must not wait for the collector.
+            # The request refers to this error, whose frames refer to the request. Any client can
+            # request a path that does not exist, so the cycle must not wait for the garbage collector.
             error.__traceback__ = error.__context__ = None
         return _judged(heads, g.request_id)
 
@@ -165,7 +165,8 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
             response.headers.pop("Content-Length", None)
         changing = request.method in CHANGING and request.endpoint != SPOKEN
         if changing and response.status_code < 400 and request.blueprint is None:
-            # The audit log, which is kept for good, has the request's id; its address a log can forget.
+            # The audit log is permanent and has the request's id. The address is only here, in a log
+            # that can be deleted.
             log.info(
                 "api.change_made",
                 operation=request.endpoint,
@@ -192,13 +193,19 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
     @app.errorhandler(StoreAwayError)
     async def away(error: StoreAwayError) -> Response:
         log.warning("api.store_away", request_id=g.request_id, error=str(error))
-        message = "the database does not answer: try again"
+        message = "the database does not respond: try again"
         return _refused(Refusal("overloaded", message, retry_after_s=AWAY_RETRY_S))
 
     @app.errorhandler(ContentionError)
     async def contention(error: ContentionError) -> Response:
         log.warning("api.contention", request_id=g.request_id, error=str(error))
-        return _refused(Refusal("overloaded", "nothing was changed: try again", retry_after_s=1))
+        return _refused(
+            Refusal(
+                "overloaded",
+                "another request got in between, nothing was changed: try again",
+                retry_after_s=1,
+            )
+        )
 
     @app.errorhandler(HTTPException)
     async def http(error: HTTPException) -> Response:
@@ -207,11 +214,11 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
     @app.errorhandler(Exception)
     async def fault(error: Exception) -> Response:
         log.error("api.fault", request_id=g.request_id, exc_info=error)
-        return _refused(Refusal("internal", "a fault of the service"))
+        return _refused(Refusal("internal", "an internal error ended the request: try again"))
 
 
 def _http_error(error: HTTPException) -> Response:
-    """Return a refusal of the framework in the API's words."""
+    """Return a refusal of the framework in the API's form."""
     if isinstance(error, NotFound):
         return _response(no_such_path(g.request_id))
     return _refused(Refusal("invalid_request", error.description or "the request is malformed"))

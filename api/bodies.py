@@ -1,5 +1,5 @@
-"""Bodies of requests to the control plane: JSON, or streams that are counted as they arrive. JSON is
-read strictly: what other decoders accept in silence is refused.
+"""Bodies of requests to the control plane: JSON, or streams whose bytes are counted. JSON is read
+strictly: duplicate names, NaN and numbers too large for a float are refused.
 """
 
 import json
@@ -12,13 +12,13 @@ from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.json_members import MAX_DEPTH, containers_and_commas, deepest, storable
 
-# Values that are looked at to say where a character stands that cannot be stored: some 2 ms. That it is
-# there is known from the text, which can hold a hundred thousand values.
+# The most values searched for a character that cannot be stored, to name its path: about 2 ms. The text
+# of the body has already shown that there is one.
 LOOKED_AT = 5_000
-BODY_BYTES = 256 * 1024  # a rule or destination at its limits has a tenth of it
-# Of one body. A decoded container costs every reader, and the garbage collector, ten times as much as its
-# text: 87,000 containers hold the loop for 100 ms, and 10,000 for 5 ms. The example of an event in a
-# preview or in a tool's call is the largest of what bodies hold.
+BODY_BYTES = 256 * 1024  # a rule or destination at its limits has a tenth of that
+# Objects and lists of one body. A decoded container costs its readers and the garbage collector ten
+# times as much as its text: 87,000 containers block the event loop for 100 ms, and 10,000 for 5 ms. The
+# largest content of a body is an example event, in a preview or a tool's call.
 MAX_CONTAINERS = 10_000
 MAX_VALUES = 20_000
 
@@ -34,14 +34,14 @@ async def counted(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes
 
 
 async def nothing() -> AsyncIterator[bytes]:
-    """Yield the parts of a body that is empty or was read already: none."""
+    """Yield no parts: the body is empty or was read already."""
     none: tuple[bytes, ...] = ()
     for part in none:
         yield part
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """Return a body as an object. Raises Refusal 400 with the fault of the body."""
+    """Return a body as an object. Raises Refusal 400 that names the body's error."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -71,7 +71,7 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # One line, since a body can have as many objects as a third of its bytes.
+    # One expression, for speed: a third of a body's bytes can be objects.
     return found if len(found := dict(pairs)) == len(pairs) else _given_twice(pairs)
 
 
@@ -85,11 +85,12 @@ def _given_twice(pairs: list[tuple[str, Any]]) -> NoReturn:
 
 
 def _not_json(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _finite(digits: str) -> float:
-    """Return a number. A number too large for a float would be written as Infinity, which is not JSON."""
+    """Return a number. ValueError if it is too large: Python would write it as Infinity, which is not
+    JSON."""
     return found if math.isfinite(found := float(digits)) else _infinite()
 
 
@@ -98,7 +99,7 @@ def _infinite() -> NoReturn:
 
 
 def check_strings(document: dict[str, Any]) -> None:
-    """Refuse NUL and lone surrogates among the first `LOOKED_AT` values."""
+    """Refuse NUL and lone surrogates in the first `LOOKED_AT` values."""
     waiting = [_members(document, "")]
     looked_at = 0
     while waiting and looked_at < LOOKED_AT:
@@ -114,7 +115,7 @@ def check_strings(document: dict[str, Any]) -> None:
 
 
 def _members(value: dict[str, Any] | list[Any], path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values in a container with their paths; for an object, also the names."""
+    """Yield the paths and values of a container; for an object, also its names as values."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield f"{path}[{index}]", item

@@ -1,7 +1,7 @@
 """The byte budgets of request bodies: one for all callers, and one for each workspace.
 
-A request keeps its bytes until it is answered, so bodies that wait for their commit count as well. A
-streamed body or answer takes the bytes that it can hold at most. Nothing here awaits.
+A request draws its bytes until it is answered, so bodies that wait for their commit count as well. A
+streamed body or answer draws the most bytes that it can hold. Nothing here awaits.
 """
 
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from engine.model.errors import Refusal
 from engine.runtime.tally import Tally
 
-STREAM_BYTES = 128 * 1024  # held of a stream: 64 KiB at the door, 64 KiB with the application
+STREAM_BYTES = 128 * 1024  # of a stream in memory: 64 KiB at the door, 64 KiB in the application
 STREAMS_SHARE = (
-    2  # streams may have one part in so many of a budget: they last, and events do not wait
+    2  # streams can use a budget's half: they last long, and events must not wait for them
 )
 RETRY_AFTER_S = 2
 
@@ -28,14 +28,14 @@ class BodyBudget:
         self.drawn = 0
 
     def has_room(self, workspace: str, size: int) -> bool:
-        """Whether there is room for `size` bytes more."""
+        """Return True if there is room for `size` bytes more."""
         return (
             self.drawn + size <= self._total
             and self._drawn_by.get(workspace, 0) + size <= self._per_workspace
         )
 
     def draw(self, workspace: str, size: int) -> bool:
-        """Take `size` bytes. Returns False, and takes nothing, if there is no room for them."""
+        """Take `size` bytes. If there is no room for them, take nothing and return False."""
         drawn = self._drawn_by.get(workspace, 0) + size
         if drawn > self._per_workspace or self.drawn + size > self._total:
             return False
@@ -44,7 +44,7 @@ class BodyBudget:
         return True
 
     def give_back(self, workspace: str, size: int) -> None:
-        """Return bytes that were taken."""
+        """Give taken bytes back."""
         self.drawn -= size
         left = self._drawn_by[workspace] - size
         if left:
@@ -54,8 +54,7 @@ class BodyBudget:
 
 
 class Streams:
-    """Places for requests with a streamed body or answer: a number in all, and a number for each
-    workspace."""
+    """The places for requests with a streamed body or answer, bounded in all and for each workspace."""
 
     def __init__(self, bodies: BodyBudget, most: int, per_workspace: int) -> None:
         self._bodies = bodies
@@ -65,7 +64,7 @@ class Streams:
 
     @property
     def open(self) -> int:
-        """How many places are taken."""
+        """The number of taken places."""
         return self._held.total
 
     def enter(self, workspace: str) -> None:

@@ -1,4 +1,4 @@
-"""One request on its way through a route, and its answer."""
+"""A request as its route's handler gets it, and the answer."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to write. `document` becomes JSON and can hold `orjson.Fragment`s. `body`, if given, is
-    sent unchanged as `content_type`.
+    """The answer to a request. `document` becomes JSON and can hold `orjson.Fragment`s. `body`, if
+    given, is sent unchanged as `content_type`.
 
-    `chunks`, if given, are the body instead: `length` bytes in parts of 64 KiB or less. They are read
-    as fast as the client takes them. They are always closed (`aclose`, if they have it), even if
-    nothing reads them. They count as one stream of the workspace `account`, by default the caller's.
-    `headers` are added to the usual headers and replace those of the same name.
+    `chunks`, if given, are the body instead: `length` bytes in parts of 64 KiB or less. The door reads
+    them as fast as the client takes them. The application always closes them (`aclose`, if they have
+    it), even if nothing reads them. They count as one stream of the workspace `account`, by default the
+    caller's. `headers` are added to the usual headers and replace those of the same name.
     """
 
     status: int
@@ -46,8 +46,8 @@ class Answer:
 
 
 class Opened:
-    """The chunks of an answer whose first chunk is read already: a failure before it is an error
-    answer, not a broken answer. Closing this closes the source."""
+    """The chunks of an answer, with the first chunk read already: a failure up to there still becomes
+    an error answer. Closing this closes the source."""
 
     def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None]) -> None:
         self._first: bytes | None = first
@@ -77,7 +77,7 @@ class Call:
     services: Services
     request_id: str
     admission: Admission | None
-    place: EnvironmentModel | None  # the environment that it works in
+    place: EnvironmentModel | None  # the environment of the request
     path: dict[str, str]
     query: BaseModel
     document: dict[str, Any]  # the body as it arrived
@@ -107,22 +107,22 @@ class Call:
         return None if self.admission is None else self.admission.credential.customer
 
     def sees(self, account: str | None) -> bool:
-        """Whether the caller can see objects of a customer's account (None: objects of no customer)."""
+        """True if the caller can see objects of a customer's account (None: objects of no customer)."""
         return self.customer is None or self.customer.account == account
 
     def sees_customer(self, external_id: str | None) -> bool:
-        """Whether the caller can see objects that name a customer by its customerExternalId."""
+        """True if the caller can see objects that name a customer by its customerExternalId."""
         return self.customer is None or self.customer.external_id == external_id
 
     @property
     def environment(self) -> EnvironmentModel:
-        """The environment, for routes that work in one."""
+        """The environment, for routes that need one."""
         assert self.place is not None
         return self.place
 
     @property
     def number(self) -> int:
-        """The environment's number, which rows are keyed by."""
+        """The environment's number, by which tables refer to it."""
         return self.environment.number
 
     @property
@@ -132,7 +132,8 @@ class Call:
 
     @property
     def caller_kind(self) -> CallerKindName:
-        """The kind of the credential: of a console session not that of the key that it stands for."""
+        """The kind of the credential. A console session has its own kind, not that of the key it was
+        opened with."""
         credential = self.admitted.credential
         in_session = credential.session and not credential.code
         return "CONSOLE" if in_session else CREDENTIAL_KINDS[credential.kind]
@@ -151,8 +152,9 @@ class Call:
         )
 
     def identifier(self, name: str = "id") -> str:
-        """Return an id of the path in its canonical form. Raises Refusal 404 if it cannot be an id."""
+        """Return an id of the path in its canonical form. Raises Refusal 404 if the text is not an
+        id."""
         text = self.path[name]
         if not is_uuid(text):
-            raise Refusal("not_found", "no such resource")
+            raise Refusal("not_found", "no such resource: the id in the path is not a UUID")
         return text.lower()

@@ -1,7 +1,7 @@
-"""The protection of this process's memory: no core dump, and no other process that can read it.
+"""The protection of this process's memory: it writes no core dump, and other processes cannot read it.
 
-A server's memory holds the master key, signing secrets and payloads. Crash collectors carry away a file
-with all of it. This protection is the first call, so that later child processes inherit it.
+A server's memory holds the master key, signing secrets and payloads. A crash collector would copy all
+of it. A server applies the protection first, so that its child processes inherit the limit.
 """
 
 import ctypes
@@ -12,8 +12,8 @@ import structlog
 
 log = structlog.get_logger("angarium")
 
-# Bytes. Not 0: Linux asks the limit only for dumps into files, not for those piped to a collector, but
-# takes exactly 1 for "none at all" with both. No dump fits into it either way.
+# Bytes. Not 0: Linux ignores the limit for dumps piped to a collector, except for the limit 1, which
+# forbids dumps into files and pipes.
 CORE_BYTES = 1
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
@@ -22,8 +22,8 @@ def forbid_core_dumps() -> None:
     """Forbid core dumps of this process and its children, and reading its memory.
 
     On Linux, other processes of the same account cannot trace this process or read its memory or
-    environment (root can). That stops an attacker who has broken out of a transform worker. The
-    protection is this process's own: it ends when another program is executed. A refusal by the system
+    environment (root can). That stops an attacker who has broken out of a transform worker. This
+    protection ends when the process executes another program. If the system refuses a call, a warning
     is logged.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)

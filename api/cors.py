@@ -1,6 +1,6 @@
-"""The CORS protocol of Fetch: the pages in browsers that can call, and the headers of answers to them.
+"""The CORS protocol of Fetch: the pages that can call the API, and the headers of answers to them.
 
-Both lanes ask here, for every request that has an Origin. Nothing here awaits.
+The door and the application use it for every request that has an Origin. Nothing here awaits.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,14 +9,14 @@ from engine.model.read_models import Models
 
 Headers = list[tuple[bytes, bytes]]
 
-# What a page may send besides what every page may.
+# The headers that a page can send, besides those that every page can.
 ALLOWED = (
     b"authorization, content-type, idempotency-key, if-none-match, x-environment, x-request-id"
 )
-# What a page may read of an answer besides what every page may.
+# The headers of an answer that a page can read, besides those that every page can.
 EXPOSED = b"retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id"
-# How long a browser caches a preflight: twice a session. An origin that leaves the list is refused at
-# once all the same, since the request itself is judged as well.
+# How long a browser caches a preflight. An origin removed from the list is refused at once all the
+# same, because every request is judged as well.
 MAX_AGE_S = 600
 METHOD = b"access-control-request-method"
 
@@ -24,8 +24,8 @@ METHOD = b"access-control-request-method"
 def foreign_origin(fields: Mapping[bytes, bytes]) -> bytes | None:
     """Return the Origin of a request that another site's page makes.
 
-    None for a request that no browser sent, and for pages of our own address, which need no CORS:
-    browsers send an Origin from those too if the request is more than a read.
+    None for a request without an Origin, and for pages from this server's own address, which need no
+    CORS: browsers send an Origin from such pages too, if the request is not a mere read.
     """
     origin = fields.get(b"origin")
     if origin is None or origin.partition(b"://")[2] == fields.get(b"host", b"").lower() != b"":
@@ -34,7 +34,7 @@ def foreign_origin(fields: Mapping[bytes, bytes]) -> bytes | None:
 
 
 class Cors:
-    """The headers of answers to browsers. It owns nothing: it reads the models."""
+    """The CORS headers of answers. This class owns no state: it reads the models."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
@@ -55,7 +55,8 @@ class Cors:
         origin = fields.get(b"origin")
         if origin is None or not self._models.is_listed(origin):
             return []
-        # Others get answers that say nothing of this, and need no Vary: none of ours may be kept.
+        # Other origins get answers without CORS headers. They need no Vary, because no answer can be
+        # cached.
         found = [(b"access-control-allow-origin", origin), (b"vary", b"origin")]
         if method != b"OPTIONS" or METHOD not in fields or status != 204:
             return [*found, (b"access-control-expose-headers", EXPOSED)]

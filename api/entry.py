@@ -1,7 +1,7 @@
-"""A request's entry: its route and its caller, as far as its head tells.
+"""A request's entry: its route and its caller, judged by its head.
 
-The front door asks before anything of the request is kept; the application asks if no door did. Nothing
-here awaits.
+The front door makes it before it keeps any bytes of the body; the application makes it if there is no
+door. Nothing here awaits.
 """
 
 from collections.abc import Sequence
@@ -20,27 +20,28 @@ from engine.core.vocabulary import Environment
 from engine.model.errors import Refusal
 from engine.model.quotas import WorkspaceSettings
 
-ENTRY = "entry"  # of a scope's `state`: how the door let the request in
+ENTRY = "entry"  # the key of the entry in a scope's `state`
 Fields = Sequence[tuple[bytes, bytes]]  # of a head, names in lower case
 
 
 class Entry(Struct, frozen=True, gc=False):
-    """An admitted request. A route without credential has neither admission nor allowance."""
+    """An admitted request. A request to a route without credentials has neither admission nor
+    allowance."""
 
     route: Route
     admission: Admission | None
-    named: tuple[str, ...]  # the environments that the head names, as it names them
+    named: tuple[str, ...]  # the environments that the head names, unchecked
     allowance: Allowance | None
 
     @property
     def workspace(self) -> str:
-        """The caller's workspace; None for an unknown caller."""
+        """The caller's workspace; empty for an unknown caller."""
         return "" if self.admission is None else self.admission.credential.workspace
 
     @property
     def account(self) -> str | None:
-        """The account whose share of the application the request uses: a customer in an embed session,
-        else its workspace; None for an unknown caller."""
+        """The account whose share of the application the request uses: the customer of an embed
+        session, otherwise the workspace; None for an unknown caller."""
         if self.admission is None:
             return None
         customer = self.admission.credential.customer
@@ -75,7 +76,9 @@ def enter(services: Services, route: Route, query: bytes, fields: Fields) -> Ent
 def _check(services: Services, route: Route, admission: Admission) -> None:
     settings = held_to(services, admission)
     if route.installation and admission.credential.workspace != min(services.models.workspaces):
-        raise Refusal("forbidden", "this is for keys of the installation's first workspace")
+        raise Refusal(
+            "forbidden", "this operation needs a key of the installation's first workspace"
+        )
     if settings is None:
         if not route.in_grace and admission.credential.expires_at is not None:
             raise Refusal(
@@ -83,15 +86,16 @@ def _check(services: Services, route: Route, admission: Admission) -> None:
                 "this secret was rotated out: keys are managed with the key's new secret",
             )
         if route.embed is Embed.ONLY:
-            raise Refusal("forbidden", "this is for embed sessions")
+            raise Refusal("forbidden", "this operation needs an embed session")
         return
     if route.embed is Embed.REFUSED:
-        raise Refusal("forbidden", "an embed session may not do this")
+        raise Refusal("forbidden", "an embed session cannot do this: use a key")
     check_route(route, settings)
 
 
 def held_to(services: Services, admission: Admission | None) -> WorkspaceSettings | None:
-    """Return the workspace's limits for an embed session; None for a caller without limits."""
+    """Return the workspace's settings for an embed session; None for other callers, which they do not
+    limit."""
     credential = None if admission is None else admission.credential
     if credential is None or credential.customer is None:
         return None
@@ -99,7 +103,7 @@ def held_to(services: Services, admission: Admission | None) -> WorkspaceSetting
 
 
 def check_named(admission: Admission | None, name: object) -> None:
-    """Refuse with 403 when the request names another environment than the key's own."""
+    """Refuse with 403 a request that names another environment than the key's own."""
     own = None if admission is None else admission.environment
     if own is not None and name in Environment.__members__ and name != own.name.name:
         raise other_environment(own.name.name)

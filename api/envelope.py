@@ -12,19 +12,19 @@ from collections.abc import Sequence
 
 import orjson
 
-from engine.model.errors import STATUS_OF_CODE, Detail, Refusal
+from engine.model.errors import Detail, Refusal
 
-CHALLENGE = "Bearer"  # what every 401 says in WWW-Authenticate, as RFC 9110 asks
+CHALLENGE = "Bearer"  # the WWW-Authenticate of every 401, which RFC 9110 requires
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-# An id is looked up in logs, never trusted: a process's random prefix and a count are enough, and a
-# tenth of what the system's generator costs. The width is fixed, so that equal requests get answers of
-# equal length, however many came before.
+# An id serves to find log lines, never as a secret: a process's random prefix and a count are enough,
+# at a tenth of the cost of the system's generator. The width is fixed, so that equal requests get
+# answers of equal length.
 _PREFIX = secrets.token_hex(5)
 _COUNT = itertools.count(1)
 
 
 def _begin_anew() -> None:
-    """Give a fork a prefix of its own."""
+    """Give a forked process its own prefix."""
     global _PREFIX
     _PREFIX = secrets.token_hex(5)
 
@@ -49,13 +49,8 @@ def envelope(code: str, message: str, request_id: str, details: Sequence[Detail]
     document["requestId"] = request_id
     try:
         return orjson.dumps(document)
-    except orjson.JSONEncodeError:  # a lone surrogate, quoted from what the client sent
+    except orjson.JSONEncodeError:  # a lone surrogate, quoted from the client's input
         return orjson.dumps(_without_surrogates(document))
-
-
-def status_of(code: str) -> int:
-    """Return the HTTP status that belongs to an error code."""
-    return STATUS_OF_CODE[code]
 
 
 def _without_surrogates(value: object) -> object:
@@ -68,11 +63,11 @@ def _without_surrogates(value: object) -> object:
     return value
 
 
-OVERLOADED_RETRY_S = 1  # bodies are answered within a second or so, and then there is room again
+OVERLOADED_RETRY_S = 1  # requests are answered within about a second, which makes room
 
 
 def other_environment(own: str) -> Refusal:
-    """Return the refusal of a request that names another environment than its key's, which is `own`."""
+    """Return the refusal of a request that names another environment than `own`, the key's."""
     return Refusal("forbidden", f"this key belongs to {own}")
 
 
@@ -92,12 +87,12 @@ def too_large(limit: int) -> Refusal:
 
 
 def no_room() -> Refusal:
-    """Return the refusal of a body for which the budgets have no room."""
+    """Return the refusal of a body that exceeds a budget."""
     return Refusal(
-        "overloaded", "too many request bodies at once", retry_after_s=OVERLOADED_RETRY_S
+        "overloaded", "too many request bodies at once: try again", retry_after_s=OVERLOADED_RETRY_S
     )
 
 
 def body_late() -> Refusal:
     """Return the refusal of a body that did not arrive in time."""
-    return Refusal("request_timeout", "the body did not arrive in time")
+    return Refusal("request_timeout", "the request's body did not arrive in time")

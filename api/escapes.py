@@ -1,6 +1,6 @@
-"""Percent-encoding of paths and query strings, decoded by C functions alone.
+"""The decoder of percent-encoding in paths and query strings, made of C functions only.
 
-The standard library decodes in a loop of Python: a head full of `%` is 100,000 lines of it.
+The standard library decodes in a Python loop: a head full of `%` takes 100,000 steps of it.
 """
 
 import re
@@ -10,8 +10,8 @@ _NO_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 def unescaped(raw: bytes) -> bytes:
-    """Return `raw` with its escapes decoded. A `%` that begins no escape stays."""
+    """Return `raw` with its escapes decoded. A `%` that does not begin an escape stays."""
     if b"%" not in raw:
         return raw
-    # The one decoder of escapes in C is for quoted-printable text, where `=` begins them.
+    # The only decoder in C is that of quoted-printable text, whose escapes begin with `=`.
     return a2b_qp(_NO_ESCAPE.sub(b"%25", raw).replace(b"=", b"%3D").replace(b"%", b"="))

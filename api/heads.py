@@ -1,7 +1,8 @@
-"""The judgement of heads at the door: requests whose head decides are answered without the application.
+"""The judgement of heads at the door: it answers a request without the application if the head is
+enough.
 
-A head decides by its path, method, credential and rate, and by routes that answer at once. The URL map
-is the application's own. Nothing here awaits.
+The head is enough for a refusal because of path, method, credential or rate, and for routes that answer
+at once. The URL map is the application's own. Nothing here awaits.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ _NO_BODY = frozenset({204, 304})
 
 
 class Told(Struct, frozen=True, gc=False):
-    """An answer of the door. `headers` are all headers without those of the connection, of CORS and the
+    """An answer of the door. `headers` are all headers except those of the connection, of CORS and the
     length."""
 
     status: int
@@ -35,7 +36,7 @@ class Told(Struct, frozen=True, gc=False):
 
 
 class Heads:
-    """See the module. `url_map` is that of an application made of the same `routes`."""
+    """The judge of heads. `url_map` is that of an application with the same `routes`."""
 
     def __init__(self, services: Services, url_map: Map, routes: Sequence[Route] = ROUTES) -> None:
         self._services = services
@@ -49,7 +50,7 @@ class Heads:
     def meet(
         self, method: bytes, path: bytes, query: bytes, fields: Fields, request_id: str
     ) -> Told | Entry | None:
-        """Return the answer to a request, or its entry into the application; None: not judged.
+        """Return the answer to a request, or its entry; None: the application must judge it.
 
         `path` is as received, percent-encoded.
         """
@@ -76,7 +77,7 @@ class Heads:
 
     def _find(self, method: str, path: str, request_id: str) -> Route | Answer | None:
         """Return the route, or the answer if there is none; None if the framework must decide."""
-        if path.startswith("//"):  # which the framework takes for one slash
+        if path.startswith("//"):  # the framework would read it as one slash
             return no_such_path(request_id)
         capitals = method.upper()
         if path == "*":
@@ -91,7 +92,7 @@ class Heads:
             return None
         allowed = self._allowed.get(rule.rule, "")
         kind = rule.endpoint.partition(" ")[0]
-        if method != capitals or kind == "others":  # methods are in capitals, and `get` is not GET
+        if method != capitals or kind == "others":  # methods are case-sensitive: `get` is not GET
             return not_allowed(capitals, allowed.split(", "), request_id)
         if kind == "OPTIONS":
             return _allows(allowed)

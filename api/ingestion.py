@@ -1,7 +1,8 @@
-"""Ingestion for both lanes: the judgement of a head, the limits of a body, and the answer.
+"""Ingestion for the door and the Quart routes: the judgement of a head, a body's limits, and the
+answer.
 
-The front door (HTTP/1.1) and the Quart routes (HTTP/2) call these same functions, so that status,
-headers and body are equal byte for byte. Nothing here awaits.
+The front door and the Quart routes call these same functions, so that status, headers and body are
+equal byte for byte. Nothing here awaits.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ from engine.model.trace import read_trace
 from engine.submission.ingest_port import IngestPort
 from engine.submission.receipts import Reply
 
-PATHS = {b"/events": False, b"/events/batch": True}  # path: whether it takes a batch
+PATHS = {b"/events": False, b"/events/batch": True}  # by path: True for a batch
 EVENT_BYTES = 256 * 1024
 BATCH_BYTES = 5 * 1024 * 1024
 SCOPES = frozenset({Scope.INGEST, Scope.MANAGE})
@@ -48,22 +49,22 @@ Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) 
 
 
 class Admitted(Struct, gc=False):
-    """A request that is allowed to send its body."""
+    """An admitted request, whose body the door accepts."""
 
     environment: EnvironmentModel
     workspace: str
     allowance: Allowance
     batch: bool
-    limit: int  # bytes that the body may have
+    limit: int  # the most bytes of the body
     credential: Credential
     digest: bytes  # of the secret
-    hops: int  # deliveries of this service that lie before its events
+    hops: int  # deliveries of this service that led to the request
     key: str | None  # the header Idempotency-Key
-    trace: str | None  # that the request belongs to
+    trace: str | None  # the trace of the request
 
 
 class Answer(Struct, gc=False):
-    """The answer to the client, on either lane."""
+    """The answer to the client."""
 
     status: int
     body: bytes
@@ -72,7 +73,7 @@ class Answer(Struct, gc=False):
     retry_after_s: int | None = None
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return all headers but those of the connection, in the order that both lanes send."""
+        """Return all headers except those of the connection, in a fixed order."""
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(self.body)),
@@ -97,7 +98,7 @@ class Ingestion:
         bodies: BodyBudget,
         hops: Hops | None = None,
     ) -> None:
-        """`hops` None: events that come back from deliveries are not counted."""
+        """`hops` None: hops are not counted, and loops are not detected."""
         self.admission = admission
         self._hops = hops
         self.bodies = bodies
@@ -144,7 +145,7 @@ class Ingestion:
         )
 
     def hops_of(self, fields: Fields) -> int:
-        """Return the hops of the events that a request brings. Raises Refusal past the limit."""
+        """Return the hops of a request's events. Raises Refusal beyond the limit."""
         stated = fields.get(HOPS)
         if stated is None or self._hops is None:
             return 0
@@ -152,20 +153,20 @@ class Ingestion:
         if hops > limit:
             raise Refusal(
                 "loop_detected",
-                f"the event has come back from deliveries {hops} times, the most are {limit}: "
-                "a destination leads to this service, and a rule feeds it",
+                f"the event has passed through this service {hops} times, the most are {limit}: "
+                "a receiver sends events back to this service; change the rule that feeds it",
             )
         return hops
 
     def takes(self, admitted: Admitted, length: int) -> bool:
-        """Whether a body of `length` bytes is accepted like that of `admitted`; if not, `judge` gives
-        the reason."""
+        """Return True if a body of `length` bytes is accepted like that of `admitted`. If not, `judge`
+        raises the reason."""
         return length <= admitted.limit and self.bodies.has_room(admitted.workspace, length)
 
     def judge_again(self, admitted: Admitted) -> bool:
-        """Admit a request whose head is that of `admitted`, on the same connection, byte for byte but
-        for a length that was asked about (`takes`). False when it must be judged anew: the credential
-        has changed. Raises AdmissionRefusal 503 or 429."""
+        """Admit a request on the same connection with the head of `admitted`: equal bytes, except for a
+        length that `takes` has accepted. False: the credential has changed, and the request must be
+        judged again. Raises AdmissionRefusal 503 or 429."""
         allowance = self.admission.readmit(admitted.digest, admitted.credential, ingestion=True)
         if allowance is None:
             return False
@@ -187,7 +188,7 @@ class Ingestion:
 
 
 def answer_of(reply: Reply, admitted: Admitted, request_id: str) -> Answer:
-    """Return the answer to a request whose body went to `Ingest`."""
+    """Return the answer for a reply of `Ingest`."""
     body = reply.body
     if reply.code is not None:
         body = envelope(reply.code, reply.message, request_id, reply.details)
@@ -195,13 +196,13 @@ def answer_of(reply: Reply, admitted: Admitted, request_id: str) -> Answer:
 
 
 def refusal_of(refusal: Refusal, allowance: Allowance, request_id: str) -> Answer:
-    """Return the answer for a refusal, with the rate of `allowance`."""
+    """Return the answer for a refusal, with the rate headers of `allowance`."""
     body = envelope(refusal.code, refusal.message, request_id, refusal.details)
     return Answer(refusal.status, body, allowance, request_id, refusal.retry_after_s)
 
 
 def with_allowance(refusal: Refusal, allowance: Allowance) -> AdmissionRefusal:
-    """Return the same refusal with the rate headers of its answer."""
+    """Return a refusal with the rate headers of its answer."""
     if isinstance(refusal, AdmissionRefusal):
         return refusal
     refused = AdmissionRefusal(
@@ -216,14 +217,14 @@ def _key(batch: bool, fields: Fields) -> str | None:
     if value is not None and batch:
         raise Refusal(
             "invalid_request",
-            "the header Idempotency-Key is of a single event: give each event of a batch its "
+            "the header Idempotency-Key is for a single event: give each event of a batch its "
             "own idempotencyKey",
         )
     return read_key(value)
 
 
 def _named(query: bytes, fields: Fields) -> list[str]:
-    """Yield every environment that the request names, in the request's words."""
+    """Return every environment that the request names, unchecked."""
     header = fields.get(b"x-environment")
     named = [] if header is None else [header.decode("latin-1")]
     if query:

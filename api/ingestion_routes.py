@@ -1,4 +1,5 @@
-"""The two ingestion paths as Quart routes, for HTTP/2: the door's judgement, the door's answers."""
+"""The two ingestion paths as Quart routes, for servers without the door. They judge and answer like the
+door."""
 
 import trio
 from quart import Blueprint, Response, request
@@ -10,12 +11,12 @@ from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 from engine.model.trace import join_repeated
 
-BODY_S = 30.0  # as at the door
+BODY_S = 30.0  # the same as at the door
 
 
 def make_blueprint(ingestion: Ingestion, body_s: float = BODY_S) -> Blueprint:
-    """Return the blueprint `ingestion`. Requests to it must be judged here alone: the application's
-    own checks of credentials, rates and bodies are to leave it out."""
+    """Return the blueprint `ingestion`. It judges its requests itself: the application must not apply
+    its own checks of credentials, rates and bodies to them."""
     blueprint = Blueprint("ingestion", __name__)
 
     @blueprint.post("/events")
@@ -54,7 +55,7 @@ async def _take(ingestion: Ingestion, *, batch: bool, body_s: float) -> Response
 
 
 class _Reception:
-    """A body on its way in, with the bytes that it has taken from the budgets."""
+    """A body that is being received, with the bytes that it has drawn on the budgets."""
 
     def __init__(self, ingestion: Ingestion, admitted: Admitted) -> None:
         self._ingestion = ingestion
@@ -77,7 +78,7 @@ class _Reception:
             self._body += piece
 
     def submit(self) -> None:
-        """Hand the body in. From then on the reply gives back what the request drew, even if the
+        """Submit the body to `Ingest`. From then on the reply gives the drawn bytes back, even if the
         caller does not wait any more."""
         admitted = self._admitted
         self._ingestion.ingest.submit(
@@ -103,7 +104,7 @@ class _Reception:
         self._replied.set()
 
     def give_back_unless_submitted(self) -> None:
-        """Return the bytes taken for a body that was not handed in."""
+        """Give back the bytes drawn for a body that was not submitted."""
         if not self._submitted:
             self._give_back()
 

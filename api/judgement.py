@@ -1,5 +1,5 @@
-"""The judgement of a control-plane request in the specified order, and the call of its
-route's handler."""
+"""The judgement of a control-plane request, in the specified order, and the call of its route's
+handler."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,18 +25,18 @@ from engine.model.errors import Refusal
 from engine.model.read_models import EnvironmentModel
 from engine.runtime.loop_watch import TASK_MARK
 
-LARGE_BYTES = 16 * 1024  # of a body: it is read in one step of the loop, and judged in another
-BODY_S = 30.0  # the same as at the front door, which does not frame HTTP/2 bodies
+LARGE_BYTES = 16 * 1024  # of a body: larger ones are parsed and validated in separate steps
+BODY_S = 30.0  # the same as at the front door
 
 
 class Judge:
-    """The steps before every handler."""
+    """The steps of every request before its handler."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
     async def answer(self, route: Route, path: Mapping[str, str]) -> Answer:
-        """Return the answer to the request at hand. Raises Refusal and StoreError."""
+        """Return the answer to Quart's present request. Raises Refusal and StoreError."""
         entry = self._entry(route)
         admission, named = entry.admission, list(entry.named)
         TASK_MARK.set((route.name, None if admission is None else g.workspace))
@@ -85,7 +85,7 @@ class Judge:
         """Call the handler once its workspace has a place for it. Raises Refusal 503 if too many
         requests wait.
 
-        What needs no credential has no workspace, and asks no database.
+        A route without credentials needs no place: it has no workspace and does not use the database.
         """
         if route.scopes is None:
             return await handler(call)
@@ -96,7 +96,7 @@ class Judge:
             return await handler(call)
 
     def _entry(self, route: Route) -> Entry:
-        """Return how the request came in, as `api.heads` judged its head."""
+        """Return the request's entry, which `api.heads` made from its head."""
         entry: Entry = request.scope["state"][ENTRY]
         assert entry.route is route
         g.allowance, g.workspace = entry.allowance, entry.workspace
@@ -113,7 +113,7 @@ class Judge:
         unsupported = wrong_type(*route.content_types)
         essence = request.headers.get("Content-Type", "").partition(";")[0].strip(" \t").lower()
         known = essence in route.content_types or ANY_TYPE in route.content_types
-        # What an action does not have is of no type: many a client names a form's for an empty body.
+        # An empty body of an action can have any type: many clients state a form's type for it.
         foreign = not known and essence != ""
         if not route.action and not known:
             raise unsupported

@@ -1,8 +1,9 @@
-"""Live channels: the messages of `GET /stream`, made once for all listeners with the same selection.
+"""The live channels: they make the messages of `GET /stream` once for all listeners with the same
+selection.
 
-Listeners move their channel on: a channel without listeners does nothing. The first listener that is due
-makes the messages, and wakes the others. A channel keeps its last messages, and a listener that is too
-slow for them is told how many it has missed.
+Listeners drive their channel: a channel without listeners does nothing. The first listener whose pause
+ends makes the messages, and wakes the others. A channel keeps its last messages. A listener too slow
+for them gets the number of messages that it missed.
 """
 
 from collections import Counter, deque
@@ -27,29 +28,30 @@ from engine.runtime.tally import Tally
 
 Topic = Literal["throughput", "health", "deliveries", "replays", "dlq"]
 TICK_S = 0.25  # between two messages of deliveries
-SLOW_S = 1.0  # between two messages of the other topics; who follows these alone wakes as seldom
-# Without a message. A client that has left is noticed when something is written to it. It keeps
-# its place until then, and whoever walks through the console's pages opens a stream on each.
+SLOW_S = 1.0  # between two messages of the other topics
+# The longest time without bytes on a stream. The server notices that a client has left when it writes
+# to it, and the client keeps its place until then. A user of the console opens a stream on each page.
 COMMENT_S = 3.0
 MOST_LISTENERS = 16  # of one workspace
-BUSIEST = 200  # destinations whose health is told
+BUSIEST = 200  # destinations whose health is sent
 PART = 50  # items of one message: some 30 KiB
-AT_ONCE = 1_000  # destinations looked at between two yields: about a millisecond
-# Destinations that one look for the busiest sees at most: some 10 ms each second. The looks go through
-# a larger environment one after another, and each keeps the busiest of those before.
+AT_ONCE = 1_000  # destinations examined between two checkpoints: about a millisecond
+# The most destinations that one search for the busiest examines: some 10 ms each second. In a larger
+# environment each search continues where the last one ended, and keeps the busiest found so far.
 LOOKED_AT = 10_000
-KEPT = 64  # messages: about eight seconds
+KEPT = 64  # messages, of about eight seconds
 Message = tuple[int, Topic, bytes]
 
 
 class Audience(Struct, frozen=True):
-    """What the listeners of a channel can see and want to see. None: everything of the environment."""
+    """The selection of a channel's listeners: what they can see and ask for. None: everything in the
+    environment."""
 
     environment: int
     account: str | None  # of the customer whose sessions listen
     customer: str | None  # customerExternalId
     destination: str | None
-    reveals: bool  # errors as receivers worded them
+    reveals: bool  # the listeners can see the receivers' error texts
 
     def sees(self, destination: Destination | None) -> bool:
         """Return True if the listeners can see a destination."""
@@ -68,7 +70,7 @@ class Audience(Struct, frozen=True):
 
 
 class Sights(Protocol):
-    """The sources of a channel's messages, beside the outcomes of deliveries."""
+    """The sources of a channel's messages, besides the outcomes of deliveries."""
 
     def find(self, destination: str) -> Destination | None:
         """Return a destination's configuration."""
@@ -82,7 +84,8 @@ class Sights(Protocol):
     async def health(
         self, destination: Destination, *, whole: bool
     ) -> tuple[DestinationReport, DestinationHealth]:
-        """Return a destination's health, and its view. `whole`: with what only the store knows."""
+        """Return a destination's health, and its view. `whole`: include the values that only the store
+        has."""
 
     def throughput(self, environment: int) -> dict[str, Any]:
         """Return the counts of the last whole second, and the waiting deliveries."""
@@ -96,24 +99,24 @@ class LiveChannel:
 
     def __init__(self, audience: Audience, feed: Feed, sights: Sights) -> None:
         self.audience = audience
-        self.wanted: Counter[Topic] = Counter()  # by listeners
+        self.wanted: Counter[Topic] = Counter()  # number of listeners
         self.messages: deque[Message] = deque(maxlen=KEPT)
         self.number = 0  # of the last message
         self._sights = sights
         self.window = feed.open(audience.environment, None if audience.everything else self._passes)
-        self.news = trio.Event()  # there are messages, or the streams end; another one follows it
+        self.news = trio.Event()  # set when there are messages or the streams end, then replaced
         self._at = self._slow_at = trio.current_time()
         self._busy = False
         self._dead: Counter[str] = Counter()
-        self._walk: Iterator[str] | None = None  # through all destinations, for the next look
-        self._busy_before: list[str] = []  # the busiest that the last look found
-        self._told: dict[Topic | str, Any] = {}  # what was told last, where only changes are told
+        self._walk: Iterator[str] | None = None  # continued by the next search
+        self._busy_before: list[str] = []  # the busiest that the last search found
+        self._told: dict[Topic | str, Any] = {}  # the values sent last
 
     def _passes(self, delivery: Delivery) -> bool:
         return self.audience.sees(self._sights.find(delivery.destination))
 
     def join(self, topics: Iterable[Topic]) -> None:
-        """Add a listener. It first gets every message that was so far sent only on a change."""
+        """Add a listener. Topics that send only changes send their whole state once more."""
         self.wanted.update(topics)
         self.window.keeps = self.wanted["deliveries"] > 0
         self._told = {}
@@ -165,7 +168,7 @@ class LiveChannel:
                 self._say("replays", {"items": jobs})
 
     async def _busiest(self) -> list[str]:
-        """Return the destinations with the most work, found in slices between which other tasks run."""
+        """Return the destinations with the most work. Other tasks run between slices of the search."""
         audience, sights = self.audience, self._sights
         if audience.destination is not None:
             return [audience.destination]
@@ -188,7 +191,7 @@ class LiveChannel:
     async def _say_health(self, busiest: Sequence[str]) -> None:
         """Send the health of destinations whose health has changed since it was sent."""
         before, told = self._told, {}
-        whole = self.audience.destination is not None  # a read a second, not one for each of many
+        whole = self.audience.destination is not None  # then one read a second
         for start in range(0, len(busiest), PART):
             part = []
             for each in busiest[start : start + PART]:
@@ -204,9 +207,8 @@ class LiveChannel:
             if part:
                 self._say("health", {"items": part})
             await trio.lowlevel.checkpoint()
-        if (
-            self._told is before
-        ):  # else somebody has joined, who is told everything at the next look
+        # Otherwise a listener has joined, and the next message has everything.
+        if self._told is before:
             self._told = {**told, "replays": before.get("replays")}
 
     def _say(self, topic: Topic, document: Mapping[str, Any]) -> None:
@@ -238,8 +240,8 @@ class Live:
         topics: Iterable[Topic],
         ended: Callable[[], bool],
     ) -> AsyncGenerator[bytes]:
-        """Yield the stream of one listener until `ended`. Raises Refusal 503 where a workspace has too
-        many."""
+        """Yield the stream of one listener until `ended`. Raises Refusal 503 if the workspace has too
+        many listeners."""
         pause_s = TICK_S if "deliveries" in topics else SLOW_S
         with self._place(workspace), self._listening(audience, sights, set(topics)) as channel:
             heard, said_at = channel.number, trio.current_time()
@@ -293,7 +295,7 @@ class Live:
 
 
 def _gist(report: DestinationReport) -> tuple[Any, ...]:
-    """Return the values whose change makes a health worth sending again."""
+    """Return the values of a report whose change causes a new message."""
     health = report.health
     if health is None:
         return (report.pending, report.in_flight)
@@ -308,7 +310,7 @@ def _gist(report: DestinationReport) -> tuple[Any, ...]:
 
 
 def _since(channel: LiveChannel, heard: int, topics: Iterable[Topic]) -> list[bytes]:
-    """Return the messages after one that was heard, with a notice of those that are gone."""
+    """Return the messages after the one numbered `heard`, with a notice of missed ones."""
     messages = [
         text for number, topic, text in channel.messages if number > heard and topic in topics
     ]
@@ -320,7 +322,7 @@ def _since(channel: LiveChannel, heard: int, topics: Iterable[Topic]) -> list[by
 
 
 def outcome_view(settlement: Settlement) -> dict[str, Any]:
-    """Return an outcome as listeners see it."""
+    """Return the view of an outcome for listeners."""
     delivery, attempt = settlement.delivery, settlement.attempt
     category = settlement.error_category
     return {

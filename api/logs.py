@@ -1,7 +1,8 @@
-"""Logging: one line for each event, on standard error, for people or for machines; never a secret.
+"""The logging of the process: one line for each incident, on standard error, as text or JSON; never a
+secret.
 
-Everything that logs ends here, the standard library's loggers too. Only the level `debug` has lines for
-single events. Trouble that repeats is told once a minute (`ONCE_A_MINUTE`).
+It also takes the lines of the standard library's loggers. Only the level `debug` has lines for single
+webhook events. A repeated incident is logged once a minute (`ONCE_A_MINUTE`).
 """
 
 import logging
@@ -16,21 +17,22 @@ import structlog
 
 from api.cli.printing import printable, printable_lines
 
-# What must not be shown even if somebody logs it by mistake. Names first: their values are dropped.
+# Values that must not be shown, even if code logs them by mistake. First by name: the value is
+# replaced.
 _SECRET_NAMES = re.compile(
     r"authorization|cookie|secret|password|token|payload|body|master_?key|private_?key|api_?key|"
     r"database_?url|dsn|signature",
     re.IGNORECASE,
 )
-# Then shapes, wherever they stand: our keys and secrets, files' URLs, and the password within a URL.
+# Then by shape, anywhere in a value: Angarium's keys and secrets, URLs of files, and passwords in URLs.
 _SECRET_SHAPES = re.compile(
     r"(ang_(?:dev|sta|pro)_|angmk_|anges_|whsec_|whsk_|Bearer\s+|/downloads/)[A-Za-z0-9+/=_.\-]{4,}",
     re.IGNORECASE,
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
-# Incidents that repeat as fast as statements or requests do, with the field that tells their subjects
-# apart: one line a minute for each subject.
+# Incidents that can repeat with every statement or request, and the field that names their subject: one
+# line a minute for each subject.
 ONCE_A_MINUTE = {
     "database.slow": "purpose",
     "spool.refused": "folder",
@@ -39,11 +41,11 @@ ONCE_A_MINUTE = {
     "traces.span_broke": "step",
 }
 MINUTE_S = 60.0
-SUBJECTS = 1_000  # beyond so many, a line can come again within its minute
+SUBJECTS = 1_000  # with more subjects, one can be logged twice within a minute
 
-_OF_LINES = ("exception", "stack")  # values that have lines of their own
+_OF_LINES = ("exception", "stack")  # values with several lines
 
-# Loggers of libraries that speak more than one line an incident at the level INFO.
+# Loggers of libraries that write more than one line for an incident at the level INFO.
 _CHATTY = ("httpx", "httpcore", "hypercorn.access", "asyncio", "quart.app", "mcp")
 
 
@@ -52,7 +54,7 @@ def configure(
 ) -> None:
     """Send all logs to `stream` (standard error): `console`, `json`, or `auto` to choose by the stream.
 
-    `worker` is named in every line, where several servers write one log.
+    `worker` is a field of every line, for installations where several servers write one log.
     """
     out = stream or sys.stderr
     as_json = log_format == "json" or (log_format == "auto" and not out.isatty())
@@ -79,7 +81,7 @@ def configure(
         cache_logger_on_first_use=False,  # module-level loggers must follow a later configure()
     )
     handler = logging.StreamHandler(out)
-    # JSON escapes it itself.
+    # JSON escapes control characters itself.
     fitting = [] if as_json else [fit_for_a_terminal]
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -100,17 +102,17 @@ def configure(
     for name in _CHATTY:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
     logging.captureWarnings(True)
-    # An unhandled error of a thread or at exit is written by these, too.
+    # Do not let `logging` print its own errors: such a text could contain secrets.
     logging.raiseExceptions = False
 
 
 class Repeats:
-    """Drops the lines of `ONCE_A_MINUTE` that repeat one of the last minute. The next line says how many
-    were left out. A structlog processor."""
+    """A structlog processor that drops repeated lines of `ONCE_A_MINUTE` within a minute. The next line
+    says how many it dropped."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._lines: dict[tuple[str, object], list[float]] = {}  # when written, how many left out
+        self._lines: dict[tuple[str, object], list[float]] = {}  # when written, how many dropped
 
     def __call__(
         self, logger: Any, method: str, event: MutableMapping[str, Any]
@@ -134,7 +136,7 @@ class Repeats:
 def _naming(
     worker: str, logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Name the server that writes the line. A structlog processor."""
+    """Add the server's name to the line. A structlog processor."""
     event.setdefault("worker", worker)
     return event
 
@@ -158,7 +160,7 @@ def without_secrets(
 def what_happened_first(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Put time, level and event in front, where people expect them. A structlog processor."""
+    """Put time, level and event first. A structlog processor."""
     head = {name: event[name] for name in ("timestamp", "level", "event") if name in event}
     return {**head, **event}
 
@@ -166,7 +168,8 @@ def what_happened_first(
 def fit_for_a_terminal(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Escape characters that move a terminal's cursor or break the line. A structlog processor."""
+    """Escape characters that would move the terminal's cursor or break the line. A structlog
+    processor."""
     for name, value in event.items():
         if isinstance(value, str):
             event[name] = (printable_lines if name in _OF_LINES else printable)(value)
@@ -174,7 +177,7 @@ def fit_for_a_terminal(
 
 
 def hidden(text: str) -> str:
-    """Return a text in which everything that looks like a secret is unreadable."""
+    """Return a text with everything that looks like a secret replaced."""
     return _URL_PASSWORD.sub(rf"\1{_HIDDEN}@", _SECRET_SHAPES.sub(rf"\1{_HIDDEN}", text))
 
 

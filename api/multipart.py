@@ -1,4 +1,5 @@
-"""A form of multipart/form-data (RFC 7578) as it arrives: small text fields, and one file as a stream."""
+"""A reader of multipart/form-data (RFC 7578) as it arrives: small text fields, and one file as a
+stream."""
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -23,19 +24,20 @@ from engine.model.errors import Refusal
 FILE = "file"  # the name of the part
 PARTS = 16  # twice the number of known fields
 TEXT_BYTES = 64 * 1024  # of all text fields together; metadata, the largest, has 16 KiB
-SLICE_BYTES = 8 * 1024  # given to the parser at a time
-# Held while the parser looks for a boundary or a part's head, so a head can have no more. Reading a head
-# takes up to half a millisecond a KiB, and nothing else runs meanwhile.
+SLICE_BYTES = 8 * 1024  # bytes given to the parser at a time
+# Bytes that the parser buffers while it searches for a boundary or a part's head, so the most bytes of
+# a head. Parsing a head blocks the event loop for up to half a millisecond a KiB.
 BUFFER_BYTES = 2 * SLICE_BYTES
 _BOUNDARY = re.compile(r"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
-# The padding between a boundary and the end of its line; possibly only a part of it has arrived.
+# The padding between a boundary and the end of its line, possibly not arrived completely.
 _PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
 
 
 class _Decoder(MultipartDecoder):
-    """Werkzeug's decoder without two faults. If the received bytes end within a boundary's line, it takes
-    the first byte of the line's end for content: a file gets a byte too many. If a part has no content,
-    its head and the boundary share a line's end: the part then runs on into the next part."""
+    """Werkzeug's decoder without two bugs of it. If the received bytes end within a boundary's line,
+    Werkzeug takes the first byte of the line's end for content: the file gets a byte too many. If a
+    part has no content, its head and the boundary share a line's end: Werkzeug then appends the next
+    part to the part."""
 
     def next_event(self) -> Event:
         begins = self.state is State.DATA_START and not self.complete
@@ -59,7 +61,7 @@ class _Decoder(MultipartDecoder):
 
 
 class MultipartForm:
-    """One body. Read `file` to its end, then `rest`; from then on `fields` is complete."""
+    """One form. Read `file` to its end, then `rest`; after that `fields` is complete."""
 
     def __init__(self, content_type: str, chunks: AsyncIterator[bytes]) -> None:
         """Raises Refusal if `content_type` has no usable boundary."""
@@ -71,12 +73,12 @@ class MultipartForm:
         self.content_type: str | None = None
         self._decoder = _Decoder(boundary.encode(), BUFFER_BYTES, max_parts=PARTS)
         self._chunks = chunks
-        self._received = memoryview(b"")  # of a chunk, what the parser was not given yet
+        self._received = memoryview(b"")  # the bytes of a chunk that the parser has not got yet
         self._text_bytes = 0
         self._ended = False
 
     async def file(self) -> AsyncGenerator[bytes]:
-        """Return the file's content. Raises Refusal for a form without a file, or a malformed one."""
+        """Yield the file's content. Raises Refusal for a form without a file, or a malformed form."""
         while True:
             event = await self._next()
             if isinstance(event, Field):
@@ -84,9 +86,11 @@ class MultipartForm:
             elif isinstance(event, File):
                 break
             elif isinstance(event, Epilogue):
-                raise invalid(FILE, "is required: a part of that name with a filename")
+                raise invalid(FILE, "is required: add a part of this name with a filename")
         if event.name != FILE:
-            raise invalid(event.name or "a part", "only the part named file may be a file")
+            raise invalid(
+                event.name or "a part", "must not be a file: only the part named file can be one"
+            )
         self.file_name = event.filename or None
         self.content_type = event.headers.get("content-type")
         more = True
@@ -97,13 +101,13 @@ class MultipartForm:
                 yield data.data
 
     async def rest(self) -> None:
-        """Read the rest after the file. Raises Refusal."""
+        """Read the form's parts after the file. Raises Refusal."""
         while not self._ended:
             event = await self._next()
             if isinstance(event, Field):
                 await self._field(event)
             elif isinstance(event, File):
-                raise invalid(event.name or "a part", "one file is the most")
+                raise invalid(event.name or "a part", "is a second file: a form can have only one")
 
     async def _field(self, field: Field) -> None:
         name = field.name
@@ -126,12 +130,12 @@ class MultipartForm:
             raise invalid(name, "is not UTF-8") from None
         if "\0" in text:
             raise invalid(name, "must not contain NUL")
-        if text:  # what a form in a browser was not given is empty
+        if text:  # a browser sends an empty text for a field that is not filled in
             self.fields[name] = text
 
     async def _data(self) -> Data:
         event = await self._next()
-        assert isinstance(event, Data)  # so it is between a part's head and its end
+        assert isinstance(event, Data)  # the decoder is between a part's head and its end
         return event
 
     async def _next(self) -> Event:
@@ -145,7 +149,7 @@ class MultipartForm:
                     return event
         except RequestEntityTooLarge:
             raise Refusal("payload_too_large", "the form has too many or too large parts") from None
-        except ValueError:  # of the parser, and text that is not UTF-8
+        except ValueError:  # from the parser, also for text that is not UTF-8
             raise Refusal("invalid_request", "the form is malformed") from None
 
     async def _feed(self) -> None:

@@ -1,4 +1,5 @@
-"""Pages of lists, bounded in items and bytes: opaque cursors, each good for the list that gave it out."""
+"""Pages of lists, bounded in items and bytes, with opaque cursors. A cursor is valid only for its own
+list."""
 
 import base64
 import binascii
@@ -17,16 +18,16 @@ from engine.runtime.slices import in_slices
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
-# Of the items of a page as they are written, escapes counted. No item alone is larger than half of that,
-# so that no answer of a list is larger than 2 MiB, and its making takes some milliseconds.
+# The size of a page's items as JSON. No item is larger than half of that, so no page is larger than 2
+# MiB, and making a page takes some milliseconds.
 PAGE_BYTES = 1024 * 1024
-PORTION = 50  # rows that are read at a time: the largest (a job, a destination) have some 64 KiB
-VIEWED = 200  # rows of which views are made in one step: about a millisecond
+PORTION = 50  # rows read at a time: the largest (a job, a destination) have some 64 KiB
+VIEWED = 200  # rows whose views are made in one step: about a millisecond
 _TAG = 8  # bytes that name the list of a cursor
 
 
 def cursor_of(listing: str, environment: int, below: str) -> str:
-    """Return the cursor of the items after the id `below` in a list of an environment."""
+    """Return the cursor of the page that starts after the id `below`, in a list of an environment."""
     return base64.urlsafe_b64encode(_tag(listing, environment) + UUID(below).bytes).decode()
 
 
@@ -38,7 +39,7 @@ def position(listing: str, environment: int, cursor: str | None) -> str | None:
         raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError, ValueError):
         raw = b""
-    # The decoder takes `+` and `/` too; a cursor has one spelling.
+    # The decoder also accepts `+` and `/`, but a cursor has only one spelling.
     known = len(raw) == _TAG + 16 and base64.urlsafe_b64encode(raw).decode() == cursor
     if not known or raw[:_TAG] != _tag(listing, environment):
         raise invalid("cursor", "is not a cursor of this list")
@@ -62,8 +63,9 @@ def searched_page(
     limit: int,
     at_ms: int | None = None,
 ) -> Page[Item]:
-    """Return a page of a filtered list. The search had to stop if the page is short and not the last
-    one. `at_ms`: the instant of `below` in the list's order; None for its creation."""
+    """Return a page of a filtered list. If the page is short and not the last, the search had to stop,
+    and `searchedTo` says where. `at_ms`: the instant of `below` in the list's order; None: its
+    creation."""
     found = page(items, listing, environment, below)
     if below is not None and len(items) < limit:
         found["searchedTo"] = iso(created_at_ms(below) if at_ms is None else at_ms)
@@ -76,7 +78,7 @@ async def views_of(make: Callable[[Row], Item], rows: Iterable[Row]) -> list[Ite
 
 
 def fitting(items: Sequence[Any], most: int) -> int:
-    """Return how many of the first items fit into so many bytes of JSON: at least one, if there are
+    """Return how many of the first items fit into `most` bytes of JSON: at least one, if there are
     any."""
     size = 0
     for number, item in enumerate(items):
@@ -95,7 +97,7 @@ def page(
 ) -> Page[Item]:
     """Return a page of the items that fit; `below` is the start of the next page, None at the end.
 
-    `mark` returns what stands for the item of an index in a cursor: by default its `id`.
+    `mark` returns the id for a cursor at the item of an index; by default the item's `id`.
     """
     shown = items[: fitting(items, PAGE_BYTES)]
     if len(shown) < len(items):
@@ -112,16 +114,15 @@ async def portioned_page(
     below: str | None,
     limit: int,
 ) -> Page[Item]:
-    """Return a page of rows read in portions: only rows that fit, and at most one portion of them.
+    """Return a page of rows that are read in portions, until the page is full or no rows are left.
 
-    `take` returns at most so many rows below an id; each view has the row's `id`.
+    `take` returns at most a number of rows below an id; each view has the row's `id`.
     """
     items: list[Item] = []
     size = 0
     while True:
-        wanted = min(
-            PORTION, limit + 1 - len(items)
-        )  # one more than fits tells whether there is more
+        # One row more, to see if another page follows.
+        wanted = min(PORTION, limit + 1 - len(items))
         rows = await take(below, wanted)
         portion = await views(rows)
         items += portion

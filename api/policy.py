@@ -1,6 +1,6 @@
-"""A workspace's permissions for its customers: the one place that applies them to embed sessions.
+"""A workspace's permissions for its customers: the only module that applies them to embed sessions.
 
-Routes say which ability they need; nothing else asks. Nothing here awaits.
+Routes declare the abilities that they need. Nothing here awaits.
 """
 
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from engine.model.quotas import Ability, WorkspaceSettings
 
 
 def check_route(route: Route, settings: WorkspaceSettings) -> None:
-    """Refuse with 403 a request that customers are never allowed, before its body is read."""
+    """Refuse with 403 a request that the workspace's customers cannot make, whatever its body is."""
     if route.ability is None or settings.allows(route.ability):
         return
     if route.method == "PATCH" and any(map(settings.allows, route.field_abilities.values())):
-        return  # which fields it names is in its body
+        return  # `check_fields` decides by the body's fields
     raise _refusal(route.ability)
 
 
 def check_fields(route: Route, settings: WorkspaceSettings, document: Mapping[str, Any]) -> None:
     """Refuse with 403 a body with a field that a customer is not allowed to set.
 
-    What makes something needs the route's own ability and those of the fields that it gives; what changes
-    something needs those of the fields that it names, and for the others the route's own.
+    A creation needs the route's ability and those of the fields given. A change needs the abilities of
+    the fields given, and the route's ability for fields that have none of their own.
     """
     patch = route.method == "PATCH"
     asked = [name for name, value in document.items() if _is_asked(value, patch=patch)]
@@ -62,13 +62,13 @@ def _withhold(value: Any, path: list[str]) -> None:
 
 
 def _is_asked(value: object, *, patch: bool) -> bool:
-    """Whether a field of a body says anything: an empty object and false change nothing, and null only
-    where it takes something away."""
+    """Return True if a field of a body asks for something. An empty object and false do not; null does
+    only in a change, where it removes a value."""
     return value != {} and value is not False and (patch or value is not None)
 
 
 def _refusal(ability: Ability, field: str = "") -> Refusal:
-    message = f"the workspace does not let its customers do this: {ability.value}"
+    message = f"the workspace does not allow this to its customers: {ability.value}"
     if not field:
         return Refusal("forbidden", message)
     return Refusal("forbidden", f"{field}: {message}", (Detail(field, message),))

@@ -1,5 +1,5 @@
-"""Query strings: read strictly into models. Unknown, malformed or wrongly repeated parameters are
-refused."""
+"""The strict reader of query strings into models. It refuses unknown, malformed or wrongly repeated
+parameters."""
 
 import re
 from collections.abc import Iterable
@@ -25,15 +25,15 @@ from engine.model.errors import Refusal
 from engine.model.instants import Instant
 from engine.model.words import Word
 
-MAX_PARAMETERS = 64  # more than any route knows, so that a flood of them is not even split
+MAX_PARAMETERS = 64  # more than any route has; more are refused before they are read
 PAGE = 20
 PAGE_MOST = 100
 LIST_MOST = 1_000
 EXAMINE_MOST = 20_000  # rows: some 50 ms
-MOST_VALUES = 20  # of one filter: an index is read once for each
+MOST_VALUES = 20  # of one filter: each costs a search in an index
 Text = Annotated[str, Field(min_length=1, max_length=256)]
 Given = TypeVar("Given")
-# A filter that can be repeated: what has any of the values passes.
+# A filter that can be repeated: an item passes if it has any of the values.
 AnyOf = Annotated[list[Given], Field(min_length=1, max_length=MOST_VALUES)]
 
 
@@ -61,7 +61,7 @@ HttpStatus = Annotated[int, Field(ge=100, le=599), BeforeValidator(_integer)]
 Flag = Annotated[bool, BeforeValidator(_required_flag)]
 FlagOrEmpty = Annotated[bool | None, BeforeValidator(_flag)]
 Cursor = Annotated[str, Field(description="`nextCursor` of the page before.")]
-# The bounds stand before the reading, so that pydantic puts them into the schema as JSON Schema has them.
+# The bounds come before the validator, so that pydantic writes them into the JSON Schema.
 PageLimit = Annotated[
     int,
     Field(ge=1, le=PAGE_MOST, description="The most items of the page."),
@@ -81,7 +81,7 @@ class Query(Document):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Read the schema once, when the class is made: it is 1 ms, too long for a request."""
+        """Read the schema once, when the class is created: it takes 1 ms, too long for a request."""
         super().__pydantic_init_subclass__(**kwargs)
         cls.repeatable = frozenset(
             name
@@ -98,7 +98,7 @@ class PageQuery(Query):
 
 
 class ListQuery(Query):
-    """A page of a list that is mostly whole."""
+    """A page of a list that mostly fits into one page."""
 
     cursor: Cursor | None = None
     limit: ListLimit = LIST_MOST
@@ -115,7 +115,7 @@ class DestinationQuery(ListQuery):
 
     @property
     def statuses(self) -> tuple[DestinationStatus, ...]:
-        """The statuses to be listed."""
+        """The statuses to list."""
         if self.status is None:
             return (DestinationStatus.ACTIVE, DestinationStatus.DISABLED)
         return tuple(DestinationStatus[name] for name in self.status)

@@ -1,4 +1,4 @@
-"""The route table: what exists, from which both lanes' routing and the OpenAPI document are made."""
+"""The declaration of a route. The routing, the OpenAPI document and the clients are made from it."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -19,10 +19,10 @@ from engine.model.quotas import Ability
 JSON = "application/json"
 ANY_TYPE = "*/*"
 CREATED = 201
-# What it returns is the body of its answer, or an Answer where status or headers are its own.
+# It returns the body of the answer, or an Answer if it sets status or headers itself.
 Handler = Callable[[Call], Awaitable[Any]]
 
-ANYONE: frozenset[Scope] | None = None  # needs no credential
+ANYONE: frozenset[Scope] | None = None  # no credential is needed
 EVERY = frozenset(Scope)
 READ = frozenset({Scope.READ, Scope.MANAGE})
 MANAGE = frozenset({Scope.MANAGE})
@@ -30,29 +30,29 @@ INGEST = frozenset({Scope.INGEST, Scope.MANAGE})
 
 
 class Embed(Enum):
-    """What an embed session gets of a route."""
+    """The answer of a route to an embed session."""
 
-    REFUSED = "403, whatever it names"
-    OWN = "what belongs to its customer; the rest is a 404, and is in no list"
-    SHARED = "the same as any reader: nothing in it belongs to a customer"
-    ONLY = "it is for them alone: a key gets 403"
+    REFUSED = "403 in any case"
+    OWN = "objects of its customer; others are a 404, and are not listed"
+    SHARED = "the same as for any reader: the answer has no customer's objects"
+    ONLY = "for embed sessions only: a key gets 403"
 
 
 class Repeat(Enum):
-    """What becomes of a request that is sent a second time, because the first got no answer."""
+    """The effect of sending a request a second time, because the first got no answer."""
 
-    FREELY = "twice is the same as once"
-    NEVER = "the second makes another thing, or finds a conflict that the first has caused"
-    GONE_IS_DONE = "the second finds a 404, which says that the first was done"
+    FREELY = "two requests have the effect of one"
+    NEVER = "the second creates another object, or conflicts with the first"
+    GONE_IS_DONE = "the second gets a 404, which shows that the first was done"
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
     """The method of the client library for an operation.
 
-    `name`: `destinations.enable` is the method `enable` of `client.destinations`. `by_hand`: somebody
-    writes it; the generator makes the others. `positional`: optional fields of the body that a caller may
-    give by position. `once_with`: a field of the body with which the client does not repeat the request.
+    `name`: `destinations.enable` is the method `enable` of `client.destinations`. `by_hand`: the method
+    is handwritten, not generated. `positional`: optional fields of the body that a caller can give by
+    position. `once_with`: a field of the body; a client does not repeat a request that has it.
 
     A list's method `list` comes with an `iterate`. A list's method of another name iterates, or returns
     one page (`by_page`).
@@ -70,8 +70,8 @@ class Command:
     """The plain command for an operation: it calls the client's method and prints the answer.
 
     `name`: `rules list` is the command `list` of `angarium rules`. `columns`: titles and fields of a
-    list's table; a field's field follows a dot. `options`: flags of query parameters with unfit names.
-    `confirm`: what it asks before it acts; `{}` stands for the id.
+    list's table; a nested field follows a dot. `options`: flags for query parameters whose names cannot
+    be flags. `confirm`: the question before it acts; `{}` is replaced by the id.
     """
 
     name: str
@@ -88,44 +88,43 @@ class Nothing(RootModel[None]):
 class Route:
     """One operation.
 
-    `body`: the model of its JSON body; `merge_patch`: that body is a merge patch. `action`: its body is
-    `{}` or none; with a `body`, that or none. `status`: of its success, whose shape is what the
-    handler's signature returns. `responses`: shapes by status, given where the signature cannot say it:
-    of bytes, of several statuses (`Nothing` is that of an empty answer), and without a handler. Beside
-    them are the errors in `refusals` and those of any route.
-    `environment`: it works in one, so that an MCP key must name it. `handler` is None for a route that
-    the ingestion routes answer.
-    `embed`: what an embed session gets; no route is without a decision.
-    `example`: of its body, where one made from its fields would not do. `codes`: error codes that few
-    routes have, such as `schema_violation`. `path_schemas`: of its path's parameters that are no ids.
+    `body`: the model of its JSON body. `action`: its body is `{}` or empty; with a `body`, that or
+    empty. `status`: that of a success, whose shape is the return type of the handler. `responses`:
+    shapes by status, given if the signature cannot express them: for bytes, for several statuses
+    (`Nothing` is an empty answer), and without a handler. `refusals`: statuses of errors, besides those
+    of every route. `environment`: it needs an environment, so an MCP key must name one. `handler` is
+    None for a route that the ingestion routes answer. `embed`: the answer to an embed session; every
+    route must decide. `example`: an example of its body, if one made from its fields is not enough.
+    `codes`: error codes that few routes have, such as `schema_violation`. `path_schemas`: schemas of
+    path parameters that are not ids.
 
-    `streams`: its handler takes the body as it comes (`Call.chunks`), and `body` only documents it.
-    `content_types`: the media types it takes, `*/*` for any and none; what those that are no JSON look
-    like is in `body_schemas`, each a string of bytes where nothing is said; one with a title is a shape
-    of that name. `body_bytes`: the most that its body may have. `ingestion`: it counts on the rate of
-    ingestion. `content_type`: of its answer; one that is neither JSON nor a page is documented as
-    bytes. `answer_headers`: of its success, by name, with what each says.
+    `streams`: its handler takes the body as it arrives (`Call.chunks`), and `body` only documents it.
+    `content_types`: the accepted media types; `*/*` accepts any or none. `body_schemas`: schemas of
+    those that are not JSON, by default a string of bytes; one with a title becomes a shape of that
+    name. `body_bytes`: the most bytes of its body. `ingestion`: it counts against the rate of
+    ingestion. `content_type`: that of its answer; one that is neither JSON nor a page is documented as
+    bytes. `answer_headers`: headers of a success, by name, with descriptions.
 
-    `installation`: only keys of the installation's first workspace may ask for it.
+    `installation`: only keys of the installation's first workspace can call it.
 
-    `keyed`: the header Idempotency-Key stands for its body's `idempotencyKey`.
+    `keyed`: it accepts the header Idempotency-Key instead of its body's `idempotencyKey`.
 
-    `opens_session`: a login code of the console may ask for it.
+    `opens_session`: a login code of the console can call it.
 
-    `in_grace`: a key's former secret may ask for it, while it lives on after a rotation.
+    `in_grace`: a key's former secret can call it, while it is valid after a rotation.
 
-    `at_once`: its answer, where nothing has to be waited for and nobody known: the door gives it.
+    `at_once`: makes its answer at the door, without waiting and without a caller.
 
-    `share`: of what its workspace has places for; by its method where nothing is said.
+    `share`: the share of its workspace that it uses; by default its method decides.
 
-    `ability`: what the workspace must let its customers do, in embed sessions; of some fields of its body
-    `field_abilities` says another one. `withheld`: places of its answer, such as `request.body`, that are
-    null where customers may not see payloads.
+    `ability`: the permission that an embed session needs. `field_abilities`: other permissions, for
+    single fields of the body. `withheld`: fields of its answer, such as `request.body`, that are null
+    if customers cannot see payloads.
 
-    `client`: its method in the client library; None: the library has none. `command`: its plain command;
-    None: somebody writes the command, or there is none. `repeat`: whether it may be
-    sent again after a failure; by default what answers 201 is not. `takes_s`: how long it may rightly
-    take, where that is longer than a client waits.
+    `client`: its method in the client library, if it has one. `command`: its generated command; None:
+    the command is handwritten, or there is none. `repeat`: the effect of sending it again after a
+    failure; by default a route that answers 201 is not repeated. `takes_s`: how long it can take, if
+    that is longer than a client normally waits.
     """
 
     method: str
@@ -174,7 +173,9 @@ class Route:
             return
         shape = get_type_hints(self.handler, include_extras=True).get("return")
         if shape in (None, Any, Answer):
-            raise TypeError(f"{self.name}: the handler's signature does not say what it returns")
+            raise TypeError(
+                f"{self.name}: the handler has no return type: annotate it, or give `responses`"
+            )
         object.__setattr__(self, "responses", {self.status: shape})
 
     @property

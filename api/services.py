@@ -1,4 +1,4 @@
-"""What the control plane's HTTP side works with, handed over whole by the composition root."""
+"""The services that the control plane's routes call. The composition root makes them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -57,10 +57,10 @@ HopsOf = Callable[[Mapping[bytes, bytes]], int]
 
 
 class LiveActors(Protocol):
-    """The live actors, as far as callers see them."""
+    """The live actors, as the API shows them."""
 
     def health(self, destination: str) -> DestinationReport:
-        """Return a destination's health, whether its actor is active or at rest."""
+        """Return a destination's health, also if it has no actor at present."""
 
     def delivering(self, ids: Iterable[str]) -> set[str]:
         """Return which of these deliveries are in flight."""
@@ -69,7 +69,7 @@ class LiveActors(Protocol):
         """Return all deliveries of an environment that are in flight."""
 
     def known(self, environment: int) -> Iterator[str]:
-        """Yield each destination of an environment that has an actor, or something that waits."""
+        """Yield each destination of an environment that has an actor or waiting deliveries."""
 
     def work(self, destination: str) -> int:
         """Return how many deliveries of a destination wait or are in flight."""
@@ -80,12 +80,12 @@ class LiveActors(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileServices:
-    """What routes of files call."""
+    """The services that routes of files call."""
 
     uploads: Uploads
     depot: Depot
     library: FileLibrary
-    spooled: BodyBudget  # what uploads hold on disk
+    spooled: BodyBudget  # bytes of uploads on disk
     urls: FileUrls
 
 
@@ -111,7 +111,7 @@ class Services:
     replays: ReplayCommands
     replay_store: JobStore
     replay_samples: ReplaySamples
-    replay_speed: Callable[[str], float | None]  # of a job: its deliveries that end in a second
+    replay_speed: Callable[[str], float | None]  # by job: its finished deliveries a second
     destination_store: DestinationPages
     rule_store: RuleStore
     catalog: Catalog
@@ -125,7 +125,7 @@ class Services:
     remake: Remake
     filter_failures: FilterFailures
     files: FileServices
-    bodies: BodyBudget  # what requests hold in memory
+    bodies: BodyBudget  # bytes of requests in memory
     delivery_log: DeliveryLog
     event_log: EventLog
     erasure: ErasureCommands
@@ -141,18 +141,18 @@ class Services:
     throughput: Throughput
     live: Live
     watch: LoopWatch
-    nodes: Liveness  # of all servers on this database
-    links: Mapping[str, bool]  # whether each was reached when it was last dialled, by id
+    nodes: Liveness  # of all servers with this database
+    links: Mapping[str, bool]  # by server id: whether its last dial succeeded
     machines: MachineCommands
     directory: LiveActors
-    judge: EventJudge  # whose time previews take
+    judge: EventJudge  # previews share its time
     customers: CustomerCommands
     customer_store: CustomerStore
     customer_erasures: CustomerErasures
-    hops_of: HopsOf  # of the events that a request with such headers brings
+    hops_of: HopsOf  # the hops of a request's events, by its headers
     tracing: Tracing | None = None  # None: requests have no spans
     ingestion: Blueprint  # the two routes of `api.ingestion_routes`
     streams: Streams
-    shares: ControlShares  # what requests of one workspace may do at once
+    shares: ControlShares  # the share of each workspace in the requests at once
     now: Callable[[], float]  # seconds since the epoch
-    unready: Callable[[], list[str]]  # why no work can be taken now; empty when all is well
+    unready: Callable[[], list[str]]  # the reasons why the server cannot take work now

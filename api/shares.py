@@ -1,10 +1,9 @@
-"""How many requests of one workspace are worked on at once; the rest waits in a line of its own.
+"""The shares of workspaces: they bound how many requests of one workspace run at once; the others wait.
 
-In the line the workspace's keys and each of its customers have turns: nobody's requests stand behind all
-of another's.
+Each workspace has its own queue. In a queue the workspace's keys and each of its customers take turns.
 
-All workspaces share a few connections to the database, and one loop. Without this the one that asks most
-has them all, and everybody else stands behind its queries. Nothing here knows what a request does.
+All workspaces share a few connections to the database, and one event loop. Without shares the busiest
+workspace would use them all, and the others would wait. Nothing here knows what a request does.
 """
 
 from collections.abc import AsyncIterator
@@ -22,19 +21,20 @@ from engine.runtime.slots import customers_places
 from engine.runtime.tally import Tally
 from engine.settings import Settings
 
-# A client can have this many requests open: an HTTP/2 connection has fewer (`api.door.http2`), and
-# pools of HTTP/1.1 commonly have 100. A client that keeps to the announced limit is served. A longer
-# queue would serve no client faster.
+# The length of a queue. It is more than one client opens at once: an HTTP/2 connection has fewer
+# requests (`api.door.http2`), and pools of HTTP/1.1 commonly have 100. So a client that keeps to the
+# announced limit is served.
 LINE = 128
-WAIT_S = 5.0  # as long as a query waits for a connection; a client that is told sooner can turn elsewhere
+WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
-# A used place rests until each of the others could have been used for as long. A caller with one
-# request after another never notices, and a few requests at a time get all places. A caller that asks
-# without end has one request running on average, however many connections it has: the rest of the loop
-# is for others. A longer time was spent waiting for the database, not for the loop, and counts as this.
+# A used place rests until each other place could have been used for as long. A caller that sends one
+# request after another never notices, and a few requests at a time get all places. A caller that never
+# pauses has one request running on average, however many connections it has. The most seconds that
+# count for the rest: longer requests wait for the database, not for the event loop.
 COUNTED_S = 0.05
-LINE_CUSTOMER = 16  # that wait of one customer's sessions: more than browsers open to one server
-# The bound of a place's rest: with hundreds of places, each would rest for longer than a client waits.
+LINE_CUSTOMER = 16  # waiting requests of one customer: more than browsers open to one server
+# The longest rest of a place: with hundreds of places, a rest could exceed the time that a client
+# waits.
 MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")
@@ -43,25 +43,25 @@ log = structlog.get_logger("angarium.api")
 class Share(Enum):
     """A share: the part of the process that requests of one workspace can use (`api.shares`)."""
 
-    READS = "a GET, and whatever else reads along the log"
-    WRITES = "the others"
+    READS = "GET requests, and others that read from the log"
+    WRITES = "other requests"
     OUTWARD = (
-        "what waits for a receiver, the file store, a script's worker or other requests, and holds no "
-        "connection"
+        "requests that wait for a receiver, the file store, a script's worker or other requests, and use "
+        "no connection"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ShareStatistics:
-    """The present numbers, and the refusals since the start."""
+    """The present numbers, and the number of refusals since the start."""
 
-    workspaces: int  # with a request that is worked on, or waits
+    workspaces: int  # with a request that runs or waits
     at_work: int
     waiting: int
     refused: int
 
 
-KEYS = ""  # the caller that all keys of a workspace are; others are customers, by their account
+KEYS = ""  # the name of all keys of a workspace as one caller; a customer's is its account
 
 
 class _Waiter:
@@ -71,11 +71,11 @@ class _Waiter:
 
     def __init__(self) -> None:
         self.given = trio.Event()
-        self.rested_at: float | None = None  # of the place that it was given
+        self.rested_at: float | None = None  # the end of the rest of its place
 
 
 class _WorkspaceLine:
-    """The requests of one workspace, until it has none and its places have rested."""
+    """The running and waiting requests of one workspace."""
 
     __slots__ = (
         "_most",
@@ -90,27 +90,27 @@ class _WorkspaceLine:
 
     def __init__(self, at_once: int) -> None:
         self._most, self._together = customers_places(at_once)
-        self.rested_at = [0.0] * at_once  # of the free places, when each has rested: a heap
+        self.rested_at = [0.0] * at_once  # of each free place, when its rest ends: a heap
         self.at_work = Tally()  # by caller
-        self.users = Tally()  # by caller: at work and waiting
-        self.sessions = 0  # at work of customers
+        self.users = Tally()  # by caller: running and waiting
+        self.sessions = 0  # running requests of customers
         self.waiting: FairWaiters[str, _Waiter] = FairWaiters()  # by caller
-        self.told = False  # that it was refused: once, until it has come to rest
+        self.told = False  # a refusal was logged: once while the workspace has requests
 
     def may_work(self, caller: str) -> bool:
-        """Whether a caller can have a further place, if one is free."""
+        """Return True if a caller can have another place, if one is free."""
         if caller == KEYS:
             return True
         return self.at_work.of(caller) < self._most and self.sessions < self._together
 
     def take(self, caller: str) -> float:
-        """Take the place that rests first; return the instant of its rest's end."""
+        """Take the place whose rest ends first; return the instant of that end."""
         self.at_work.add(caller)
         self.sessions += caller != KEYS
         return heappop(self.rested_at)
 
     def give_back(self, caller: str, rested_at: float) -> None:
-        """Give a place back, for the next request in line."""
+        """Give a place back, for the next request in the queue."""
         self.at_work.remove(caller)
         self.sessions -= caller != KEYS
         heappush(self.rested_at, rested_at)
@@ -121,7 +121,7 @@ class _WorkspaceLine:
 
 
 class WorkspaceShare:
-    """Owner of the lines. Used on the trio thread only."""
+    """The owner of the queues of one share. Used on the trio thread only."""
 
     def __init__(
         self,
@@ -132,8 +132,8 @@ class WorkspaceShare:
         *,
         rests: bool = True,
     ) -> None:
-        """`kind` says in the log what it is a share of; `at_once`: requests of one workspace; `rests`:
-        whether a place rests after it was worked in."""
+        """`kind`: its name in the log. `at_once`: running requests of one workspace. `rests`: places
+        rest after use."""
         self._kind = kind
         self._rests = rests
         self._at_once = at_once
@@ -171,7 +171,8 @@ class WorkspaceShare:
                 del self._lines[workspace]
 
     def _has_room(self, line: _WorkspaceLine, caller: str) -> bool:
-        """Whether a further request can wait. Customers' requests take no room from those of keys."""
+        """Return True if another request can wait. Customers' requests take no room from those of
+        keys."""
         keys = line.users.of(KEYS)
         if caller == KEYS:
             return keys < self._most
@@ -179,7 +180,7 @@ class WorkspaceShare:
 
     @staticmethod
     async def _take(line: _WorkspaceLine, caller: str) -> None:
-        """Take a place in one's turn, and wait until it has rested."""
+        """Take a place in the caller's turn, and wait until the place has rested."""
         if line.rested_at and caller not in line.waiting and line.may_work(caller):
             at = line.take(caller)
             await trio.lowlevel.cancel_shielded_checkpoint()
@@ -219,13 +220,14 @@ class WorkspaceShare:
         if not line.told:
             line.told = True
             log.warning("api.share_used_up", share=self._kind, workspace=workspace)
-        message = f"too many requests of the workspace at once ({self._at_once} are worked on)"
+        message = f"too many requests of the workspace at once ({self._at_once} can run): try again"
         return Refusal("overloaded", message, retry_after_s=RETRY_AFTER_S)
 
 
 @dataclass(frozen=True, slots=True)
 class ControlShares:
-    """The shares of the control plane: a workspace's requests of one kind do not hold up the others."""
+    """The shares of the control plane. Requests of one kind do not delay the workspace's other
+    kinds."""
 
     reads: WorkspaceShare
     writes: WorkspaceShare
@@ -244,6 +246,6 @@ def shares_of(settings: Settings) -> ControlShares:
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),
-        # They wait for somebody else nearly all the time.
+        # These requests wait nearly all the time, and do not use the event loop.
         outward=WorkspaceShare("outward", settings.control_outward_workspace, rests=False),
     )

@@ -1,5 +1,5 @@
-"""Requests and answers of the framework as streams: of a body one part is held at a time, and what an
-answer is read from is closed whatever happens. Knows no route.
+"""Requests and answers of the framework as streams. One part of a request's body is held at a time. The
+source of an answer is always closed. Nothing here knows a route.
 """
 
 from collections.abc import AsyncIterator, Callable, Generator
@@ -16,33 +16,34 @@ from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers import TrioRequest
 from quart_trio.wrappers.request import TrioBody
 
-# In a scope's `extensions`: call it before a body is streamed, and the door counts what it holds of it
-# instead of all that came, and wants progress instead of an end in 30 s.
+# The key of a function in a scope's `extensions`. The application calls it before it streams a body.
+# The door then counts only the bytes held, instead of the whole body, and requires progress instead of
+# the end within 30 s.
 STREAM = "angarium.stream"
-CLOSE_S = 5.0  # to close what an answer was read from, when its request was cancelled
+CLOSE_S = 5.0  # to close the source of an answer after its request was cancelled
 
 
 class Inflow(TrioBody):
-    """A request's body. A part is held until the application takes it, and no more comes before, so
-    that what comes next waits at the client. (The framework's own takes whatever comes.)"""
+    """A request's body. It holds one part until the application takes it. Meanwhile nothing more is
+    received, so the rest waits at the client. (The framework's own body receives without a bound.)"""
 
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
-        # How long a body may be is for its route to say.
+        # No maximum here: each route sets its own.
         super().__init__(expected_content_length, None)
         self._held = b""
         self._ended = False
-        self._news = trio.Event()  # for the application: a part, or the end
+        self._news = trio.Event()  # a part has come, or the end
         self._taken = trio.Event()
         self._wanted = trio.Event()
 
     def append(self, data: bytes) -> None:
-        """Hold a part."""
+        """Add a part."""
         if data:
             self._held += data
             self._news.set()
 
     def set_complete(self) -> None:
-        """Note that no more comes."""
+        """Note the end of the body."""
         self._ended = True
         self._news.set()
 
@@ -75,7 +76,7 @@ class Inflow(TrioBody):
 
 
 class Request(TrioRequest):
-    """A request whose body is an `Inflow`. `endings` are run when its answer has left, or will not."""
+    """A request whose body is an `Inflow`. `endings` run after its answer was sent or abandoned."""
 
     body_class = Inflow
 
@@ -85,7 +86,7 @@ class Request(TrioRequest):
 
 
 class Outflow(ResponseBody):
-    """An answer's body, read as fast as its client takes it. Closing is for the request's `endings`."""
+    """An answer's body, read as fast as the client takes it. The request's `endings` close it."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -105,10 +106,10 @@ class _Connection(TrioASGIHTTPConnection):
     async def handle_messages(  # type: ignore[override]  # as quart_trio's own does
         self, nursery: trio.Nursery, request: Request, receive: ASGIReceiveCallable
     ) -> None:
-        """Hand the body over part by part; cancel the request if its client leaves."""
+        """Give the body to the application part by part; cancel the request if its client leaves."""
         body = request.body
         assert isinstance(body, Inflow)
-        if "Expect" in request.headers:  # to receive is to say that the body may come
+        if "Expect" in request.headers:  # `receive` would send 100 Continue
             await body.wait_wanted()
         while (message := await receive())["type"] == "http.request":
             body.append(message.get("body", b""))
@@ -121,7 +122,7 @@ class _Connection(TrioASGIHTTPConnection):
     async def handle_request(  # type: ignore[override]  # as quart_trio's own does
         self, nursery: trio.Nursery, request: Request, send: ASGISendCallable
     ) -> None:
-        """Answer, and run the endings."""
+        """Answer the request, then run its endings."""
         try:
             await super().handle_request(nursery, request, send)
         finally:
@@ -130,8 +131,8 @@ class _Connection(TrioASGIHTTPConnection):
 
 
 class Path(QuartRule):
-    """A rule that only matches. Nothing here makes a URL of a rule's name, and to compile what would do
-    that for all of them took 0.1 s of each start."""
+    """A URL rule that only matches. No code makes a URL from a rule's name, and compiling that for all
+    rules took 0.1 s of each start."""
 
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         return _no_url
@@ -142,8 +143,8 @@ def _no_url(*_: object, **__: object) -> tuple[str, str]:
 
 
 class Application(QuartTrio):
-    """The framework's application with these requests and rules."""
+    """The framework's application with the requests and rules of this module."""
 
     asgi_http_class = _Connection
     request_class = Request
-    url_rule_class = Path  # type: ignore[assignment]  # the framework's own takes no more either
+    url_rule_class = Path  # type: ignore[assignment]  # Quart's own type is as narrow

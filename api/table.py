@@ -52,7 +52,7 @@ def openapi_json() -> bytes:
 
 @cache
 def docs_html() -> bytes:
-    """Return the same as a page to be read."""
+    """Return the OpenAPI document as an HTML page."""
     return page_of(orjson.loads(openapi_json())).encode()
 
 

@@ -1,7 +1,7 @@
-"""The forms that a file is uploaded in: JSON, multipart/form-data, or its bytes as they are.
+"""The three forms of a file upload: JSON, multipart/form-data, or the file's bytes as the body.
 
-Each form gives the same: the file's description, and its stored content or its URL. Memory holds a body
-part by part; only JSON, which is small, is held whole.
+Each form yields the same: the file's description, and its stored content or its URL. Memory holds a
+body part by part; only a JSON body, which is small, is held whole.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -24,18 +24,18 @@ from engine.model.words import Word
 
 JSON = "application/json"
 MULTIPART = "multipart/form-data"
-UNSAID = "application/x-www-form-urlencoded"  # the type that clients state if they know none
+UNSAID = "application/x-www-form-urlencoded"  # the type that many clients state by default
 JSON_BYTES = INLINE_BYTES * 3 // 2  # base64 is 4/3 of its content, and the rest is small
-OVERHEAD_BYTES = 128 * 1024  # of a form, beside its file
+OVERHEAD_BYTES = 128 * 1024  # of a form, besides its file
 RETRY_S = 2  # files take seconds, not minutes
 
 
 class UploadQuery(Query):
-    """The description of a file whose bytes are the body. With another body, that body holds it."""
+    """The description of a file whose bytes are the body. The other forms have it in their body."""
 
     environment: Word[Environment] | None = None
     file_name: str | None = None
-    content_type: str | None = None  # of a JSON file: its header would name another form
+    content_type: str | None = None  # the header of a JSON file would name the form JSON
     file_type: str | None = None
     metadata: str | None = None
     event_type: str | None = None
@@ -43,7 +43,7 @@ class UploadQuery(Query):
     idempotency_key: str | None = None
 
     def said(self) -> dict[str, str]:
-        """Return the description, by the names of fields."""
+        """Return the given fields of the description, by name."""
         return self.model_dump(by_alias=True, exclude_none=True, exclude={"environment"})
 
 
@@ -54,8 +54,8 @@ async def received(call: Call) -> AsyncIterator[tuple[FileFields, Content]]:
     content_type = call.headers.get("content-type", "")
     essence = content_type.partition(";")[0].strip(" \t").lower()
     if essence in (JSON, MULTIPART) and said:
-        raise invalid(next(iter(said)), "stands in the body of this form")
-    # Closed in any case, so that the garbage collector never finds a half-read iterator.
+        raise invalid(next(iter(said)), "must be in the body of this form, not in the query")
+    # Always closed, so that the garbage collector never gets a half-read iterator.
     async with aclosing(cast("AsyncGenerator[bytes]", call.chunks)):
         if essence == JSON:
             form = _as_json(call)
@@ -84,7 +84,7 @@ async def _as_it_is(
         "fileName": _named(call.headers.get("content-disposition", "")),
         "contentType": content_type,
     }
-    fields = _fields({**_present(stated), **said})  # before the body: it may be refused by then
+    fields = _fields({**_present(stated), **said})  # before the body is read
     async with _kept(call, _some(call.chunks), FILE_BYTES) as content:
         yield fields, content
 
@@ -99,7 +99,7 @@ async def _as_json(call: Call) -> AsyncIterator[tuple[FileFields, Content]]:
             if len(body) + len(chunk) > JSON_BYTES:
                 raise Refusal("payload_too_large", f"as JSON a file has at most {JSON_BYTES} bytes")
             if not bodies.draw(workspace, len(chunk)):
-                raise _no_room("too many request bodies at once")
+                raise _no_room("too many request bodies at once: try again")
             drawn += len(chunk)
             body += chunk
         fields = read(FileInput, read_object(bytes(body)))
@@ -126,7 +126,7 @@ async def _kept(
     at_most: int,
     kind: SourceKind = SourceKind.CONTENT,
 ) -> AsyncIterator[Content]:
-    """Store a stream, within the disk space for uploads."""
+    """Store a stream, within the budget of disk space for uploads."""
     spooled, workspace = call.services.files.spooled, call.environment.workspace
     drawn = 0
 
@@ -134,7 +134,7 @@ async def _kept(
         nonlocal drawn
         async for chunk in chunks:
             if not spooled.draw(workspace, len(chunk)):
-                raise _no_room("too many files are being received")
+                raise _no_room("too many files are being received: try again")
             drawn += len(chunk)
             yield chunk
 
@@ -159,7 +159,7 @@ def _fields(said: dict[str, str]) -> FileFields:
             document["metadata"] = read_object(metadata.encode())
         except Refusal as refusal:
             raise invalid("metadata", refusal.message.replace("the body", "it")) from None
-    check_strings(document)  # a file's name can come in a header, where anything can be encoded
+    check_strings(document)  # a file's name can come from a header, which can encode any character
     return read(FileFields, document)
 
 
@@ -168,7 +168,7 @@ def _present(stated: dict[str, str | None]) -> dict[str, str]:
 
 
 def _named(disposition: str) -> str | None:
-    """Return the file name of a Content-Disposition, also one that is no ASCII (RFC 8187)."""
+    """Return the file name of a Content-Disposition, also if it is not ASCII (RFC 8187)."""
     return parse_options_header(disposition)[1].get("filename") or None
 
 
@@ -181,10 +181,10 @@ async def _once(data: bytes) -> AsyncGenerator[bytes]:
 
 
 async def _some(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """Return a body that must not be empty: an empty one is a mistake."""
+    """Yield the parts of a body. Raises Refusal if it is empty."""
     empty = True
     async for chunk in chunks:
         empty = empty and not chunk
         yield chunk
     if empty:
-        raise Refusal("invalid_request", "the body is empty: it is the file")
+        raise Refusal("invalid_request", "the body is empty: send the file's content as the body")

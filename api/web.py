@@ -1,7 +1,8 @@
-"""The files of `web` at the door: the console's and the portal's pages, and the assets of both.
+"""The files of the folder `web` at the door: the console's and the portal's pages, and the assets of
+both.
 
-The files of the folder `web` are read once. Assets lie below a digest of them all, so a browser keeps
-them for good, and a new version has new addresses. Nothing here awaits.
+The files are read once. The address of an asset has a digest of all files, so browsers can cache it for
+ever, and a new version has new addresses. Nothing here awaits.
 """
 
 import gzip
@@ -28,16 +29,17 @@ _TYPES = {
     ".json": "application/json",
 }
 _IMAGES = "'self' data:"
-_GZIP_LEVEL = 9  # once for each file, some 50 ms in all
+_GZIP_LEVEL = 9  # at the start, some 50 ms for all files
 
 Fields = Sequence[tuple[bytes, bytes]]
 
 
 def policy(images: str, ancestors: str) -> str:
-    """Return the policy of a page that loads its own files and this API, and is framed by `ancestors`.
+    """Return the Content-Security-Policy of a page that loads its own files and this API, and that
+    `ancestors` can frame.
 
-    What is not named is forbidden by `default-src`, which `frame-ancestors`, `base-uri` and `form-action`
-    do not fall back to.
+    `default-src` forbids everything that is not named; `frame-ancestors`, `base-uri` and `form-action`
+    do not fall back to it.
     """
     return (
         f"default-src 'none'; script-src 'self'; style-src 'self'; img-src {images}; connect-src 'self'; "
@@ -50,7 +52,7 @@ POLICY = policy(_IMAGES, "'none'")
 
 
 class _WebFile(Struct, frozen=True):
-    """A file as it is sent."""
+    """A file ready to send."""
 
     content_type: str
     body: bytes
@@ -92,7 +94,7 @@ class WebFiles:
         return None if asset is None else _sent(asset, fields, KEPT)
 
     def sent(self, name: str, fields: Fields, caching: str) -> Answer:
-        """Return the answer with a file at an address that does not change with it."""
+        """Return the answer with a file whose address has no digest."""
         return _sent(self._assets[f"{self.digest}/{name}".encode()], fields, caching)
 
     def answer(self, method: str, path: bytes, fields: Fields, request_id: str) -> Answer | None:
@@ -118,7 +120,7 @@ class WebFiles:
 
 @cache
 def web_files() -> WebFiles:
-    """Return the files that come with the program, read at the first call."""
+    """Return the files of the installed program, read at the first call."""
     return WebFiles()
 
 
@@ -158,9 +160,9 @@ def _to_console() -> Answer:
 
 
 PORTAL = b"/portal/"
-PORTAL_ASSETS = b"/portal/assets/"  # as the console's: a proxy can pass on the portal alone
+PORTAL_ASSETS = b"/portal/assets/"  # for a proxy that publishes the portal only
 EMBED = b"/portal/embed.js"
-EMBED_CACHED = "public, max-age=300"  # hosts name it without a version
+EMBED_CACHED = "public, max-age=300"  # the address has no version
 # Logos are images of the customer's own hosts.
 IMAGES = "'self' data: https:"
 
@@ -175,7 +177,8 @@ class Portal:
     def answer(self, method: str, path: bytes, fields: Fields, request_id: str) -> Answer | None:
         """Return the answer to a request for the portal; None for any other request.
 
-        An unknown workspace gets the same page: whoever asks learns nothing of what exists.
+        An unknown workspace gets the same page, so that a client cannot find out which workspaces
+        exist.
         """
         if self._page is None or not path.startswith(PORTAL):
             return None
@@ -191,7 +194,7 @@ class Portal:
         if not workspace:
             return no_such_path(request_id)
         origins = self._models.settings_of(workspace).origins
-        # `no-store`: a copy would keep the origins of yesterday.
+        # `no-store`: a cached page would have old origins in its policy.
         headers = (
             ("Cache-Control", "no-store"),
             ("Content-Security-Policy", policy(IMAGES, " ".join(["'self'", *origins]))),

@@ -1,28 +1,29 @@
-"""The bench's command line: `python -m bench COMMAND`; a command is a module, imported when asked for."""
+"""The bench's command line: `python -m bench COMMAND`. Each command is a module, imported on demand."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-# What a command does, and the module whose `main(arguments)` does it.
+# The description of each command, and the module whose `main(arguments)` runs it.
 COMMANDS = {
     "run": ("run a scenario, or all of the curated set", "bench.runs"),
-    "drive": ("load on your own server, and whether it holds your bars", "bench.drive"),
-    "list": ("name the scenarios, with their sizes", "bench.listing"),
-    "compare": ("is the second file of results better than the first?", "bench.compare"),
-    "report": ("show a file of results again, or make its page", "bench.reporting"),
+    "drive": ("put load on your own server and check your bars", "bench.drive"),
+    "list": ("list the scenarios with their sizes", "bench.listing"),
+    "compare": ("compare a second file of results with the first", "bench.compare"),
+    "report": ("show a file of results, or write its page", "bench.reporting"),
     "history": ("the figures at each release", "bench.history"),
+    "cluster": ("simulate nodes on one PostgreSQL: what saturates first", "bench.cluster"),
     "floors": ("how steady this machine is", "bench.floors"),
     "limits": ("measure the limits of generator and receiver on this machine", "bench.limits"),
     "tune": ("find the concurrency that a destination needs", "bench.tune"),
 }
-# What is missing of these is a mistake of ours; of anything else, an installation without it.
+# A missing module of these packages is a bug; any other missing module is not installed.
 OURS = ("bench", "engine", "api", "storage")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Hand the arguments to the command that they name; return its exit code."""
+    """Run the command that the arguments name; return its exit code."""
     width = max(map(len, COMMANDS))
     parser = argparse.ArgumentParser(
         prog="python -m bench",

@@ -1,7 +1,8 @@
-"""A program that measures how long an agent waits for its first answer.
+"""The measurement of an agent's wait for its first answer.
 
 Run `python -m bench.agents`: it makes 10,000 destinations, connects by MCP over HTTP, calls
-`find_trouble`, and prints the time from the first byte to the answer. It ends with 1 above its bar.
+`find_trouble`, and prints the time from the first byte to the answer. It ends with 1 if the first call or
+the median is above its bar.
 """
 
 import statistics
@@ -19,21 +20,22 @@ from bench.service import Service
 
 DESTINATIONS = 10_000
 AT_ONCE = 16  # requests that make destinations
-ROUNDS = 21  # the first one loads the protocol's library
+ROUNDS = 21  # the first one is judged by itself: what is made late is made in it
 BAR_MS = 200.0
 
 
 def main() -> int:
-    """Return the exit code."""
+    """Measure, and return the exit code."""
     with Service() as service:
+        key = service.make_key("--mcp")  # first: what it makes the server load is loaded meanwhile
         trio.run(_fill, service)
-        found = [trio.run(_connect, service) for _ in range(ROUNDS)]
+        found = [trio.run(_connect, service, key) for _ in range(ROUNDS)]
     median = statistics.median(found[1:])
     sys.stdout.write(
         f"connect, list and find_trouble with {DESTINATIONS:,} destinations: median {median:.0f} ms, "
         f"most {max(found[1:]):.0f} ms, the first time {found[0]:.0f} ms\n"
     )
-    return int(median > BAR_MS)
+    return int(max(found[0], median) > BAR_MS)
 
 
 async def _fill(service: Service) -> None:
@@ -54,9 +56,9 @@ async def _fill(service: Service) -> None:
             nursery.start_soon(make, http)
 
 
-async def _connect(service: Service) -> float:
+async def _connect(service: Service, key: str) -> float:
     """Return the milliseconds from the connection to the answer of the tool."""
-    headers = {"authorization": f"Bearer {service.key}"}
+    headers = {"authorization": f"Bearer {key}", "x-environment": "DEVELOPMENT"}
     async with httpx2.AsyncClient(headers=headers, trust_env=False) as http:
         began = time.perf_counter()
         transport = streamable_http_client(f"{service.url}/mcp", http_client=http)

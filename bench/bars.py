@@ -1,4 +1,5 @@
-"""The bars: the project's demands on figures. A run is judged by the median of its measurements."""
+"""The bars: the project's limits of figures, to which the median of a run's measurements is
+compared."""
 
 import statistics
 from dataclasses import dataclass
@@ -8,22 +9,22 @@ from bench.results import Run
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A demand on a figure: at most, or at least, a number. `stretch` is the aim beyond it."""
+    """A limit of a figure: at most, or at least, a number. `stretch` is the goal beyond it."""
 
     figure: str
     at_most: bool
     demanded: float
     stretch: float | None
-    median: float | None  # None where no measurement has the figure
+    median: float | None  # None if no measurement has the figure
 
     @property
     def held(self) -> bool:
-        """Whether the median is within the bar. A figure without measurements is not."""
+        """True if the median is within the bar; False without measurements."""
         return self._reached(self.demanded)
 
     @property
     def stretched(self) -> bool:
-        """Whether the median even reaches the stretch aim."""
+        """True if the median also reaches the goal."""
         return self.stretch is not None and self._reached(self.stretch)
 
     def _reached(self, bound: float) -> bool:
@@ -36,7 +37,7 @@ class Bar:
 
 
 def bars_of(run: Run) -> list[Bar]:
-    """Return the bars of a run, judged. Raises ValueError for a bar without a limit."""
+    """Return the bars of a run with their medians. Raises ValueError for a bar without a limit."""
     return [_judged(run, figure, bar) for figure, bar in run.bars.items()]
 
 

@@ -1,5 +1,5 @@
-"""The figures of other systems for the same work: bench/baseline.toml, which states how they were
-measured."""
+"""The figures of other systems for the same work, from bench/baseline.toml, which describes their
+measurement."""
 
 import tomllib
 from functools import cache
@@ -12,7 +12,7 @@ FILE = Path(__file__).parent / "baseline.toml"
 
 
 class System(Struct, frozen=True, forbid_unknown_fields=True):
-    """Another system, and its figures by scenario and name, with the names of our figures."""
+    """Another system, with its figures by scenario and by the names of our figures."""
 
     name: str
     version: str
@@ -23,8 +23,8 @@ class System(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
-    """Other systems, and the method of their measurement. `send_micros`: the floor of that machine and
-    day."""
+    """Other systems, and the method of their measurement. `send_micros`: the floor of the machine at
+    that time."""
 
     measured: str
     machine: str

@@ -1,7 +1,6 @@
-"""Servers for runs that only prove that scenarios still run: `run --tiny`.
+"""Servers for `run --tiny`, which only tests that scenarios run.
 
-Their floors are measured with little work, and a server that ends does not wait for receivers that
-never answer.
+Their floors need little work, and at its end a server does not wait for receivers that never answer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 
 from bench.service import Service
 
-FLOOR_REQUESTS = 2_000  # some milliseconds of CPU: what a floor is of so few, nobody asks
-GRACE_S = 2  # what a scenario leaves in flight at the end, nobody misses
+FLOOR_REQUESTS = 2_000  # a few milliseconds of CPU: the value of the floor does not matter
+GRACE_S = 2  # attempts in flight at the end do not matter
 
 
 @contextmanager
@@ -23,8 +22,8 @@ def serve(settings: Mapping[str, str] | None = None) -> Iterator[Service]:
 
 
 class Shared(ExitStack):
-    """One server, lent to one user at a time; it starts when it is first needed. A user with settings,
-    or in need of a second server, gets a new one."""
+    """One server for one user at a time, which starts at its first use. A user with settings, or with a
+    second request, gets a new server."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +32,7 @@ class Shared(ExitStack):
 
     @contextmanager
     def __call__(self, settings: Mapping[str, str] | None = None) -> Iterator[Service]:
-        """Lend the server, or start a new one."""
+        """Provide the server, or a new one."""
         if settings or self._lent:
             with serve(settings) as service:
                 yield service

@@ -1,10 +1,11 @@
-"""The floors that this machine sets, in a process of its own: `python -m bench.calibration`, its plan as
-JSON on stdin; or `python -m bench.calibration URL [REQUESTS]` for the first of them alone.
+"""The floors of this machine, measured in a separate process: `python -m bench.calibration`, with its
+plan as JSON on stdin; or `python -m bench.calibration URL [REQUESTS]` for only the first floor.
 
-The floors are the least work of any such service. One is a request and its answer (bare epoll and
-httptools, nothing signed or stored). One is a row committed with its group (one prepared statement over
-`unnest`). One is a system call. Prints CPU microseconds as JSON. A measurement is stated as a multiple
-of the floors around it, since machines differ, and one machine differs from minute to minute.
+The floors are the minimum of work for any such service. The first is a request and its answer (epoll
+and httptools only, without signature or storage). The second is a row committed with its group (one
+prepared statement with `unnest`). The third is a system call. The output is CPU microseconds as JSON.
+Figures are multiples of the floors measured before and after, because machines differ, and one machine
+changes from minute to minute.
 """
 
 import asyncio
@@ -32,15 +33,16 @@ if TYPE_CHECKING:
 CONNECTIONS = 16
 _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
 
-GROUP = 256  # rows of one insert: what a group under load has
-PAYLOAD = b"x" * 300  # of one row: the event that is posted
-# Others' share of `bench.service.FLOOR_REQUESTS`, so that one number makes all of it short: of its 60,000
-# requests these make 100 groups and 600,000 calls, a tenth of a second each.
+GROUP = 256  # rows of one insert, like a group under load
+PAYLOAD = b"x" * 300  # of one row, like an event of the load
+# The other floors in proportion to the requests of the first, so that one number shortens all. For
+# 60,000 requests (`bench.service.FLOOR_REQUESTS`) they are 100 groups and 600,000 calls, a tenth of a
+# second each.
 REQUESTS_A_GROUP = 600
 CALLS_A_REQUEST = 10
-WARM_GROUPS = 4  # not counted: the first ones extend the table's files and fill caches
-# The floors of one measurement may differ by so much, as the largest over the least of each. Within an
-# hour of a shared machine they differ by 10 %; what is beyond has disturbed what lies between.
+WARM_GROUPS = 4  # not counted: the first groups extend the table's files and fill caches
+# The largest allowed ratio of the highest to the lowest floor of one measurement. On a shared machine
+# they differ by 10 % within an hour; a larger ratio means that the measurement was disturbed.
 DRIFT = 1.15
 
 _SCHEMA = """
@@ -54,16 +56,16 @@ _DROP = "DROP SCHEMA bench_floor CASCADE"
 
 
 class Poster:
-    """One kept connection that posts again after each answer."""
+    """One persistent connection that posts again after each answer."""
 
     def __init__(self, sock: socket.socket, request: bytes, left: list[int]) -> None:
         self.sock = sock
         self.parser = httptools.HttpResponseParser(self)
         self._request = request
-        self._left = left  # shared: requests to send, answers to come
+        self._left = left  # shared: requests to send, and missing answers
 
     def post(self) -> None:
-        """Send the next request, if there is one."""
+        """Send the next request if one is left."""
         if self._left[0] > 0:
             self._left[0] -= 1
             self.sock.send(self._request)
@@ -74,7 +76,7 @@ class Poster:
 
 
 def measure(url: str, requests: int) -> dict[str, float]:
-    """Post `requests` times; return the cost."""
+    """Post `requests` times; return the cost of a request."""
     parts = urlsplit(url)
     request = (
         f"POST {parts.path} HTTP/1.1\r\nhost: {parts.netloc}\r\ncontent-type: application/json\r\n"
@@ -101,13 +103,13 @@ def measure(url: str, requests: int) -> dict[str, float]:
 
 
 def insert_micros(database_url: str, groups: int) -> float:
-    """Insert groups of rows into a temporary table; return the cost of a row for its client and its
-    backend."""
+    """Insert groups of rows into a new table; return the CPU microseconds of client and backend for a
+    row."""
     return asyncio.run(_insert(database_url, groups))
 
 
 async def _insert(url: str, groups: int) -> float:
-    import asyncpg  # takes longer than the first floor alone, which needs none
+    import asyncpg  # the import takes longer than the first floor, which does not need it
 
     connection = await asyncpg.connect(url, ssl=False)
     try:
@@ -128,13 +130,13 @@ async def _insert(url: str, groups: int) -> float:
 
 
 def _group(number: int) -> tuple[list[UUID], list[int], list[bytes]]:
-    """Return the columns of one group: rising ids, as events have."""
+    """Return the columns of one group. The IDs increase, like those of events."""
     ids = [UUID(int=(number << 80) | row) for row in range(GROUP)]
     return ids, [number] * GROUP, [PAYLOAD] * GROUP
 
 
 def syscall_micros(calls: int) -> float:
-    """Return the cost of a call that the kernel answers at once."""
+    """Return the cost of a system call that returns immediately."""
     call = os.getppid
     before = time.process_time()
     for _ in range(calls):
@@ -143,12 +145,12 @@ def syscall_micros(calls: int) -> float:
 
 
 def floors(service: "Service") -> Floor:
-    """Measure the floors beside a service, which should be idle meanwhile.
+    """Measure the floors while a service is idle.
 
     The requests go to a separate receiver, so that the run's counts and its receiver's behaviour stay
     unchanged. Takes about two seconds.
     """
-    import bench.service  # here, so that the measuring process does not import it
+    import bench.service  # not at the top: the measuring process must not import it
     from storage.embedded.server import running_url
 
     database_url = running_url(service.folder)
@@ -165,7 +167,7 @@ def floors(service: "Service") -> Floor:
 
 
 def around(measured: Sequence[Floor]) -> Floor:
-    """Return the divisor of a measurement: the mean of the floors around it."""
+    """Return the divisor of a measurement: the mean of its floors."""
     if not measured:
         raise ValueError("a measurement has no floors")
     return Floor(
@@ -177,7 +179,7 @@ def around(measured: Sequence[Floor]) -> Floor:
 
 
 def drift(measured: Sequence[Floor]) -> float:
-    """Return the largest drift of a floor: its largest value over its least."""
+    """Return the largest drift of a floor: its highest value divided by its lowest."""
     return max(
         (
             max(values) / min(values)
@@ -189,7 +191,7 @@ def drift(measured: Sequence[Floor]) -> float:
 
 
 def drifted(measured: Sequence[Floor]) -> bool:
-    """Whether the floors differ by more than a measurement can tolerate."""
+    """Return True if the floors differ by more than a measurement tolerates."""
     return drift(measured) > DRIFT
 
 

@@ -1,4 +1,4 @@
-"""The promises checked in every run, from the sender's and the receiver's logs alone."""
+"""The promises that every run checks, only with the records of sender and receiver."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ class Broken(Exception):  # noqa: N818 - the verdict of a run, not an error of t
 
 
 def require(truth: bool, otherwise: str) -> None:
-    """Raise `Broken` unless the condition is true."""
+    """Raise `Broken` with `otherwise` if `truth` is False."""
     if not truth:
         raise Broken(otherwise)
 
@@ -25,11 +25,11 @@ def whole(
 ) -> None:
     """Raise `Broken` unless all accepted events arrived at `fanout` paths, and nothing else did.
 
-    `repeats`: whether an event can arrive twice, since a kill or a timeout cut attempts off.
+    `repeats`: True if events can arrive twice because a kill or a timeout ended attempts.
     `disorder`: the receiver's count of disorder, if lanes are ordered.
     """
     accepted, arrived = sent["accepted"] * fanout, stats["unique"]
-    unknown = sent.get("doubtful", 0) * fanout  # posted and never answered: it may be there
+    unknown = sent.get("doubtful", 0) * fanout  # posted without an answer: perhaps accepted
     require(
         arrived >= accepted,
         f"{accepted - arrived} lost of {accepted} deliveries: {sent['answers']}",
@@ -43,7 +43,7 @@ def whole(
 
 
 def disorder(log: Iterable[tuple[str, int, float]], lane_of: Callable[[int], int]) -> int:
-    """Count first arrivals that come after a later number of their path and lane."""
+    """Count first arrivals after a higher number of their path and lane."""
     highest: dict[tuple[str, int], int] = defaultdict(lambda: -1)
     seen: set[tuple[str, int]] = set()
     wrong = 0

@@ -1,7 +1,7 @@
 """The comparison of two files of results: `python -m bench compare FIRST.json SECOND.json`.
 
-A figure is better or worse if the difference is beyond chance, among so many figures, and above the
-threshold. Measurements that are broken or void are left out.
+A figure is better or worse if the difference is statistically significant (corrected for the number of
+figures) and above the threshold. Broken and void measurements are left out.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from bench.report.numbers import with_unit
 from bench.results import Document, Floor, Machine, Run, read
 from bench.units import depends_on_machine
 
-THRESHOLD = 0.05  # a smaller difference is too small to notice, and a rebuild can cause it
+THRESHOLD = 0.05  # smaller differences do not matter, and a rebuild can cause them
 Key = tuple[str, str]  # a scenario and its sizes
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One figure of one scenario. `interval` is of second / first; None if it cannot be computed."""
+    """One figure of one scenario. `interval`: of second / first; None if it cannot be computed."""
 
     scenario: str
     figure: str
@@ -42,7 +42,7 @@ class Compared:
 
 @dataclass(slots=True)
 class Comparison:
-    """The comparison of two documents. `broken`: scenarios that lost something in the second."""
+    """The comparison of two documents. `broken`: scenarios with a broken promise in the second."""
 
     rows: list[Compared] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -50,15 +50,15 @@ class Comparison:
 
     @property
     def worse(self) -> bool:
-        """Whether the second is worse: in a figure, or by a broken promise."""
+        """True if the second is worse: in a figure, or by a broken promise."""
         return bool(self.broken) or any(row.verdict == "worse" for row in self.rows)
 
 
 def compare(
     first: Document, second: Document, threshold: float = THRESHOLD, only: Sequence[str] = ()
 ) -> Comparison:
-    """Compare the scenarios that both measured with the same sizes; `only` some figures, if they are
-    named."""
+    """Compare the scenarios that both documents have with the same sizes. `only`: the figures to
+    compare; empty: all."""
     found = Comparison()
     ones, others = _by_key(first), _by_key(second)
     floors = list(_of_floors(first, second))
@@ -120,7 +120,7 @@ def _figures(
 
 
 def _told_elsewhere(row: Compared) -> Compared:
-    """Return the row for runs on different machines: it keeps ratios and drops times."""
+    """Return the row for runs on different machines, with ratios and without times."""
     if row.interval is None or not depends_on_machine(row.figure):
         return row
     return replace(row, interval=None, reason="the machine or its floor differs")
@@ -151,10 +151,13 @@ def _verdict(row: Compared, interval: Interval, stands: bool, threshold: float) 
     if not stands:
         alone = interval.low > 1 or interval.high < 1
         return replace(
-            row, reason="among so many figures this comes by chance" if alone else "may be chance"
+            row,
+            reason="with so many figures this is likely by chance"
+            if alone
+            else "perhaps by chance",
         )
     if 1 / small <= interval.ratio <= small:
-        return replace(row, reason=f"no chance, but perhaps less than {threshold:.0%}")
+        return replace(row, reason=f"significant, but perhaps less than {threshold:.0%}")
     less = interval.ratio < 1
     return replace(row, verdict="better" if less is (row.better == "less") else "worse")
 
@@ -198,8 +201,8 @@ def _of_tiny(first: Document, second: Document) -> Iterator[str]:
 
 
 def _of_machines(first: Document, second: Document) -> Iterator[str]:
-    """Describe the differences of the machines. Times and rates stay comparable if only a version
-    differs."""
+    """Describe the differences of the machines. Times and rates stay comparable if only versions
+    differ."""
     ones, others = ({run.machine for run in each.runs} for each in (first, second))
     for name in Machine.__struct_fields__:
         one, other = (
@@ -229,7 +232,7 @@ def _floors(document: Document) -> list[Floor]:
 
 
 def show(found: Comparison, console: Console) -> None:
-    """Print a comparison: the figures, then its caveats."""
+    """Print a comparison: the figures, and then the warnings."""
     table = Table(title="second over first", title_justify="left")
     for heading in ("scenario", "figure", "first", "second", "ratio", "95 % interval", "verdict"):
         table.add_column(heading, justify="left" if heading in _WORDS else "right")
@@ -266,9 +269,9 @@ def _sources(document: Document) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Compare two files. Exit code 1 when the second is worse, 2 when there is nothing to compare."""
+    """Compare two files. Exit code 1: the second is worse; 2: they have no figure in common."""
     parser = argparse.ArgumentParser(prog="python -m bench compare", description=__doc__)
-    parser.add_argument("first", type=Path, help="a file that `run --json` wrote")
+    parser.add_argument("first", type=Path, help="a file from `run --json`")
     parser.add_argument("second", type=Path, help="the file to compare with the first")
     parser.add_argument(
         "--threshold",
@@ -282,7 +285,7 @@ def main(arguments: Sequence[str]) -> int:
         action="append",
         default=[],
         metavar="NAME",
-        help="compare only this figure; may be repeated. Fewer figures leave less to chance",
+        help="compare only this figure; can be repeated. Fewer figures reduce the effect of chance",
     )
     given = parser.parse_args(arguments)
     if not 0 < given.threshold < 100:

@@ -1,8 +1,8 @@
-"""The making of thousands of destinations by SQL: copies of one destination of the API, and of its
-rule.
+"""The creation of thousands of destinations by SQL: copies of one destination and its rule, which the
+API created.
 
-They are spread over environments of a thousand rules each. Each environment has its own key; three of
-them make a workspace. By the API that would be 40,000 requests, which take minutes; the copies take
+They are distributed over environments with a thousand rules each. Each environment has its own key;
+three environments form a workspace. The API would need 40,000 requests and minutes; the copies take
 seconds, and the server reads them at its next start.
 """
 
@@ -25,8 +25,8 @@ from storage.embedded.server import attached
 from storage.encryption.key_file import KEY_FILE, KeyFile
 from storage.encryption.secretbox import SecretBox
 
-MAX_RULES = 1_000  # of an environment, as in earlier figures
-# Copies of a row, changed as the JSON says. Columns that a later migration adds are copied too.
+MAX_RULES = 1_000  # in an environment, as in earlier figures
+# Copies of a row with the changes in the JSON. They include columns of later migrations.
 _COPY = """
 INSERT INTO {table} SELECT (jsonb_populate_record(t, change)).*
 FROM {table} t, jsonb_array_elements($1::text::jsonb) change WHERE {where}"""
@@ -51,8 +51,8 @@ WHERE d.id = $1::uuid AND r.destination = d.id AND s.digest = $2"""
 
 @dataclass(frozen=True)
 class Crowd:
-    """Destinations. Each key in turn reaches the next `per_environment` of them. If they belong to
-    customers, these are `c0`, `c1` ..."""
+    """Destinations. The first `per_environment` belong to the first key, and so on. Their customers, if
+    any, are `c0`, `c1` ..."""
 
     keys: Sequence[str]
     per_environment: int
@@ -60,7 +60,7 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Place:
-    """An environment, with the key to it."""
+    """An environment and its key."""
 
     number: int
     workspace: str
@@ -79,9 +79,9 @@ def crowd(
     workspaces: bool = False,
 ) -> Crowd:
     """Copy a destination and its rule `count` times. It comes from the environment of `key`, by default
-    from the server's first one. `url` has `{}` for the numbers. With `customers` each copy has a customer
-    of its own; without, all copies in an environment get the same events. With `workspaces` each has a
-    workspace of its own, spread evenly over workers. The server reads the copies at its next start."""
+    from the server's first one. `url` has `{}` for the numbers. With `customers` each copy has its own
+    customer; without, all copies in an environment get the same events. With `workspaces` each has its
+    own workspace, distributed evenly over workers. The server reads the copies at its next start."""
     box = SecretBox(KeyFile(service.folder / KEY_FILE).read())
     with attached(service.folder) as database:
         like = key or service.key
@@ -92,8 +92,8 @@ def crowd(
 
 
 def copied_rules(service: Service, destination: str, patterns: Sequence[Sequence[str]]) -> None:
-    """Copy the rule of a destination once for each list of patterns. The server reads the copies at its
-    next start."""
+    """Copy the rule of a destination for each list of patterns. The server reads the copies at its next
+    start."""
     with attached(service.folder) as database:
         asyncio.run(_copied_rules(database, destination, patterns))
 
@@ -123,7 +123,7 @@ async def _crowd(
     try:
         async with connection.transaction():
             like = await connection.fetchrow(_TEMPLATE, template, digest_of(key.encode()))
-            assert like is not None, "the destination to copy is not there"
+            assert like is not None, "the destination to copy does not exist"
             environments = math.ceil(count / per_environment)
             alone = per_environment == 1
             places = await _places(connection, identity, like, environments, alone=alone)
@@ -188,12 +188,15 @@ async def _crowd(
 async def _places(
     connection: Any, identity: Identity, like: Any, number: int, *, alone: bool
 ) -> list[Place]:
-    """Make environments with a key each, three to a workspace, as usual. `alone`: one to a
-    workspace. The workspaces' ids end with 0, 1, 2 and so on; the end decides on the worker."""
+    """Create environments with a key each, three in each workspace; with `alone`, one in each. The
+    end of a workspace's ID determines its worker. With `alone` the IDs end with 0, 1, 2 and so on, else
+    like the ID of the copied workspace."""
     names = list(Environment)[:1] if alone else list(Environment)
-    workspaces = [identity.other() for _ in range(math.ceil(number / len(names)))]
-    if alone:
-        workspaces = [f"{each[:-2]}{end % 256:02x}" for end, each in enumerate(workspaces)]
+    first, step = (0, 1) if alone else (int(str(like["workspace"])[-2:], 16), 0)
+    workspaces = [
+        f"{identity.other()[:-2]}{(first + step * each) % 256:02x}"
+        for each in range(math.ceil(number / len(names)))
+    ]
     await _copy(
         connection,
         "workspaces",
@@ -235,7 +238,7 @@ async def _places(
 async def _copy(
     connection: Any, table: str, where: str, changes: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Copy the selected row of a table, once for each change."""
+    """Copy the selected row of a table for each change."""
     done = await connection.execute(
         _COPY.format(table=table, where=where), msgspec.json.encode(changes).decode()
     )

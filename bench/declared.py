@@ -1,8 +1,8 @@
-"""The form of scenarios in files: their destinations, load, comparisons and bars.
+"""The format of scenario files: destinations, load, comparisons and bars.
 
-A file of `bench/scenarios` is TOML. `"$name"` stands for a size of that name, so `--set` and the tests'
-tiny sizes change it. Nothing here runs anything. An unknown key or a wrong type is refused with its
-place.
+A file of `bench/scenarios` is TOML. `"$name"` stands for the size of that name, which `--set` and the
+tests' tiny sizes can change. An unknown key or a wrong type is refused with its place. This module runs
+no scenarios.
 """
 
 import tomllib
@@ -23,11 +23,11 @@ Name = Annotated[str, Meta(pattern="^[a-z][A-Za-z0-9]*$")]
 
 
 class Form(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The rules that all parts of a file share."""
+    """The common rules of all parts of a file."""
 
 
 class Delivery(Form, frozen=True, rename="camel"):
-    """The delivery settings of a destination, in the API's own words."""
+    """The delivery settings of a destination, with the API's names."""
 
     concurrency: Positive = 64
     ordering: Literal["NONE", "KEY", "STRICT"] = "NONE"
@@ -44,9 +44,9 @@ class Delivery(Form, frozen=True, rename="camel"):
 class Group(Form, frozen=True):
     """A group of equal destinations. Each gets its own events; with `fanout`, all get all events.
 
-    `takes`: the group whose events they get besides. `dead`: deliveries to them are not awaited.
-    `customers`: each belongs to its own customer, and they are spread over as many environments as
-    their rules need; made by SQL.
+    `takes`: another group whose events they also get. `dead`: the run does not wait for deliveries to
+    them. `customers`: each belongs to its own customer, in as many environments as the rules need;
+    created by SQL.
     """
 
     name: Name
@@ -60,8 +60,8 @@ class Group(Form, frozen=True):
 
 
 class Load(Form, frozen=True):
-    """The events posted to the first group, `to`: see `bench.load.Plan`. `seconds` at a `rate` replace
-    `events`. `warm`: events that go ahead, before each measurement."""
+    """The events posted to a group, `to` (default: the first): see `bench.load.Plan`. `seconds` at a
+    `rate` replace `events`. `warm`: events before each measurement."""
 
     to: str
     events: Count = 0
@@ -89,8 +89,8 @@ class Receivers(Form, frozen=True):
 
 
 class Variant(Form, frozen=True):
-    """One way to do the work. `fill`: deliveries in the tables of its server from the start. `value`:
-    its place on the plot's axis."""
+    """One variant of the work. `fill`: deliveries in the server's tables from the start. `value`: its
+    value on the axis of the plot."""
 
     load: Load
     name: Annotated[str, Meta(pattern="^([a-z][A-Za-z0-9]*)?$")] = ""
@@ -100,7 +100,7 @@ class Variant(Form, frozen=True):
 
 
 class Bar(Form, frozen=True):
-    """The demand on a figure, and the aim beyond it."""
+    """The limit of a figure, and the goal beyond it."""
 
     at_most: float | None = None
     at_least: float | None = None
@@ -108,10 +108,10 @@ class Bar(Form, frozen=True):
 
 
 class Declaration(Form, frozen=True):
-    """A scenario. Its variants are measured in turns, `rounds` times, and compared with the first one:
-    as ratios of the `compared` figures, with an interval. `step` names the meaning of their `value`.
+    """A scenario. Its variants are measured in turns, `rounds` times, and compared with the first one
+    by the ratios of the `compared` figures, with an interval. `step` is the name of their `value`.
 
-    `duplicates`: a second arrival breaks no promise, since successful attempts can be judged failed.
+    `duplicates`: a second arrival breaks no promise, because successful attempts can count as failed.
     """
 
     about: str
@@ -130,7 +130,7 @@ class Declaration(Form, frozen=True):
         return next(each for each in self.groups if each.name == name)
 
     def takers(self, name: str) -> list[Group]:
-        """Return the groups that get the events posted to one group."""
+        """Return the groups that get the events of one group."""
         return [each for each in self.groups if name in (each.name, each.takes)]
 
     def demands(self) -> Bars:
@@ -154,15 +154,15 @@ def read(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path.name}: {error}") from None
     sizes, tiny = raw.get("sizes", {}), raw.get("tiny", {})
     if not isinstance(sizes, dict) or not isinstance(tiny, dict):
-        # one kind of error for every fault in a file
-        raise ValueError(f"{path.name}: sizes and tiny are tables")  # noqa: TRY004
+        # one kind of error for all faults in a file
+        raise ValueError(f"{path.name}: sizes and tiny must be tables")  # noqa: TRY004
     if strange := sorted(tiny.keys() - sizes.keys()):
         raise ValueError(f"{path.name}: tiny has {', '.join(strange)}, which sizes lacks")
     return raw
 
 
 def declaration(name: str, raw: Mapping[str, Any], sizes: Sizes) -> Declaration:
-    """Return the scenario that a file declares, at these sizes. Raises ValueError with the fault."""
+    """Return the scenario of a file with these sizes. Raises ValueError with the fault."""
     try:
         whole = _filled_in({key: raw[key] for key in raw if key not in ("sizes", "tiny")}, sizes)
         found = msgspec.convert(_merged(whole), Declaration)
@@ -185,14 +185,14 @@ def _filled_in(value: Any, sizes: Sizes) -> Any:
 
 
 def _merged(raw: dict[str, Any]) -> dict[str, Any]:
-    """Give every variant the shared `load` and `receivers`; without variants there is one."""
+    """Give every variant the shared `load` and `receivers`; without variants, add one."""
     raw = dict(raw)
     groups = raw.get("groups") or [{}]
     load = {"to": groups[0].get("name", "")} | raw.pop("load", {})
     receivers = raw.pop("receivers", [])
     variants = raw.get("variants", [{}])
     if not isinstance(variants, list):
-        raise ValueError("variants is an array of tables")  # noqa: TRY004
+        raise ValueError("variants must be an array of tables")  # noqa: TRY004
     raw["variants"] = [
         {"receivers": receivers, **each, "load": load | each.get("load", {})} for each in variants
     ]
@@ -200,7 +200,7 @@ def _merged(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(found: Declaration) -> None:
-    """Raise ValueError for faults that the form alone does not show."""
+    """Raise ValueError for faults that the types do not exclude."""
     groups = {each.name for each in found.groups}
     names = [each.name for each in found.variants]
     _require(len(groups) == len(found.groups), "two groups have one name")

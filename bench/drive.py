@@ -1,9 +1,9 @@
-"""`python -m bench drive`: load on your own server, by its API only, judged by bars.
+"""`python -m bench drive`: load on your own server, only through its API, with bars.
 
-It makes a destination and a rule, posts events, counts what its receiver gets, and removes both again.
-Exit code 1: a condition of --fail-if is met, an event was lost or had no answer, or the run is void.
-Exit code 2: the run could not begin.
-Exit code 130: it was interrupted (Ctrl-C, SIGTERM); both are removed then, too.
+It creates a destination and a rule, posts events, counts arrivals at its receiver, and deletes both
+again. Exit code 1: a condition of --fail-if is met, an event was lost or had no answer, or the run is
+void. Exit code 2: the run could not begin. Exit code 130: it was interrupted (Ctrl-C, SIGTERM); both
+are deleted then, too.
 """
 
 import argparse
@@ -39,19 +39,19 @@ BETTER = {
     "acceptP99Ms": "less",
     "deliveryP99Ms": "less",
 }
-EVENTS = 10_000  # of a closed loop where nothing is said
-MOST_EVENTS = 5_000_000  # the receiver holds some 40 bytes of each
+EVENTS = 10_000  # the default of a closed loop
+MOST_EVENTS = 5_000_000  # the receiver keeps about 40 bytes of each
 MOST_SECONDS = 3_600.0  # of all rates together
 MOST_RATE = 100_000.0  # more than any generator of one thread posts
 MOST_CONNECTIONS = 1_024
 MOST_BATCH = 1_000
-WARM = 500  # events before the measurement: the first ones cost several times as much
+WARM = 500  # events before the measurement: the first ones are several times as expensive
 INTERRUPTED = 130  # the exit code
-STILL_S = 30.0  # without an arrival: what has not come until then is lost
+STILL_S = 30.0  # without an arrival: missing events are then lost
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Drive the server that the command line names. Returns the exit code."""
+    """Put load on the server of the command line; return the exit code."""
     given, parser = _given(arguments)
     try:
         with _ended_in_order():
@@ -63,7 +63,8 @@ def main(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Take SIGTERM, by which CI ends a job, as Ctrl-C: nothing is left on the server."""
+    """Handle SIGTERM, with which CI ends a job, like Ctrl-C, so that no objects remain on the
+    server."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -116,12 +117,12 @@ def _driven(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def _plan(given: argparse.Namespace, payloads: list[str]) -> Plan:
-    """Return the plan. Raises ValueError if it is too large, or makes no sense."""
+    """Return the plan. Raises ValueError if it is too large or contradictory."""
     rates, seconds = given.rate, given.duration
     if rates and given.events:
-        raise ValueError("--rate with --duration says how many events there are; omit --events")
+        raise ValueError("--rate and --duration determine the number of events: omit --events")
     if seconds is not None and not rates:
-        raise ValueError("--duration needs --rate; without a rate say --events")
+        raise ValueError("--duration needs --rate; without a rate give --events")
     seconds = 30.0 if seconds is None else seconds
     for value, most, name in (
         (max(rates, default=0), MOST_RATE, "--rate"),
@@ -151,7 +152,7 @@ def _plan(given: argparse.Namespace, payloads: list[str]) -> Plan:
 
 
 def _allowed(given: argparse.Namespace) -> None:
-    """Raise RefusedError unless the load goes to this machine, or the server's owner has agreed."""
+    """Raise RefusedError unless the server is on this machine, or its owner has agreed."""
     if urlsplit(given.url).scheme not in ("http", "https"):
         raise RefusedError("--url must begin with http:// or https://")
     if given.cacert and urlsplit(given.url).scheme == "http":
@@ -167,7 +168,7 @@ def _allowed(given: argparse.Namespace) -> None:
 
 
 def _measured(given: argparse.Namespace, plan: Plan) -> tuple[Measurement, str]:
-    """Return what was measured, and the environment that it was in."""
+    """Return the measurement and its environment."""
     host, port = given.receiver_bind
     with Receiver(host=host, port=port) as receiver:
         hook = (given.receiver_url or receiver.url).rstrip("/") + "/drive"
@@ -186,8 +187,8 @@ def _measured(given: argparse.Namespace, plan: Plan) -> tuple[Measurement, str]:
                 raise RefusedError(f"The server accepted no event: {sent['answers']}")
             if receiver.wait(sent["accepted"], STILL_S)["unique"] == 0:
                 raise RefusedError(
-                    f"Events were accepted and none came to {hook}. Read the destination's deliveries "
-                    "in the console: ANGARIUM_EGRESS_ALLOW must have the receiver's network."
+                    f"The server accepted events, but none arrived at {hook}. Read the deliveries in "
+                    "the console: ANGARIUM_EGRESS_ALLOW must have the receiver's network."
                 )
             receiver.reset()
             sent = Module.run("bench.load", plan=_fields(plan), timeout_s=MOST_SECONDS + 60)
@@ -197,14 +198,14 @@ def _measured(given: argparse.Namespace, plan: Plan) -> tuple[Measurement, str]:
 
 
 def _fields(plan: Plan) -> dict[str, Any]:
-    """Return a plan in the generator's form; with steps, the number of events follows from them."""
+    """Return a plan in the generator's form. Steps determine the number of events."""
     fields = dict(vars(plan))
     return fields | ({"events": 0} if plan.steps else {})
 
 
 def _judged(sent: Mapping[str, Any], stats: Mapping[str, Any], steps: list[Step]) -> Measurement:
-    """Return the measurement, `broken` where an event was lost or invented, `void` where the bench was
-    the bottleneck."""
+    """Return the measurement: `broken` if an event was lost or invented, `void` if the bench was the
+    bottleneck."""
     offered = sent["accepted"] + sent["doubtful"] + _refused(sent) + sent.get("unsent", 0)
     arriving = stats["last"] - sent["began"]
     accept, delivery = decoded(sent["ack"]), decoded(stats["latency"])
@@ -260,7 +261,7 @@ def _step(part: Mapping[str, Any], receiver: Receiver, batch: int) -> Step:
 
 
 def _make_room(given: argparse.Namespace) -> None:
-    """Make the folders of the files. Raises OSError now, and not after an hour of measuring."""
+    """Create the folders of the files, so that an OSError comes before the measurement."""
     for path in filter(None, (given.json, given.csv, given.html)):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir() or not os.access(path.parent, os.W_OK):
@@ -284,7 +285,7 @@ def _given(arguments: Sequence[str]) -> tuple[argparse.Namespace, argparse.Argum
     add("--url", required=True, help="the server: http://127.0.0.1:8080, or https://...")
     add("--cacert", default="", metavar="FILE",
         help="authorities (PEM) of an https server (default: the system's)")  # fmt: skip
-    add("--key", required=True, help="an API key with scope manage, of the environment to load")
+    add("--key", required=True, help="an API key with scope manage, for the environment under load")
     add(
         CONSENT, dest="consent", action="store_true", help="allow a server that is not this machine"
     )
@@ -303,8 +304,8 @@ def _given(arguments: Sequence[str]) -> tuple[argparse.Namespace, argparse.Argum
         help="where the receiver listens (default: 127.0.0.1:0, any port)")  # fmt: skip
     add("--receiver-url", metavar="URL", help="where the server reaches the receiver")
     add("--fail-if", action="append", default=[], metavar="CONDITION",
-        help="end with 1 if so: p99>50ms, accept.p99>20ms, delivered<1000/s, refused>1%%")  # fmt: skip
-    add("--json", type=Path, metavar="FILE", help="write all that was measured there")
+        help="exit 1 if met: p99>50ms, accept.p99>20ms, delivered<1000/s, refused>1%%")  # fmt: skip
+    add("--json", type=Path, metavar="FILE", help="write the results there")
     add("--csv", type=Path, metavar="FILE", help="write the figures there")
     add("--html", type=Path, metavar="FILE", help="write the report there")
     add("--plots", type=Path, metavar="FOLDER", help="write the plots there, as SVG")

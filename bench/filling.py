@@ -1,7 +1,7 @@
-"""The filling of a server's database with months of use: by SQL, since the bench measures its readers.
+"""The filling of a server's database with months of use, by SQL: the bench only measures reads of it.
 
-It makes deliveries over a month of partitions, or over an hour: most delivered, some dead, discarded or
-retrying. It adds their events and attempts, counters of every minute for some destinations, an audit
+It creates deliveries in partitions of a month, or in an hour: most are delivered, some dead, discarded
+or retrying. It adds their events and attempts, counters of every minute for some destinations, an audit
 log, schemas and finished replay jobs.
 """
 
@@ -20,18 +20,18 @@ from storage.embedded.server import attached
 from storage.log.partitions import make_partitions
 
 COUNTED = 5  # destinations with counters of every minute
-OTHERS = 1_000  # schemas, and replay jobs; of the audit log a hundred times as many
+OTHERS = 1_000  # schemas, and replay jobs; the audit log has a hundred times as many entries
 CUSTOMERS, TYPES = 500, 50
-WRITERS = 2  # connections, each of which fills a part of the time: the database has two cores
+WRITERS = 2  # connections, each for a part of the time: the database has two cores
 
-# An id of that instant, as `engine.model.identity` makes them: random in the middle, with a given end.
+# An ID of an instant, like those of `engine.model.identity`: random in the middle, with a given end.
 _ID = """(lpad(to_hex({at}), 12, '0') || '7' || lpad(to_hex(g % 4096), 3, '0') || '8'
     || substr(md5('{salt}' || g::text), 1, 12) || '{end}')::uuid"""
 _AT = "($1::bigint - ($3::bigint - g) * ($1::bigint - $2::bigint) / $3::bigint)"
 _FROM = "FROM generate_series(1::bigint, $3::bigint) g"
 _EVENT, _DELIVERY = (_ID.format(at=_AT, salt="e", end=end) for end in ("000", "001"))
 _OTHER = _ID.format(at=_AT, salt="o", end="abc")
-# Of 200: 191 delivered, 4 dead, 2 requeued and delivered, 2 discarded, 1 that waits for a retry in years.
+# Of 200: 191 delivered, 4 dead, 2 requeued and delivered, 2 discarded, 1 with a retry in years.
 _EVENTS = f"""
 INSERT INTO events (occurred_at_ms, environment, deliveries, origin, id, type, payload, customer)
 SELECT {_AT}, $4::integer, 1, 1, {_EVENT}, 'bench.' || g % {TYPES}, '{{"n":1}}', 'c' || g % {CUSTOMERS}
@@ -53,7 +53,7 @@ SELECT g, $4::integer, 1, {_DELIVERY}, {_EVENT}, ($5::uuid[])[1 + g % cardinalit
     CASE WHEN k < 8 THEN {_AT} + 9 END, {_AT} + 9, NULL, CASE WHEN k > 8 THEN 9 END,
     CASE WHEN k > 8 THEN 1 END
 FROM (SELECT g, (hashint8(g) & 2147483647) % 200 AS k {_FROM}) s"""
-# Those that were delivered at once have theirs in their own rows, as the server writes them.
+# Deliveries without retries have the attempt in their own row, as the server writes them.
 _ATTEMPTS = f"""
 INSERT INTO attempts (started_at_ms, environment, number, duration_ms, destination_version, delivery,
     success, response_status)
@@ -82,7 +82,7 @@ SELECT $4::integer, {_OTHER}, 'schema.' || g, 1, 1, '{{"type":"object"}}' {_FROM
 _JOBS = f"""
 INSERT INTO replay_jobs (environment, id, status, dry_run, from_ms, started_at_ms, finished_at_ms)
 SELECT $4::integer, {_OTHER}, 3, false, 0, {_AT}, {_AT} {_FROM}"""
-_PORTION = 100_000  # rows of one statement, so that a bench that is stopped stops soon
+_PORTION = 100_000  # rows of one statement, so that a stopped bench ends soon
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Filled:
 def fill(
     folder: Path, filled: Filled, deliveries: int, days: float, *, log_alone: bool = False
 ) -> None:
-    """Fill the database of a running server with so many deliveries over so many days. `log_alone`:
-    only these, with their events and attempts."""
+    """Fill the database of a running server with deliveries over a number of days. `log_alone`: only
+    these, with their events and attempts."""
     with attached(folder) as url:
         trio.run(_fill, url, filled, deliveries, days, log_alone)
 
@@ -115,8 +115,9 @@ async def _fill(url: str, filled: Filled, deliveries: int, days: float, log_alon
 async def fill_log(
     bridge: Bridge, filled: Filled, deliveries: int, days: float, *, varied: bool = True
 ) -> int:
-    """Fill the log alone, and return the latest instant in it. `varied`: some deliveries are files or
-    CRITICAL, and errors are of every category; else none is, and none has one of the first five."""
+    """Fill only the log, and return its latest instant. `varied`: some deliveries are files or
+    CRITICAL, and errors are of all categories; otherwise none are, and no error is of the first five
+    categories."""
     now = int(time.time() * 1000) - 60_000
     await make_partitions(bridge.connection(UPKEEP), now, back=math.ceil(days) + 1)
     log = _Log(filled, deliveries, now - int(days * 86_400_000), now, varied)
@@ -128,7 +129,7 @@ async def fill_log(
 
 @dataclass(frozen=True)
 class _Log:
-    """The content of the log: deliveries, evenly from `start` to `now` (milliseconds)."""
+    """The content of the log: deliveries, evenly distributed from `start` to `now` (milliseconds)."""
 
     filled: Filled
     deliveries: int
@@ -137,7 +138,7 @@ class _Log:
     varied: bool
 
     async def fill(self, connection: Connection, part: int) -> None:
-        """Write one of the parts, which have as many deliveries each, in the order of their ids."""
+        """Write one of the equal parts, in the order of IDs."""
         of_part = math.ceil(self.deliveries / WRITERS)
         end = min(of_part * (part + 1), self.deliveries)
         for first in range(of_part * part, end, _PORTION):
@@ -170,5 +171,5 @@ async def _others(
 
 
 async def tidy(connection: Connection) -> None:
-    """Do the work of autovacuum at once."""
+    """Vacuum now, instead of autovacuum later."""
     await connection.execute("VACUUM ANALYZE")

@@ -1,6 +1,6 @@
-"""The steadiness of this machine: repeated floors, `python -m bench floors [--times 10]`.
+"""The stability of this machine: repeated floors, `python -m bench floors [--times 10]`.
 
-One floor takes 2 to 6 seconds, depending on the machine's other work: ten take up to a minute.
+One floor takes 2 to 6 seconds, depending on the machine's other work; ten take up to a minute.
 """
 
 import argparse
@@ -16,7 +16,7 @@ TIMES = 10
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure the floors beside an idle server; print how much they differ."""
+    """Measure the floors while a server is idle; print their differences."""
     parser = argparse.ArgumentParser(prog="python -m bench floors", description=__doc__)
     parser.add_argument("--times", type=int, default=TIMES, metavar="N", help="(%(default)s)")
     given = parser.parse_args(arguments)
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
         for _ in range(given.times):
             measured.append(floors(service))
             console.print(_told(measured[-1]))
-    # A measurement has three floors in a row, so its mark compares three in a row.
+    # A measurement compares three floors, so this compares three successive ones.
     rows = [measured[at : at + 3] for at in range(max(1, len(measured) - 2))]
     worst = max(map(drift, rows))
     console.print(

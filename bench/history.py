@@ -1,7 +1,7 @@
 """The figures at each release, kept in the repository. A line of bench/history.jsonl is one scenario at
 one release: `python -m bench history add FILE --release 0.1.0`, `history show`, `history plot`.
 
-Lines come only from files of results: of a commit, of the released version, and without lost events.
+Lines come only from files of results of a commit of the released version, without lost events.
 """
 
 import argparse
@@ -23,11 +23,11 @@ from bench.units import depends_on_machine, in_floors
 
 FILE = Path(__file__).parent / "history.jsonl"
 IMAGES = Path(__file__).parents[1] / "docs/images"
-LEAST = 3  # measurements of a scenario: one or two may be the disturbed ones
+LEAST = 3  # measurements of a scenario: one or two could be disturbed
 
 
 class Spread(Struct, frozen=True):
-    """A figure over the measurements of one scenario: median, least and most."""
+    """The median, minimum and maximum of a figure in the measurements of one scenario."""
 
     median: float
     low: float
@@ -35,7 +35,7 @@ class Spread(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True, rename="camel"):
-    """One scenario at one release. `floor` is the mean of those around its measurements."""
+    """One scenario at one release. `floor`: the mean of the floors of its measurements."""
 
     release: str
     scenario: str
@@ -59,7 +59,7 @@ def kept(path: Path = FILE) -> list[Entry]:
         try:
             entries.append(msgspec.json.decode(line, type=Entry))
         except msgspec.DecodeError as error:
-            raise ValueError(f"{path}:{place} is no entry: {error}") from None
+            raise ValueError(f"{path}:{place} is not an entry: {error}") from None
     return entries
 
 
@@ -80,8 +80,8 @@ def _entry(run: Run, release: str) -> Entry:
         raise ValueError(f"{run.scenario} was measured with {run.source.version}, not {release}")
     if run.source.changed:
         raise ValueError(
-            f"{run.scenario} was measured with a tree that differs from every commit: nobody could"
-            " measure it again"
+            f"{run.scenario} was measured with a tree that differs from its commit, so the"
+            " measurement cannot be repeated"
         )
     if run.tiny:
         raise ValueError(f"{run.scenario} was run with --tiny, so no figure of it counts")
@@ -90,7 +90,7 @@ def _entry(run: Run, release: str) -> Entry:
             raise ValueError(f"{run.scenario}: a measurement is {each.verdict}: {each.reason}")
     if len(run.measurements) < LEAST:
         raise ValueError(
-            f"{run.scenario} was measured {len(run.measurements)} times: --repeat {LEAST} at least"
+            f"{run.scenario} was measured {len(run.measurements)} times: use at least --repeat {LEAST}"
         )
     return Entry(
         release=release,
@@ -113,13 +113,13 @@ def _spread(run: Run, figure: str) -> Spread | None:
 
 
 def add(entries: Sequence[Entry], path: Path = FILE, *, replace: bool = False) -> None:
-    """Keep entries. Raises ValueError if one exists already, unless it is to be replaced."""
+    """Add entries. Raises ValueError if one already exists, unless `replace`."""
     before = kept(path)
     taken = {(entry.release, entry.scenario) for entry in before}
     for entry in entries:
         if (entry.release, entry.scenario) in taken and not replace:
             raise ValueError(
-                f"{entry.scenario} of {entry.release} is kept already: --replace if it is wrong"
+                f"{entry.scenario} of {entry.release} already exists: --replace if it is wrong"
             )
     new = {(entry.release, entry.scenario) for entry in entries}
     left = [entry for entry in before if (entry.release, entry.scenario) not in new]
@@ -132,7 +132,7 @@ def add(entries: Sequence[Entry], path: Path = FILE, *, replace: bool = False) -
 def trend(entries: Sequence[Entry]) -> Iterator[tuple[str, str, list[tuple[str, float]]]]:
     """Yield scenario, figure and its value at each release, in the order of releases.
 
-    Times and rates are in multiples of the floor, since machines differ between releases."""
+    Times and rates are multiples of the floor, because machines differ between releases."""
     places = [(entry.scenario, figure) for entry in entries for figure in entry.better]
     for scenario, figure in dict.fromkeys(places):
         values = [
@@ -156,15 +156,15 @@ def _number(release: str) -> list[tuple[int, str]]:
 
 
 def newest(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """Return the entry of the last release that has each scenario."""
+    """Return the latest entry of each scenario."""
     return {
         entry.scenario: entry for entry in sorted(entries, key=lambda entry: _number(entry.release))
     }
 
 
 def show(entries: Sequence[Entry], console: Console) -> None:
-    """Print the trend: a row for each figure, a column for each release, and the last change on the
-    same machine."""
+    """Print the trend: a row for each figure, a column for each release, and the last change on one
+    machine."""
     releases = sorted({entry.release for entry in entries}, key=_number)
     table = Table(title="figures by release", title_justify="left")
     for heading in ("scenario", "figure", *releases, "change"):
@@ -188,7 +188,7 @@ def show(entries: Sequence[Entry], console: Console) -> None:
 
 
 def _told(figure: str, value: float | None) -> str:
-    """Return a figure with its unit; a time or a rate is in multiples of the floor."""
+    """Return a figure with its unit; a time or a rate as a multiple of the floor."""
     if value is None or not depends_on_machine(figure):
         return with_unit(figure, value)
     return f"{number(value)} x floor"
@@ -201,16 +201,16 @@ def _change(values: Sequence[tuple[str, float]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Add entries, or show them."""
+    """Run the command line: add, show or plot entries."""
     parser = argparse.ArgumentParser(prog="python -m bench history", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     adding = commands.add_parser("add", help="keep the figures of a release")
-    adding.add_argument("file", type=Path, help="a file that `run --json` wrote")
-    adding.add_argument("--release", required=True, help="the version that is released: 0.1.0")
+    adding.add_argument("file", type=Path, help="a file from `run --json`")
+    adding.add_argument("--release", required=True, help="the released version: 0.1.0")
     adding.add_argument(
         "--replace", action="store_true", help="replace the kept entries of the release"
     )
-    showing = commands.add_parser("show", help="show how figures changed from release to release")
+    showing = commands.add_parser("show", help="show the changes of figures between releases")
     plotting = commands.add_parser("plot", help="draw the plots of the documentation")
     plotting.add_argument("--folder", type=Path, default=IMAGES, help="folder of the SVG files")
     for each in (adding, showing, plotting):

@@ -1,8 +1,8 @@
-"""A program that sends a server the worst inputs known, each beside a workspace that posts 20 events/s.
+"""The worst known inputs, sent to a server while another workspace posts 20 events/s.
 
-Run `python -m bench.hostile`, or with names of rows (`C1 M5`): it prints a line for each row with the
-answers, what the row cost the server and the other workspace, and whether the row's bar is held. It ends
-with 1 where a bar is not held, and with 2 for an unknown row. `bench.inputs` has the rows.
+Run `python -m bench.hostile`, with names of rows (`C1 M5`) or without. It prints a line for each row:
+the answers, the cost for the server and for the other workspace, and the result of the bar. The exit
+code is 1 if a bar is not held, and 2 for an unknown row. `bench.inputs` has the rows.
 """
 
 import json
@@ -17,13 +17,14 @@ from bench.posting import begun, ended
 from bench.service import Receiver, Service, call
 
 RATE = 20  # events a second of the other workspace
-NEIGHBOUR_MS = 500.0  # its p99, from due time to answer, beside any row
-LEAST_S = 8  # of a row: enough events of the neighbour for a p99
+NEIGHBOUR_MS = 500.0  # most p99 of the other workspace, from due time to answer, during any row
+LEAST_S = 8  # of a row: enough events of the other workspace for a p99
 
 
 @dataclass(frozen=True)
 class Step:
-    """A long step of the loop. Much time with little CPU: others on this machine had the processor."""
+    """A long step of the loop. Much time with little CPU means that other programs used the
+    processor."""
 
     ms: float
     cpu_ms: float
@@ -32,8 +33,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a row cost the server. `step`: None where none was long. `grown_mib`: the most memory in the
-    row above that at its beginning."""
+    """The cost of a row for the server. `step`: the longest step; None if none was long. `grown_mib`:
+    the highest memory during the row above that at its start."""
 
     cpu_ms: float
     step: Step | None
@@ -41,7 +42,7 @@ class Cost:
     neighbour_ms: float
 
     def line(self) -> str:
-        """Return it as a part of a line."""
+        """Return the cost as a part of a line."""
         step = f"<= {STEP_MS:.0f} ms"
         if self.step is not None:
             step = f"{self.step.ms:.0f} ms, {self.step.cpu_ms:.0f} of CPU ({self.step.doing})"
@@ -52,7 +53,8 @@ class Cost:
 
 
 class Loop:
-    """The long steps of a server's loop since this was made: the log names one a second at most."""
+    """The long steps of a server's loop since the creation of this object. The log names at most one a
+    second."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -60,8 +62,8 @@ class Loop:
         self._logged = service.log_file.stat().st_size
 
     def longest(self) -> Step | None:
-        """Return the one with the most CPU, None where none was long. Where the most since the server's
-        start has risen, it was in one that the log left out."""
+        """Return the step with the most CPU; None if none was long. If the maximum since the server's
+        start has risen, the log omitted that step."""
         now = self._read()
         lines = self._service.log_file.read_bytes()[self._logged :].splitlines()
         named = [json.loads(each) for each in lines if b"loop.step_held" in each]
@@ -81,7 +83,7 @@ class Loop:
 
 
 def measured(place: Place, act: Callable[[Place], str], seconds: int) -> tuple[str, Cost]:
-    """Run a row beside the neighbour, which posts for so many seconds. Returns what was answered."""
+    """Run a row while the neighbour posts. Returns the answers."""
     service = place.service
     neighbour = begun(service, events=RATE * seconds, connections=8, rate=RATE, event_type="calm")
     loop, watch = Loop(service), Watch(service)
@@ -103,10 +105,10 @@ def measured(place: Place, act: Callable[[Place], str], seconds: int) -> tuple[s
 
 
 def main(names: Sequence[str]) -> int:
-    """Return the exit code."""
+    """Run the rows, and return the exit code."""
     known = [row.name for row in ROWS]
     if strange := [name for name in names if name not in known]:
-        sys.stderr.write(f"no row is {', '.join(strange)}; there are {', '.join(known)}\n")
+        sys.stderr.write(f"unknown rows: {', '.join(strange)}; the rows are {', '.join(known)}\n")
         return 2
     broken = 0
     settings = {"ANGARIUM_LOOP_STEP": str(STEP_MS / 1000)}
@@ -133,7 +135,7 @@ def main(names: Sequence[str]) -> int:
 
 
 def broken_bars(cost: Cost, most_mib: float) -> list[str]:
-    """Return the bars of every row that a cost does not hold."""
+    """Return the common bars of all rows that a cost misses."""
     found = []
     if cost.neighbour_ms > NEIGHBOUR_MS:
         found.append(f"neighbour's p99 {cost.neighbour_ms:.0f} ms")

@@ -1,9 +1,9 @@
-"""A receiver that does its worst, in a process of its own: `python -m bench.hostile_receiver PAPERS`.
+"""A hostile receiver in its own process: `python -m bench.hostile_receiver PAPERS`.
 
-It prints its ports as JSON: `port` for HTTP, `tls` for HTTPS with the key and certificates of that file,
-a handshake for each request, `stalling` where nobody ever shakes hands, and `closed` where nobody
-listens. What it does with a request is said by the path: `/never`, `/drip`, `/huge`, `/reset`; all others
-are answered at once.
+It prints its ports as JSON: `port` for HTTP; `tls` for HTTPS with the key and certificates of that
+file, and a handshake for each request; `stalling`, which never completes a handshake; and `closed`, on
+which no program listens. The path determines the behaviour: `/never`, `/drip`, `/huge`, `/reset`; all
+others are answered immediately.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ HUGE = b"HTTP/1.1 200 OK\r\nconnection: keep-alive\r\n\r\n"  # its body ends wit
 
 
 async def serve(reader: Reader, writer: Writer) -> None:
-    """Serve one connection by the paths of its requests."""
+    """Serve one connection according to the paths of its requests."""
     over_tls = writer.get_extra_info("ssl_object") is not None
     try:
         while True:
@@ -55,14 +55,14 @@ async def serve(reader: Reader, writer: Writer) -> None:
             if over_tls:
                 return
     except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        return  # the client went away
+        return  # the client has disconnected
     finally:
         writer.close()
 
 
 async def _drip(writer: Writer) -> None:
     for at in range(len(DRIPPED)):
-        if writer.is_closing():  # the client went away while we slept
+        if writer.is_closing():  # the client has disconnected meanwhile
             return
         writer.write(DRIPPED[at : at + 1])
         await writer.drain()
@@ -77,7 +77,7 @@ async def _pour(writer: Writer) -> None:
 
 
 async def stall(reader: Reader, writer: Writer) -> None:
-    """Take all bytes, and answer nothing."""
+    """Read all bytes without an answer."""
     try:
         while await reader.read(65_536):
             pass
@@ -94,7 +94,7 @@ async def main(papers: str) -> None:
     plain = await asyncio.start_server(serve, "127.0.0.1", backlog=4096)
     tls = await asyncio.start_server(serve, "127.0.0.1", ssl=context, backlog=4096)
     stalling = await asyncio.start_server(stall, "127.0.0.1", backlog=4096)
-    with socket.socket() as closed:  # bound, so that nobody else gets the port, and not listening
+    with socket.socket() as closed:  # bound, so that the port stays reserved, but not listening
         closed.bind(("127.0.0.1", 0))
         ports = [server.sockets[0].getsockname()[1] for server in (plain, tls, stalling)]
         named = dict(zip(("port", "tls", "stalling"), ports, strict=True))
@@ -103,5 +103,5 @@ async def main(papers: str) -> None:
 
 
 if __name__ == "__main__":
-    os.nice(10)  # where it is in fact another machine's work
+    os.nice(10)  # in production, this work is on another machine
     uvloop.run(main(sys.argv[1]))

@@ -1,7 +1,7 @@
-"""A program that measures ingestion over HTTP/2 against HTTP/1.1, at one server, in turns.
+"""The measurement of ingestion over HTTP/2 compared with HTTP/1.1, on one server, in turns.
 
-Run `python -m bench.http2`: it prints requests a second and the server's CPU of each. It ends with 1
-where HTTP/2 stays below its bar, and with 2 without h2load, which makes the load.
+Run `python -m bench.http2`. It prints the requests a second and the server's CPU of each. The exit code
+is 1 if HTTP/2 is below its bar, and 2 without h2load, which generates the load.
 """
 
 import json
@@ -27,7 +27,7 @@ LANES = {
 
 
 def main() -> int:
-    """Return the exit code."""
+    """Measure, and return the exit code."""
     program = shutil.which("h2load")
     if program is None:
         sys.stderr.write("h2load is not installed: apt-get install nghttp2-client\n")
@@ -43,7 +43,7 @@ def main() -> int:
                 rate = _load(program, *arguments, "-d", event.name, service=service)
                 rates[name].append(rate)
                 micros[name].append((service.cpu_s()[0] - before) / EVENTS * 1e6)
-    # The first round warms.
+    # The first round is a warm-up.
     base, *others = (statistics.median(each[1:]) for each in rates.values())
     for name, found in rates.items():
         rate, cost = statistics.median(found[1:]), statistics.median(micros[name][1:])

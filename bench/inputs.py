@@ -1,4 +1,4 @@
-"""The rows of `bench.hostile`: the worst inputs known, with what each has to be answered or to cost."""
+"""The rows of `bench.hostile`: the worst known inputs, with the required answers and costs."""
 
 import http.client
 import json
@@ -26,16 +26,16 @@ from tests.door.test_http2_floods import FLOODS, MANY
 from tests.door.test_http2_smuggling import HEADERS, PING, SETTING, frame
 
 BYTES = 256 * 1024 - 1_000  # of a payload
-RULES, PATTERNS, SEGMENTS = 10_000, 16, 127  # 16 of them are the 4,096 characters of a rule
-LONG = [10**20 + number for number in range(11_800)]  # with what is around them 256 KiB
+RULES, PATTERNS, SEGMENTS = 10_000, 16, 127  # 16 patterns have the 4,096 characters of a rule
+LONG = [10**20 + number for number in range(11_800)]  # 256 KiB with the rest of the event
 WINDOW_0 = frame(SETTING, 0, 0, b"\0\4\0\0\0\0")
 TAKEN_S = 30  # without progress, after which a connection ends
-RETRIES = 40  # with answers that are 96 KiB each in JSON
+RETRIES = 40  # with answers of 96 KiB each in JSON
 READERS = 80
 MOST_ANSWER = 2 << 20
 LOOP_S = 19
 HOP_LIMIT = Settings().hop_limit
-# A schema, and a payload that takes it long to judge.
+# Schemas, each with a payload whose validation takes long.
 SCHEMAS: dict[str, tuple[Any, str]] = {
     "uniqueItems": (
         {"type": "array", "uniqueItems": True},
@@ -55,15 +55,15 @@ DEAR["one field 15,000 times"] = "{" + ",".join(['"a":1'] * 15_000) + "}"
 
 @dataclass
 class Place:
-    """The server, with the workspace that does harm."""
+    """The server and the hostile workspace."""
 
     service: Service
     receiver: str
     key: str
-    breaks: list[str] = field(default_factory=list)  # of the present row
+    breaks: list[str] = field(default_factory=list)  # of the current row
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Make a request with the key; return status and document."""
+        """Make a request with the key; return its status and document."""
         link = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=60)
         headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
         data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
@@ -76,21 +76,22 @@ class Place:
         return answer.status, json.loads(content or b"null")
 
     def made(self, path: str, body: object) -> Any:
-        """Make something; raise RuntimeError with the answer of a refusal."""
+        """Create an object. Raises RuntimeError with the answer of a refusal."""
         status, document = self.ask("POST", path, body)
         if status not in (200, 201, 202):
             raise RuntimeError(f"{path}: {status} {document}")
         return document
 
     def destination(self, url: str, *patterns: str, **more: object) -> str:
-        """Make a destination and its rule."""
+        """Create a destination and its rule."""
         body = {"name": "h", "url": url, "delivery": {"retrySchedule": []}, **more}
         made = str(self.made("/destinations", body)["id"])
         self.made("/routing-rules", {"name": "h", "destinationId": made, "eventTypes": patterns})
         return made
 
     def until(self, path: str, done: Callable[[Any], object], most_s: float = 30.0) -> Any:
-        """Wait until a document of the API is as wanted; return what it is then, or at the end."""
+        """Wait until a document of the API meets a condition; return its last state, also after a
+        timeout."""
         give_up = time.monotonic() + most_s
         while True:
             found = self.ask("GET", path)[1]
@@ -99,19 +100,19 @@ class Place:
             time.sleep(0.1)
 
     def cpu_ms(self) -> float:
-        """Return the CPU of the loop's thread so far."""
+        """Return the CPU seconds of the loop's thread."""
         assert self.service.process is not None
         return own_cpu_s(self.service.process.pid) * 1000
 
     def most(self, what: str, found: float, bar: float) -> None:
-        """Note a bar that is not held."""
+        """Record a missed bar."""
         if found > bar:
             self.breaks.append(f"{what}: {found:,.0f} of {bar:,.0f}")
 
 
 @dataclass(frozen=True)
 class Row:
-    """An input. `most_mib`: memory that the server may take beside it."""
+    """An input. `most_mib`: the most additional memory of the server."""
 
     name: str
     sent: str
@@ -123,7 +124,7 @@ class Row:
 
 
 def told(counts: Counter[Any]) -> str:
-    """Return answers with their numbers."""
+    """Return the answers with their counts."""
     return ", ".join(f"{count} x {what}" for what, count in counts.items())
 
 
@@ -156,7 +157,8 @@ def _pattern(number: int) -> str:
 
 
 def many_rules(place: Place) -> None:
-    """Make rules as long as the API accepts: one by it, and copies with patterns of their own by SQL."""
+    """Create rules of the greatest length: one through the API, and copies with other patterns by
+    SQL."""
     patterns = [_pattern(number) for number in range(RULES * PATTERNS)]
     to = place.destination(f"{place.receiver}/rules", *patterns[:PATTERNS])
     load(
@@ -172,7 +174,7 @@ def many_rules(place: Place) -> None:
 
 
 def rules(place: Place) -> str:
-    """C2: previews and events of new types; a dry run beside another workspace's replay."""
+    """C2: previews and events of new types; a dry run during another workspace's replay."""
     statuses: Counter[Any] = Counter()
     for number in range(8):
         event = {"eventType": _pattern(0)[: -2 * number or None], "payload": {}}
@@ -225,7 +227,7 @@ def untaken(place: Place) -> str:
 
 
 def _ended(link: socket.socket) -> bool:
-    """Read what has come; return whether the connection is over."""
+    """Read the available bytes. Return True if the connection has ended."""
     try:
         while link.recv(65_536):
             pass
@@ -237,7 +239,7 @@ def _ended(link: socket.socket) -> bool:
 
 
 def dear(place: Place) -> str:
-    """C4: each event alone, then the like over 16 connections."""
+    """C4: each event alone, then such events over 16 connections."""
     found = []
     for name, value in DEAR.items():
         body = f'{{"eventType":"dear","payload":{{"all":{value}}}}}'
@@ -248,7 +250,7 @@ def dear(place: Place) -> str:
         found.append(f"{name} {statuses[0]} in {each_ms:.0f} ms of CPU")
     plan = {"url": place.service.url, "key": place.key, "kind": "dear", "connections": 16}
     nuisance = Module.start("bench.nuisance", plan=plan)
-    time.sleep(6)  # as long as it does harm
+    time.sleep(6)  # the duration of the harm
     nuisance.terminate()
     answers = Counter(json.loads(nuisance.communicate(timeout=30)[0]))
     return f"{', '.join(found)}; 16 connections: {told(answers)}"
@@ -279,7 +281,7 @@ def floods(place: Place) -> str:
 
 
 class Rude(BaseHTTPRequestHandler):
-    """A receiver that answers each delivery with an error of 16 KiB of control characters."""
+    """A receiver that answers each delivery with an error and 16 KiB of control characters."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
@@ -300,7 +302,7 @@ def _dead_again(place: Place, delivery: str, attempts: int) -> None:
 
 
 def records(place: Place) -> str:
-    """H4: a dead letter retried, its record, and readers of it that take nothing."""
+    """H4: a dead letter with many retries, its record, and clients that do not read the record."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Rude) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         to = place.destination(f"http://127.0.0.1:{server.server_port}/", "rude")
@@ -319,14 +321,14 @@ def records(place: Place) -> str:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             link.connect(("127.0.0.1", place.service.port))
             link.sendall(ask * 4)
-        time.sleep(5)  # as long as nothing is taken
+        time.sleep(5)  # the duration without reading
     size = len(json.dumps(place.ask("GET", path)[1]))
     place.most("bytes of the record", size, MOST_ANSWER)
     return f"a record of {size:,} bytes after {RETRIES + 1} attempts, {READERS} readers that take nothing"
 
 
 def loops(place: Place) -> str:
-    """M5: a destination that is the service, whose script makes two events of one."""
+    """M5: a destination that is the service itself, with a script that makes two events of one."""
     name = f"loop{secrets.token_hex(3)}"
     own = {"Authorization": f"Bearer {place.key}"}
     to = place.destination(f"{place.service.url}/events/batch", f"{name}.*", headers=own)
@@ -337,7 +339,7 @@ def loops(place: Place) -> str:
     place.made("/events", {"eventType": f"{name}.first", "payload": {}})
     time.sleep(LOOP_S)
     pending = place.ask("GET", f"/destinations/{to}/health")[1]["queue"]["pending"]
-    # Each hop doubles the events; those beyond the limit wait for an open circuit at the most.
+    # Each hop doubles the events; beyond the limit, they at most wait for an open circuit.
     place.most("pending", pending, 2**HOP_LIMIT)
     failed = place.ask("GET", f"/deliveries?destinationId={to}&status=FAILED&limit=100")[1]["items"]
     reason = "none was refused"
@@ -357,7 +359,7 @@ ROWS = (
     Row("H2", "floods of HTTP/2 frames", "each ended within 200 ms of CPU", floods, most_mib=20),
     Row("H4", "a dead letter retried with answers of control characters", "<= 2 MiB", records),
     Row("M5", "a destination that is the service itself", "refused with a reason", loops, LOOP_S),
-    # Last: the workspace has then used up its share of judging, and its events wait.
+    # Last, because the workspace has then exhausted its share of evaluation, and its events wait.
     Row("C2", f"{RULES:,} rules of {PATTERNS} long patterns, previews, new types, a dry run",
         "a step < 20 ms, the dry run ends, the other's replay unharmed", rules, 12, prepare=many_rules),
 )  # fmt: skip

@@ -1,7 +1,8 @@
-"""Comparisons of two ways to do the same work, measured in turns: a noisy machine disturbs both alike.
+"""Comparisons of two ways to do the same work, in turns, so that noise of the machine affects both
+equally.
 
-The result is the ratio of CPU an event, each over the floor of its minute, with a 95 % confidence
-interval over the rounds.
+The result is the ratio of CPU for an event, each divided by the floor at that time, with a 95 %
+confidence interval over the rounds.
 """
 
 import os
@@ -18,7 +19,7 @@ from bench.service import Figures, Receiver, Service
 from bench.work import work
 
 BASE = "ANGARIUM_BENCH_BASE"
-NEW_OVER_OLD = 1.03  # CPU an event with features that nobody uses, over the tree without them
+NEW_OVER_OLD = 1.03  # CPU for an event with unused features, compared with the tree without them
 FILTER = 'event.payload.order.total > 100 && event.payload.order.currency == "EUR"'
 SCHEMA = {
     "type": "object",
@@ -48,15 +49,16 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Cost:
-    """CPU an event over the floor of its minute; `void`: the reason why it does not count."""
+    """The CPU for an event as a multiple of the floor at that time. `void`: the reason if it does not
+    count."""
 
     times_floor: float
     void: str
 
 
 def cost(service: Service, receiver: Receiver, **plan: object) -> Cost:
-    """Run a load generator's plan in which each event is due once; return the cost of an event. Raises
-    Broken unless all events were accepted, arrived and were recorded, once."""
+    """Run a load generator's plan with one delivery for each event; return the cost of an event. Raises
+    Broken unless all events were accepted, arrived once, and were recorded."""
     floor = receiver.floor(service.floor_requests)
     done = work(service, receiver, plan, lambda accepted: accepted)
     accepted, events = done.sent["accepted"], plan["events"]
@@ -74,8 +76,8 @@ def in_turns(
     most: int = 0,
     wide: float = 0.0,
 ) -> Measurement:
-    """Measure both once a round, in changing order, after one round of warming up. While the interval of
-    the ratio is wider than `wide`, rounds follow, up to `most` in all."""
+    """Measure both once in each round, in alternating order, after a warm-up round. While the interval
+    of the ratio is wider than `wide`, further rounds follow, up to `most` in total."""
     sides = (first, second)
     for side in sides:
         side()
@@ -99,7 +101,7 @@ def in_turns(
 
 
 def _wide(ones: list[float], others: list[float]) -> float:
-    """Return how wide the interval of the ratio is."""
+    """Return the width of the interval of the ratio."""
     interval = paired(ones, others)
     return interval.high - interval.low
 
@@ -107,7 +109,7 @@ def _wide(ones: list[float], others: list[float]) -> float:
 def features(
     service: Service, receiver: Receiver, *, events: int, connections: int, rounds: int
 ) -> Measurement:
-    """Compare events judged by a filter and an active schema with events that nothing judges."""
+    """Compare events with a filter and an active schema to events without."""
     service.destination(receiver.url + "/plain", ["plain"], concurrency=64)
     guarded = service.destination(receiver.url + "/guarded", ["guarded"], concurrency=64)
     (rule,) = service.api("GET", f"/routing-rules?destinationId={guarded}")["items"]
@@ -131,13 +133,13 @@ def against(
     batch: int,
     rounds: int,
 ) -> Measurement:
-    """Compare another source tree (first; by default this one) with this one (second)."""
+    """Compare another source tree (first; default: this one) with this one (second)."""
     tree = os.environ.get(BASE)
     with Service(root=None if tree is None else Path(tree)) as other:
         for each in (other, service):
             each.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
         plan: Figures = {"events": events, "connections": connections, "batch": batch}
-        require(other.port != service.port, "one and the same server")
+        require(other.port != service.port, "both have the same server")
         return in_turns(
             rounds,
             lambda: cost(other, receiver, **plan),

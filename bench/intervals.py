@@ -1,8 +1,8 @@
 """Ratios of repeated measurements, and their confidence intervals.
 
-Student's t on logarithms: a ratio of times is a difference of logarithms, whose errors are symmetric.
-With the three to ten repetitions of a bench a bootstrap's intervals are too narrow, since resampling
-five values cannot show what a sixth would be. Only `ratios`, which are figures, are rounded.
+They use Student's t on logarithms: a ratio of times is a difference of logarithms, whose errors are
+symmetric. With the three to ten repetitions of a bench, the intervals of a bootstrap are too narrow,
+because resampling of five values cannot predict a sixth. Only `ratios`, which are figures, are rounded.
 """
 
 import math
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
-_SLICES = 100  # of Simpson's rule over a smooth function: exact to 1e-7 and better
+_SLICES = 100  # of Simpson's rule for a smooth function: the error is below 1e-7
 _HALVINGS = 45
 
 
@@ -59,10 +59,10 @@ def quantile(probability: float, freedom: float) -> float:
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Return second / first of measurements in turns: a pair for each round, at least two rounds."""
+    """Return second / first of measurements in turns: a pair for each of at least two rounds."""
     logs = [math.log(b / a) for a, b in zip(first, second, strict=True)]
     if len(logs) < 2:
-        raise ValueError("an interval needs two rounds at least")
+        raise ValueError("an interval needs at least two rounds")
     error = statistics.stdev(logs) / math.sqrt(len(logs))
     return _interval(statistics.fmean(logs), error, len(logs) - 1)
 
@@ -71,7 +71,7 @@ def unpaired(first: Sequence[float], second: Sequence[float]) -> Interval:
     """Return second / first of two samples of at least two values, by Welch: their variances can
     differ."""
     if len(first) < 2 or len(second) < 2:
-        raise ValueError("an interval needs two measurements of each at least")
+        raise ValueError("an interval needs at least two measurements of each")
     logs = [[math.log(value) for value in values] for values in (first, second)]
     shares = [statistics.variance(each) / len(each) for each in logs]
     error = math.sqrt(sum(shares))
@@ -109,8 +109,8 @@ def ratios(title: str, first: Sequence[float], second: Sequence[float]) -> dict[
 
 
 def beyond_chance(chances: Sequence[float]) -> list[bool]:
-    """Return which of several findings hold although so many were tested, by Holm: the probability that
-    any of these came by chance is at most 1 - `CONFIDENCE`."""
+    """Return which of several findings are significant, with Holm's correction for their number: the
+    probability that any of them is by chance is at most 1 - `CONFIDENCE`."""
     stand = [False] * len(chances)
     for rank, place in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
         if chances[place] > (1 - CONFIDENCE) / (len(chances) - rank):

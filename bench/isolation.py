@@ -1,10 +1,12 @@
-"""A healthy tenant alone, and beside the worst neighbours: its latency, and the server's memory and
-descriptors.
+"""A healthy tenant alone and together with the worst neighbours: its latency, and the server's memory
+and descriptors.
 
-Rounds are taken in turns, alone, beside the neighbour, and with the neighbour at another server of this
-machine, so that a noisy machine disturbs all alike. The result is the ratio of the medians over the
-rounds, and the machine's part of it. That part is the effect of a neighbour at another server: it takes
-processors from the healthy tenant's load generator, receiver and server.
+Rounds alternate: the tenant alone, with the neighbour, and with the neighbour on another server of this
+machine, so that noise of the machine affects all equally. The result is the ratio of the medians over
+the rounds, and the machine's part of it. That part is the effect of a neighbour on another server,
+which takes processors from the healthy tenant's load generator, receiver and server.
+
+With several nodes, the neighbour's workspace belongs to another node of the same database.
 """
 
 import json
@@ -15,6 +17,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import count
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -22,26 +25,29 @@ from bench.checks import Broken, require
 from bench.neighbours import Neighbour, named
 from bench.papers import Papers
 from bench.posting import load
+from bench.processes import descriptors, rss_mb
 from bench.programs import serving
 from bench.results import Measurement
 from bench.scenario import told
 from bench.service import Figures, Receiver, Service, call
 from bench.yard import Yard
+from engine.nodes.parts import number_of
 
-BAR = 1.5  # times the healthy tenant's p99 alone, from request to receiver: the most beside a neighbour
+BAR = 1.5  # most p99 with a neighbour, in multiples of that alone, from request to receiver
 DESTINATIONS = 10
-CONNECTIONS = 64  # enough that no event of the tenant waits for the answer to another
-SAMPLE_S = 0.2  # between two looks at memory and descriptors
+CONNECTIONS = 64  # enough that no event of the tenant waits for another
+SAMPLE_S = 0.2  # between two samples of memory and descriptors
 STEP_MS = 20.0  # the longest step of the loop; the server's log names longer ones
-WARM = 400  # events of a server that has just started
+WARM = 400  # events after the start of a server
 
 
 class Neighbourhood(Service):
-    """A server whose names hang below `hangs.test`, and which trusts an authority of the bench."""
+    """A server on which host names below `hangs.test` hang, and which trusts an authority of the
+    bench."""
 
     def __init__(self, like: "Neighbourhood | None" = None, *, secure: bool = False) -> None:
-        """`like`: another such server, whose authority is trusted, and which outlives this one. `secure`:
-        it speaks TLS."""
+        """`like`: another such server, which ends later; this one trusts its authority. `secure`: serve
+        with TLS."""
         self.papers: Papers = Papers() if like is None else like.papers
         self._lent = like is not None
         os.environ["SSL_CERT_FILE"] = self.papers.authority  # for all programs of the bench
@@ -58,7 +64,7 @@ class Neighbourhood(Service):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the server and forget the certificates."""
+        """End the server and remove the certificates."""
         super().__exit__(kind, error, trace)
         if not self._lent:
             del os.environ["SSL_CERT_FILE"]
@@ -66,23 +72,27 @@ class Neighbourhood(Service):
 
 
 class Watch(threading.Thread):
-    """The watch on the server's memory and descriptors, until it is ended."""
+    """The samples of the server's memory and descriptors, until `end`; of several nodes, the highest."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, nodes: int = 1) -> None:
         super().__init__(daemon=True)
-        self._service = service
+        self._nodes = service.nodes() if nodes > 1 else [service.pid]
         self._over = threading.Event()
-        self.rss_mb = service.rss_mb()
-        self.descriptors = service.descriptors()
+        self.rss_mb = self.descriptors = 0.0
+        self._look()
+        self.first_mb = self.rss_mb
 
     def run(self) -> None:
-        """Keep the highest values seen."""
+        """Keep the highest values."""
         while not self._over.wait(SAMPLE_S):
-            self.rss_mb = max(self.rss_mb, self._service.rss_mb())
-            self.descriptors = max(self.descriptors, self._service.descriptors())
+            self._look()
+
+    def _look(self) -> None:
+        self.rss_mb = max(self.rss_mb, *map(rss_mb, self._nodes))
+        self.descriptors = max(self.descriptors, *map(descriptors, self._nodes))
 
     def end(self) -> None:
-        """Stop looking."""
+        """Stop sampling."""
         self._over.set()
         self.join()
 
@@ -100,11 +110,12 @@ class Healthy:
             )
 
     def warm(self) -> None:
-        """Post some events to a server that has just started."""
+        """Post some events after the start of a server."""
         self._post(min(WARM, self._rate * self._seconds))
 
     def round(self) -> Figures:
-        """Post at its pace for its seconds; return latencies and throughput, from request to receiver."""
+        """Post at the tenant's rate for its seconds; return latencies and throughput, from request to
+        receiver."""
         return self._post(self._rate * self._seconds)
 
     def _post(self, count: int) -> Figures:
@@ -142,13 +153,15 @@ def isolation(
     rounds: int,
     percent: int,
     held: int,
+    nodes: int,
 ) -> Measurement:
-    """Measure beside each neighbour of `worst` (names with commas between, or `all`), at `percent` of its
-    full size. `held`: whether the bar applies to the ratios. For that, further rounds have the neighbour
-    at another server, and the bar applies to the rest of the ratio.
+    """Measure with each neighbour of `worst` (comma-separated names, or `all`), at `percent` of its
+    full size. `held`: the bar applies. Then further rounds have the neighbour on another server, and
+    the bar applies to the rest of the ratio. `nodes`: workers of the server, each with its part of the
+    workspaces; the neighbour is not in the part of the healthy tenant.
 
-    If a promise breaks beside a neighbour, it is reported, and the next neighbour follows. What was found
-    beside each is told at once."""
+    A broken promise with a neighbour is reported, and the next neighbour follows. The results of each
+    neighbour are printed immediately."""
     assert isinstance(service, Neighbourhood)
     chosen = named(worst)
     found = Found()
@@ -161,6 +174,7 @@ def isolation(
             servers = [service]
             if secure:
                 servers = [stack.enter_context(Neighbourhood(service, secure=True))]
+            servers[0].settings["ANGARIUM_WORKERS"] = str(nodes)  # from its next start on
             if held:
                 servers.append(stack.enter_context(Neighbourhood(service, secure=secure)))
             healthy = Healthy(servers[0], receiver, rate, seconds)
@@ -168,11 +182,11 @@ def isolation(
                 began = time.monotonic()
                 _fresh(servers[0], healthy)
                 yards = [
-                    Yard(each, each.workspace(neighbour.name), ports, seconds, percent)
-                    for each in servers
+                    Yard(each, _neighbour(each, neighbour.name, of), ports, seconds, percent)
+                    for each, of in zip(servers, (nodes, 1), strict=False)
                 ]
                 try:
-                    found.add(neighbour.name, _measured(neighbour, yards, healthy, rounds))
+                    found.add(neighbour.name, _measured(neighbour, yards, healthy, rounds, nodes))
                 except Broken as verdict:
                     found.broken[neighbour.name] = str(verdict)
                 found.tell(neighbour.name, time.monotonic() - began)
@@ -180,7 +194,7 @@ def isolation(
 
 
 class Found:
-    """The figures beside each neighbour."""
+    """The figures with each neighbour."""
 
     def __init__(self) -> None:
         self.broken: dict[str, str] = {}
@@ -189,13 +203,13 @@ class Found:
         self._steps: dict[str, Steps] = {}
 
     def add(self, name: str, measured: "Measured") -> None:
-        """Keep what was measured beside a neighbour."""
+        """Add the figures with a neighbour."""
         self._figures |= {f"{name}: {each}": value for each, value in measured.figures.items()}
         self._ratios[name] = measured.ratio / measured.machines
         self._steps[name] = measured.steps
 
     def tell(self, name: str, took_s: float) -> None:
-        """Print a line of a neighbour: a whole run takes half an hour."""
+        """Print a line about a neighbour: a whole run takes half an hour."""
         said = self.broken.get(name) or f"{self._ratios[name]:.2f} x, {self._steps[name].told()}"
         sys.stdout.write(f"{name} ({took_s:.0f} s): {said}\n")
         sys.stdout.flush()
@@ -218,24 +232,38 @@ class Found:
 
 
 def _fresh(service: Service, healthy: Healthy) -> None:
-    """Start a server again: its longest step and its memory are then those of one neighbour."""
+    """Restart a server, so that its longest step and its memory are those of one neighbour."""
     service.stop()
     service.start()
     healthy.warm()
 
 
+def _neighbour(service: Service, name: str, nodes: int) -> str:
+    """Return a key of a new workspace. With several nodes, another one than the healthy tenant's has
+    it."""
+    for number in count():
+        key = service.workspace(f"{name} {number}")
+        if nodes == 1 or _part(service, key, nodes) != _part(service, service.key, nodes):
+            break
+    return key
+
+
+def _part(service: Service, key: str, nodes: int) -> int:
+    known = call("GET", f"{service.url}/auth/context", key=key)
+    return number_of(known["workspaceId"], nodes)
+
+
 def _measured(
-    neighbour: Neighbour, yards: Sequence[Yard], healthy: Healthy, rounds: int
+    neighbour: Neighbour, yards: Sequence[Yard], healthy: Healthy, rounds: int, nodes: int
 ) -> "Measured":
-    """Measure alone, beside one neighbour, and with it at another server if there is one, in turns."""
+    """Measure alone, with one neighbour, and with it on another server if given, in turns."""
     for yard in yards:
         neighbour.prepare(yard)
         if neighbour.switched:
             yard.switch(False)
     alone: list[Figures] = []
     with_it: list[list[Figures]] = [[] for _ in yards]
-    before = yards[0].service.rss_mb()
-    watch = Watch(yards[0].service)
+    watch = Watch(yards[0].service, nodes)
     watch.start()
     try:
         for _ in range(rounds):
@@ -257,26 +285,30 @@ def _measured(
             ratio, machines = beside / one, max([one, *elsewhere]) / one
             figures["end to end p99 ratio"] = round(ratio, 2)
             figures["of which the machine's"] = round(machines, 2)
-    figures["rssMb"] = f"{before:.0f}, at most {watch.rss_mb:.0f}"
+    figures["rssMb"] = f"{watch.first_mb:.0f}, at most {watch.rss_mb:.0f}"
     figures["descriptors"] = f"at most {watch.descriptors}"
-    steps = Steps(yards[0].service)
+    steps = Steps(yards[0].service, nodes)
     figures["loop"] = steps.told()
     return Measured(figures, ratio, machines, steps)
 
 
 class Steps:
-    """The longest steps of a server's loop since its start, and what they did."""
+    """The longest steps of a server's loop since its start, and their work; of several nodes, those of
+    the healthy tenant's."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, nodes: int) -> None:
         path = f"{service.url}/observability/throughput?environment=DEVELOPMENT"
         known = call("GET", path, key=service.key)["loop"]
         self.count: int = known["longSteps"]
         self.longest_ms: float = known["longestStepMs"]
         self.most_cpu_ms: float = known["mostStepCpuMs"]
-        self._named = _named_since_start(service)
+        worker = f"-{_part(service, service.key, nodes) + 1}" if nodes > 1 else ""
+        self._named = [
+            each for each in _named_since_start(service) if each.get("worker", "").endswith(worker)
+        ]
 
     def told(self) -> str:
-        """Return a line of them."""
+        """Return a line about the steps."""
         named = max(self._named, key=lambda each: float(each["step_ms"]), default=None)
         doing = "" if named is None else f" ({named['doing'] or named['task']})"
         return (
@@ -286,16 +318,16 @@ class Steps:
 
 
 class Measured(NamedTuple):
-    """What was measured beside one neighbour."""
+    """The results with one neighbour."""
 
     figures: Figures
-    ratio: float  # of the healthy tenant's p99 end to end to that alone
-    machines: float  # its part that the machine causes
+    ratio: float  # of the healthy tenant's end-to-end p99 to that alone
+    machines: float  # the machine's part of the ratio
     steps: Steps
 
 
 def _named_since_start(service: Service) -> list[dict[str, Any]]:
-    """Return the long steps that the log names, one a second at most."""
+    """Return the long steps in the log, at most one a second."""
     lines = service.log_file.read_bytes()[service.log_start :].splitlines()
     return [json.loads(each) for each in lines if b"loop.step_held" in each]
 

@@ -1,6 +1,7 @@
-"""Kill -9 under full load: nothing accepted is lost, nothing invented, nothing out of order.
+"""Kills (signal 9) under full load: no accepted event is lost, none is invented, and none is out of
+order.
 
-The verdict reads the sender's log and the receiver's log, nothing else.
+The verdict uses only the records of sender and receiver.
 """
 
 import random
@@ -11,12 +12,12 @@ from bench.load import LANE_SPAN
 from bench.posting import begun, ended
 from bench.service import Figures, Receiver, Service
 
-LOAD_S = (0.4, 1.2)  # how long each round posts before the kill
-BEGIN_S = 30.0  # a generator that has not begun by then never will
+LOAD_S = (0.4, 1.2)  # the time of posting before the kill in each round
+BEGIN_S = 30.0  # the longest wait for a generator's first event
 
 
 def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int) -> Figures:
-    """Kill the server `rounds` times while it is posted to, every other time with its database."""
+    """Kill the server under load `rounds` times, every second time together with its database."""
     service.destination(
         receiver.url + "/hook",
         ["bench.*"],
@@ -49,8 +50,8 @@ def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int
 
 
 def _wait_arrivals(receiver: Receiver, before: int) -> None:
-    """Wait until something arrives: on a busy machine a generator takes a second to begin, and a server
-    killed before that has accepted nothing."""
+    """Wait for the first arrival: on a busy machine a generator takes a second to begin, and before
+    that the server has accepted no event."""
     give_up = time.monotonic() + BEGIN_S
     while receiver.counts()["received"] == before and time.monotonic() < give_up:
         time.sleep(0.02)
@@ -84,7 +85,7 @@ def _verdict(
     invented = first_at.keys() - accepted - doubtful
     known = [entry for entry in log if entry[1] in accepted]
     out_of_order = disorder(known, lambda number: number // LANE_SPAN)
-    # A duplicate is honest when a kill lies between the two arrivals: the first was never recorded.
+    # A duplicate is allowed if a kill was between the two arrivals: the first was not recorded.
     unexplained = [
         pair for pair in repeated if not any(pair[0] - 1 < at < pair[1] for at in moments)
     ]

@@ -1,7 +1,8 @@
-"""Distributions of latencies: numbers during a run, an HdrHistogram in microseconds after it.
+"""Distributions of latencies: an array of numbers during a run, an HdrHistogram in microseconds after
+it.
 
-Appending to an array costs 0.03 us, while recording in the library costs 1.6 us. So the library gets
-whole buckets, at the end. The output is its V2 form as base64, which tools of all languages read.
+An append to an array takes 0.03 us, a record in the library 1.6 us. So the library gets whole buckets
+at the end. The output is its V2 format as base64, which tools in many languages read.
 """
 
 import zlib
@@ -15,19 +16,20 @@ from hdrh.histogram import HdrHistogram
 
 from bench.results import Latency
 
-HIGHEST_US = 3_600_000_000  # an hour: no run waits as long for anything
-DIGITS = 3  # one part in a thousand: finer than any two runs agree
-_SUB_BUCKET_BITS = 11  # of 2 * 10^DIGITS values below which each has a bucket of its own
+HIGHEST_US = 3_600_000_000  # an hour: more than any wait of a run
+DIGITS = 3  # an error of a thousandth, less than the difference between two runs
+_SUB_BUCKET_BITS = 11  # of 2 * 10^DIGITS values; each smaller value has its own bucket
 _PERCENTILES = {50.0: "P50Ms", 90.0: "P90Ms", 95.0: "P95Ms", 99.0: "P99Ms", 99.9: "P999Ms"}
 
 
 def in_seconds() -> "array[float]":
-    """Return an array to append latencies to."""
+    """Return an empty array for latencies."""
     return array("d")
 
 
 def histogram(values_s: Iterable[float]) -> Any:
-    """Return the HdrHistogram of values in seconds. What is below 0 (clocks are set) counts as 0."""
+    """Return the HdrHistogram of values in seconds. Negative values (after a change of the clock) count
+    as 0."""
     buckets: Counter[int] = Counter()
     highest = 0
     for value in values_s:
@@ -48,16 +50,16 @@ def histogram(values_s: Iterable[float]) -> Any:
 
 
 def encoded(found: Any) -> str:
-    """Return an HdrHistogram's V2 form as base64."""
+    """Return the V2 format of an HdrHistogram as base64."""
     return str(found.encode().decode())
 
 
 def decoded(text: str) -> Any:
-    """Return the HdrHistogram of a V2 form. Raises ValueError for any other input."""
+    """Return the HdrHistogram of its V2 format. Raises ValueError for other input."""
     try:
         return HdrHistogram.decode(text)
     except (ValueError, TypeError, HdrCookieException, HdrLengthException, zlib.error) as error:
-        raise ValueError(f"no HdrHistogram in its V2 form: {error}") from None
+        raise ValueError(f"not an HdrHistogram in its V2 format: {error}") from None
 
 
 def merged(texts: Iterable[str]) -> Any:
@@ -69,7 +71,7 @@ def merged(texts: Iterable[str]) -> Any:
 
 
 def latency(found: Any) -> Latency:
-    """Return the form of an HdrHistogram in the document of results."""
+    """Return an HdrHistogram in the form of the results."""
     at = _milliseconds(found)
     return Latency(
         count=found.get_total_count(),

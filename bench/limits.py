@@ -1,8 +1,8 @@
-"""The limits of generator and receiver by themselves, and whether a run has measured those instead.
+"""The limits of generator and receiver alone, and the detection of runs that reach them.
 
-Both are single threads, so the limit of each is one core. On a machine of two cores they share the
-cores with the server and its database. Throughput and latency are then those of all together; only CPU
-an event is the server's alone. A run in which one of them was saturated is void.
+Both are single threads, so the limit of each is one core. On a machine with two cores they share these
+with the server and its database. Throughput and latency are then those of all programs together; only
+the CPU for an event is the server's alone. A run with a saturated generator or receiver is void.
 """
 
 import argparse
@@ -18,46 +18,46 @@ from bench.programs import Module, serving
 from bench.service import Receiver
 
 # In a thread that is busy for 0.8 of the time, a request waits for two others on average (an M/D/1
-# queue), some 50 us. At 0.9 it waits for five others; beyond 0.9 the wait has no bound.
+# queue), about 50 us. At 0.9 it waits for five others; beyond that the wait grows without limit.
 BUSY = 0.8
 NEAR = 0.8  # of the limit: the same bound for throughput
-LATE_MS = 1.0  # a request that is sent later than this is visible in a p99 of some milliseconds
+LATE_MS = 1.0  # a later request affects a p99 of a few milliseconds
 OWN_SHARE = (
     0.5  # of a p99 can be the generator's lateness; with more, the p99 says nothing of the server
 )
-LEAST_REQUESTS = 1_000  # fewer are a burst, in which everything is near its limit
-REQUESTS = 20_000  # of a measurement: half a second
+LEAST_REQUESTS = 1_000  # fewer are a burst, in which generator and receiver are near their limits
+REQUESTS = 20_000  # of a measurement of half a second
 LEAST_MEASURED = 200
-LARGE = 16_384  # bytes of a payload above which copying costs more than the request
-_SHAPE = {  # the fields of a plan that decide how much CPU its requests take
+LARGE = 16_384  # bytes of a payload above which copying takes longer than the request
+_SHAPE = {  # the fields of a plan that determine the CPU of its requests
     *("connections", "batch", "sizes", "types", "zipf", "stem", "event_type"),
     *("lanes", "own_lanes", "seed"),
 }
 
 
 class Limit(Struct, frozen=True, rename="camel"):
-    """The limit of one of them: CPU microseconds a request, and the measured requests a second, fewer
-    if others used the cores too."""
+    """The limit of one program: the CPU microseconds for a request, and the measured requests a second,
+    which are fewer if other programs used the cores."""
 
     micros: float
     measured: float
 
     @property
     def per_second(self) -> float:
-        """Requests a second with a core of its own."""
+        """Requests a second with its own core."""
         return 1e6 / self.micros
 
 
 class Limits(Struct, frozen=True, rename="camel"):
-    """The limits of both."""
+    """The limits of generator and receiver."""
 
     generator: Limit
     receiver: Limit
 
 
 def measure(receiver: Receiver, plan: Mapping[str, Any] | None = None) -> Limits:
-    """Measure both: the generator with requests of `plan`, against a server that does nothing; the
-    receiver with the bare client of the calibration. The receiver is reset."""
+    """Measure both: the generator with requests of `plan` and a server that does nothing, the receiver
+    with the bare client of the calibration. The receiver is reset."""
     posting = generator(plan or {})
     fed = Module.run("bench.calibration", f"{receiver.url}/floor", str(REQUESTS))
     cost = receiver.stats()["cpuMicrosPerRequest"]
@@ -66,7 +66,7 @@ def measure(receiver: Receiver, plan: Mapping[str, Any] | None = None) -> Limits
 
 
 def generator(plan: Mapping[str, Any]) -> Limit:
-    """Measure the generator, closed loop."""
+    """Measure the generator in a closed loop."""
     shape = {name: value for name, value in plan.items() if name in _SHAPE}
     batch, sizes = int(shape.get("batch", 1)), shape.get("sizes", 0)
     weights = sum(weight for _, weight in sizes) if isinstance(sizes, list) else 1
@@ -84,7 +84,7 @@ def verdict(
     sent: Mapping[str, Any], stats: Mapping[str, Any], limits: Limits | None = None
 ) -> tuple[str, str]:
     """Return `void` and the reason if the generator's report or the receiver's `stats` show that one of
-    them was the bottleneck; else `ok` and nothing."""
+    them was the bottleneck; else `ok` and an empty text."""
     parts = sent.get("steps") or [sent]
     reason = next(filter(None, (_generator(part, limits) for part in parts)), "")
     if not reason and not sent.get("steps"):
@@ -116,7 +116,7 @@ def _lateness(sent: Mapping[str, Any]) -> str:
     late, whole = sent.get("lateP99Ms"), sent.get("ackP99Ms")
     if late is None or whole is None or late <= max(LATE_MS, OWN_SHARE * whole):
         return ""
-    return f"{late:.1f} ms of the p99 of {whole:.1f} ms are the generator's own lateness"
+    return f"{late:.1f} ms of the p99 of {whole:.1f} ms are delay of the generator"
 
 
 def _receiver(stats: Mapping[str, Any], limits: Limits | None) -> str:
@@ -144,7 +144,7 @@ def main(arguments: Sequence[str]) -> int:
     limits = {name: generator(plan) for name, plan in shapes.items()}
     with Receiver() as receiver:
         limits["receiver"] = measure(receiver).receiver
-    table = Table(title="the limits of generator and receiver by themselves", title_justify="left")
+    table = Table(title="the limits of generator and receiver alone", title_justify="left")
     table.add_column("")
     for name in ("CPU, us a request", "requests/s with a core of its own", "requests/s now"):
         table.add_column(name, justify="right")

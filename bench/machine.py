@@ -1,4 +1,4 @@
-"""The machine of a run, and its source: read from the system and from git, never guessed."""
+"""The machine and the source of a run, as the system and git report them."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ from storage.embedded.server import program
 
 @cache
 def machine() -> Machine:
-    """Return the machine that this process runs on."""
+    """Return the machine of this process."""
     return Machine(
         cpu=_cpu(),
         cores=len(os.sched_getaffinity(0)),
@@ -26,7 +26,7 @@ def machine() -> Machine:
 
 
 def source(root: Path | None = None) -> Source:
-    """Return the identity of a source tree, by default this one."""
+    """Return the identity of a source tree (default: this one)."""
     root = root or ROOT
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     commit = _git(root, "rev-parse", "HEAD")

@@ -1,8 +1,7 @@
-"""One measurement of a declared scenario: its variants in turns, each between two floors.
+"""The measurement of a declared scenario: its variants in turns, each between two floors.
 
-With one variant a figure has its own name. With several, the variant's name comes first
-(`keyTimesFloor`). Ratios are named by both (`keyOverNone`), with the bounds of their interval if there
-was more than one round.
+With several variants, names of figures begin with that of the variant (`keyTimesFloor`). Ratios have
+the names of both (`keyOverNone`), and the bounds of their interval if there are several rounds.
 """
 
 import statistics
@@ -28,19 +27,19 @@ Numbers = dict[str, float]
 
 
 def serve(settings: Mapping[str, str] | None = None) -> Service:
-    """Start a server of this source tree, as it is installed."""
+    """Start a server of this source tree with default settings."""
     return Service(settings=settings)
 
 
 def measured(name: str, raw: Mapping[str, Any], sizes: Sizes, other: Serve | None) -> Measurement:
-    """Measure the scenario of a file, with these sizes. Raises Broken if a promise was broken."""
+    """Measure the scenario of a file with these sizes. Raises Broken for a broken promise."""
     declared = declaration(name, raw, sizes)
     with Stage(name, declared, other or serve) as stage:
         return Run(declared, stage).measured()
 
 
 class Run:
-    """One run through a scenario. Numbers of events are never used twice."""
+    """One run of a scenario. Each event number is used once."""
 
     def __init__(self, declared: Declaration, stage: Stage) -> None:
         self._declared = declared
@@ -52,7 +51,7 @@ class Run:
         self._figures: dict[str, list[Numbers]] = defaultdict(list)
 
     def measured(self) -> Measurement:
-        """Measure; return the whole measurement."""
+        """Measure all variants; return the measurement."""
         declared = self._declared
         last = declared.variants[-1]
         turns = [
@@ -60,7 +59,7 @@ class Run:
             for number in range(declared.rounds)
             for variant in (declared.variants if number % 2 == 0 else declared.variants[::-1])
         ]
-        # what is profiled is the last variant, in the last round in which it comes
+        # the profile is of the last variant in its last round
         profiled = max(place for place, (_, variant) in enumerate(turns) if variant is last)
         self._floors.append(floors(self._stage.service(turns[0][1])))
         for place, (_, variant) in enumerate(turns):
@@ -113,7 +112,7 @@ class Run:
             require(least >= events // group.count, f"a destination got {least}")
         return done
 
-    # --- what it came to
+    # --- the results
 
     def _told(self, variant: Variant, done: Done, floor: Floor) -> Numbers:
         """Return the figures of one piece of work."""
@@ -148,9 +147,7 @@ class Run:
             }
         for name, source in (("generator", sent), ("receiver", stats)):
             figures[f"{name}Busy"] = source["busy"]
-            if (
-                source["limitPerSecond"] is not None
-            ):  # of a run of less than some requests nothing is known
+            if source["limitPerSecond"] is not None:  # unknown for a run with few requests
                 figures[f"{name}LimitPerSecond"] = source["limitPerSecond"]
         return figures
 
@@ -195,7 +192,7 @@ class Run:
         return Step(self._declared.step or "value", variant.value, numbers, delivery)
 
     def _over(self, name: str, figure: str) -> Numbers:
-        """Return a variant's ratio to the first one, by a figure."""
+        """Return the ratios of a figure of a variant to that of the first one."""
         first = self._declared.variants[0].name
         title = over(name, first, figure)
         pairs = [
@@ -206,11 +203,11 @@ class Run:
 
 
 def named(variant: str, figure: str) -> str:
-    """Return a figure's name, with its variant's before it."""
+    """Return a figure's name with that of its variant as prefix."""
     return variant + figure[0].upper() + figure[1:] if variant else figure
 
 
 def over(name: str, first: str, figure: str) -> str:
-    """Return the name of a ratio. The ratio of the cost has no figure in its name."""
+    """Return the name of a ratio. That of the cost omits the figure."""
     title = f"{name}Over{first[0].upper()}{first[1:]}"
     return title if figure == "timesFloor" else f"{title}{figure[0].upper()}{figure[1:]}"

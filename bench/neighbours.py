@@ -1,7 +1,6 @@
-"""The worst neighbours: another workspace's destinations, receivers and requests, each a way to do
-harm.
+"""The worst neighbours: destinations, receivers and requests of another workspace that cause harm.
 
-A neighbour prepares its work and starts it at `begin`; `end` stops it, so that a round alone can
+A neighbour prepares its work and starts it at `begin`; `end` stops it, so that a round without it can
 follow.
 """
 
@@ -22,15 +21,15 @@ LIST_FILTERS = (
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A way to do harm. `prepare` once; `refill` before each round beside it, `begin` in it."""
+    """A kind of harm. `prepare` runs once, `refill` before each round with it, `begin` in the round."""
 
     name: str
     about: str
     prepare: Callable[[Yard], None]
     begin: Callable[[Yard], None]
     refill: Callable[[Yard], None] = lambda _yard: None
-    switched: bool = True  # whether its destinations are disabled outside its rounds
-    secure: bool = False  # whether the server is one that speaks TLS
+    switched: bool = True  # True: its destinations are disabled outside its rounds
+    secure: bool = False  # True: the server must serve TLS
 
 
 def _many(path: str, port: str = "port", **delivery: object) -> Callable[[Yard], None]:
@@ -95,7 +94,7 @@ def _transforms(yard: Yard) -> None:
 
 
 def _delivered(number: int) -> Callable[[Yard], None]:
-    """Fill the log with so many deliveries, all of one destination."""
+    """Return the preparation that fills the log with deliveries of one destination."""
 
     def prepare(yard: Yard) -> None:
         made = yard.destination(yard.url("/hook"), "hostile.0")
@@ -174,7 +173,7 @@ def _judged(yard: Yard) -> None:
 
 
 def _ingest_key(yard: Yard) -> None:
-    """Hold an ingest key of its own, which can only send."""
+    """Create an ingest key, which can only send."""
     made = yard.api("POST", "/api-keys", {"name": "ingest", "scope": "ingest"})
     yard.ingest_key = made["secret"]
     yard.destination(yard.url("/hook"), "hostile")
@@ -194,7 +193,7 @@ def _one(path: str) -> Callable[[Yard], None]:
 
 
 def _ignore(_: object) -> None:
-    """Call without using the result."""
+    """Call a function and ignore its result."""
 
 
 NEIGHBOURS = {
@@ -248,7 +247,7 @@ NEIGHBOURS = {
         ),
         Neighbour(
             "churn",
-            "rules made, changed and deleted over 16 connections",
+            "rules created, changed and deleted over 16 connections",
             _one("/hook"),
             _rules,
             switched=False,
@@ -262,14 +261,14 @@ NEIGHBOURS = {
         ),
         Neighbour(
             "anonymous",
-            "1,000 connections without a credential that ask for pages, and for what is not there",
+            "1,000 connections without a credential that ask for pages and unknown paths",
             _ignore,
             lambda yard: yard.annoy("anonymous", connections=yard.of(1_000)),
             switched=False,
         ),
         Neighbour(
             "hellos",
-            "500 connections of another address that begin TLS handshakes, again and again",
+            "500 connections from another address that repeatedly begin TLS handshakes",
             _ignore,
             lambda yard: yard.annoy("hellos", connections=yard.of(500)),
             switched=False,
@@ -277,14 +276,14 @@ NEIGHBOURS = {
         ),
         Neighbour(
             "ingest-key",
-            "events that are as dear to read and to route as 256 KiB allow, over 16 connections",
+            "events that are as expensive to parse and to route as 256 KiB allow, over 16 connections",
             _ingest_key,
             lambda yard: yard.annoy("dear", connections=16, key=yard.ingest_key),
             switched=False,
         ),
         Neighbour(
             "browser-token",
-            "a customer's session: rules of long patterns, previews, and tests that hang",
+            "a customer's session: rules with long patterns, previews, and tests that hang",
             _session,
             lambda yard: yard.annoy(
                 "browse", connections=8, destination=yard.destinations[0], key=yard.token
@@ -294,7 +293,7 @@ NEIGHBOURS = {
         Neighbour("refused", "connections refused and reset, tried again", _refused, _posts(200)),
         Neighbour(
             "judged",
-            "events that a filter and a schema judge for long",
+            "events whose filter and schema take long to evaluate",
             _judged,
             lambda yard: yard.annoy("judged", connections=8),
             switched=False,
@@ -304,9 +303,11 @@ NEIGHBOURS = {
 
 
 def named(which: str) -> list[Neighbour]:
-    """Return one neighbour, several with commas between, or all. Raises ValueError for an
-    unknown name."""
+    """Return one neighbour, several (comma-separated), or all. Raises ValueError for an unknown
+    name."""
     names = list(NEIGHBOURS) if which == "all" else which.split(",")
     if strange := [name for name in names if name not in NEIGHBOURS]:
-        raise ValueError(f"no neighbour is {', '.join(strange)}; there are {', '.join(NEIGHBOURS)}")
+        raise ValueError(
+            f"unknown neighbours: {', '.join(strange)}; known: {', '.join(NEIGHBOURS)}"
+        )
     return [NEIGHBOURS[name] for name in names]

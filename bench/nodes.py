@@ -1,6 +1,7 @@
 """The cost of sharing the work among workers: servers with one, two and four processes in turns.
 
-Each client has a connection and a workspace of its own. The workspaces are even over the workers.
+Each client has its own connection and workspace. The workspaces are distributed evenly over the
+workers.
 """
 
 import os
@@ -30,14 +31,14 @@ from bench.work import Done, work
 SINGLES_OVER_ONE = 1.20  # CPU of an event, of workers over one process
 BATCHES_OVER_ONE = 1.15
 HOT_OVER_ONE = 0.95  # deliveries a second of one hot destination
-TWO_OVER_ONE = 1.8  # deliveries a second, where generator and receiver have cores of their own
-ENOUGH_CORES = 4  # for that: two workers, and the others' work
-RELAYED_P50_MS, RELAYED_P99_MS = 2.5, 8.0  # from request to receiver, by another worker
+TWO_OVER_ONE = 1.8  # deliveries a second, if generator and receiver have their own cores
+ENOUGH_CORES = 4  # for that: two workers, generator, receiver and database
+RELAYED_P50_MS, RELAYED_P99_MS = 2.5, 8.0  # from request to receiver, through another worker
 NAMES = {1: "one", 2: "two", 4: "four"}  # numbers of workers
 
 
 def bars() -> Bars:
-    """Return the bars that this machine can be judged by."""
+    """Return the bars that apply to this machine."""
     cost = {"One": SINGLES_OVER_ONE, "OneBatches": BATCHES_OVER_ONE}
     found: Bars = {
         f"{name}Over{over}": {"atMost": most}
@@ -54,7 +55,8 @@ def bars() -> Bars:
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind of work: a load of the generator, with the keys whose environments get it."""
+    """A kind of work: a plan of the load generator, and the keys of the environments that receive
+    it."""
 
     name: str
     plan: Figures
@@ -88,7 +90,7 @@ def nodes(
 ) -> Measurement:
     """Compare two and four workers with one process: single events and batches of many workspaces, and
     one hot destination. Then post `rate` events a second through the worker that does not have their
-    workspace. `batches` counts events; `warm` rounds come before those that count."""
+    workspace. `batches` counts events; the first `warm` rounds do not count."""
     with ExitStack() as stack:
         made, servers = stack.enter_context(_servers(service, receiver, workspaces))
         own = {"keys": list(made.keys), "keys_of_connection": 1}
@@ -139,7 +141,7 @@ def _servers(
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a server's folder with the owners of its files: PostgreSQL's are not root's."""
+    """Copy a server's folder with the owners of its files: root does not own those of PostgreSQL."""
     shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
     for path in (source, *source.rglob("*")):
         owned = path.lstat()
@@ -211,7 +213,7 @@ def _turn(shape: Shape, service: Service, receiver: Receiver) -> Turn:
 
 
 def _by_process(service: Service) -> dict[int, float]:
-    """Return the CPU seconds of each process that serves: not of the database's."""
+    """Return the CPU seconds of each process of the server, without those of the database."""
     assert service.process is not None
     others = {*tree(service.database_pid())}
     return {pid: own_cpu_s(pid) for pid in tree(service.process.pid) if pid not in others}
@@ -220,8 +222,8 @@ def _by_process(service: Service) -> dict[int, float]:
 def _relayed(
     service: Service, receiver: Receiver, made: Crowd, rate: int, seconds: int
 ) -> dict[str, float]:
-    """Return the latency from request to receiver of events whose connection another worker keeps: each
-    event of that worker's own is followed by an event of the other's, which is relayed."""
+    """Return the latency from request to receiver, for the worker's own events and for relayed events.
+    On each connection they alternate: the other worker has the workspace of each relayed event."""
     near, far = made.keys[0], made.keys[1]
     plan: Figures = {"keys": [near, far], "keys_of_connection": 2, "connections": 16}
     events, pace = 2 * rate * seconds, 2 * rate
@@ -254,5 +256,5 @@ def _told_cores() -> str:
         return f"{cores}"
     return (
         f"{cores}: workers, database, generator and receiver share them. Deliveries a second do not show "
-        "what more workers add; see the CPU of an event and the busiest process."
+        "the gain of more workers; see the CPU of an event and the busiest process."
     )

@@ -1,5 +1,5 @@
-"""A client that does harm, in a process of its own: `python -m bench.nuisance`, its plan as JSON on
-stdin. It continues until it is terminated, and then prints its answers by status.
+"""A harmful client in its own process: `python -m bench.nuisance`, with its plan as JSON on stdin. It
+continues until its termination, and then prints the number of answers by status.
 """
 
 import http.client
@@ -20,18 +20,16 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-PAUSE_S = (
-    0.05  # after an answer that says so: a client that heeded Retry-After would be no nuisance
-)
+PAUSE_S = 0.05  # after an answer 429 or 503, instead of Retry-After
 SLOW_BYTE_S = 0.5
-BATCH = 1_000  # events of a body of a megabyte
+BATCH = 1_000  # events in a body of a megabyte
 PAYLOAD = "x" * 950
-ITEMS = 400  # of an event that is dear to judge
-EVENT_BYTES = 256 * 1024  # the most that an event may have
+ITEMS = 400  # in an event whose evaluation is expensive
+EVENT_BYTES = 256 * 1024  # the maximum of an event
 SEGMENTS = 60  # of an event type and of a pattern, each of one letter
-# An address of the same machine that nobody else uses, for what is shared by address.
+# An otherwise unused address of this machine: some limits apply to each address.
 OTHER_ADDRESS = "127.0.0.2"
-# What somebody without a credential asks for: a page, what is not there, a wrong method, wrong keys.
+# Requests without a valid credential: a page, unknown paths, a wrong method, a wrong key.
 ANONYMOUS = (
     "GET /nope", "GET /docs", "POST /docs", "GET /events", "GET /destinations\r\nAuthorization: Bearer x",
     "POST /events\r\nContent-Length: 2", "GET /health/ready", "GET /openapi.json",
@@ -48,7 +46,7 @@ class Plan:
     connections: int = 8
     paths: list[str] = field(default_factory=list)  # of lists
     destination: str = ""  # of rules
-    slow: int = 0  # uploads of a byte now and then, beside
+    slow: int = 0  # additional uploads, byte by byte
 
 
 class Caller(threading.Thread):
@@ -64,7 +62,7 @@ class Caller(threading.Thread):
         self._connection = http.client.HTTPConnection(*self.address, timeout=90)
 
     def run(self) -> None:
-        """Go on for ever."""
+        """Repeat the action without end."""
         act = KINDS[self.plan.kind]
         while True:
             try:
@@ -74,7 +72,7 @@ class Caller(threading.Thread):
                 time.sleep(PAUSE_S)
 
     def ask(self, method: str, path: str, body: object = None) -> dict[str, object]:
-        """Make a request; return the answer's object, empty unless it is a success."""
+        """Make a request; return the answer's object, empty after an error."""
         headers = {"authorization": f"Bearer {self.plan.key}", "content-type": "application/json"}
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         self._connection.request(method, path, data, headers)
@@ -88,14 +86,14 @@ class Caller(threading.Thread):
 
 
 def lists(caller: Caller) -> None:
-    """Read every list, again and again."""
+    """Read all lists, repeatedly."""
     paths = caller.plan.paths
     for number in itertools.count(caller.number):
         caller.ask("GET", paths[number % len(paths)])
 
 
 def churn(caller: Caller) -> None:
-    """Make a rule, change it, delete it."""
+    """Create a rule, change it, and delete it."""
     rule = {"name": "churn", "destinationId": caller.plan.destination, "eventTypes": ["churn.*"]}
     made = caller.ask("POST", "/routing-rules", rule)
     if "id" in made:
@@ -113,7 +111,7 @@ def flood(caller: Caller) -> None:
 
 
 def judged(caller: Caller) -> None:
-    """Post events that are expensive to judge."""
+    """Post events whose filters and schemas are expensive to evaluate."""
     items = [{"sku": f"A-{number}", "qty": number} for number in range(ITEMS)]
     body = json.dumps({"eventType": "judged", "payload": {"items": items}}).encode()
     while True:
@@ -121,7 +119,8 @@ def judged(caller: Caller) -> None:
 
 
 def dear(caller: Caller) -> None:
-    """Post events as expensive to read and to route as their size allows, each with its own type."""
+    """Post events that are as expensive to parse and to route as their size allows, each with its own
+    type."""
     payloads = [
         b"[" + b",".join([each] * ((EVENT_BYTES - 1_000) // (len(each) + 1))) + b"]"
         for each in (
@@ -142,7 +141,7 @@ def dear(caller: Caller) -> None:
 
 
 def browse(caller: Caller) -> None:
-    """Use up a customer session's limits: rules of long patterns, previews, and tests that hang."""
+    """Exhaust a customer session's limits: rules with long patterns, previews, and tests that hang."""
     plan = caller.plan
     patterns = [
         ".".join("*" if (number >> at % 7) & 1 else "a" for at in range(SEGMENTS))
@@ -158,13 +157,13 @@ def browse(caller: Caller) -> None:
 
 
 def anonymous(plan: Plan) -> None:
-    """Keep many connections asking without a credential, each again after its answer."""
+    """Make requests without a valid credential over many connections, each again after its answer."""
     requests = [f"{each}\r\nHost: x\r\n" for each in ANONYMOUS]
     herd(plan, [f"{each}\r\n".replace("\r\n", " HTTP/1.1\r\n", 1).encode() for each in requests])
 
 
 def hellos(plan: Plan) -> None:
-    """Begin a TLS handshake over many connections, and another one for each that was answered."""
+    """Begin a TLS handshake over each of many connections, and a new one after each answer."""
     said = ssl.MemoryBIO()
     client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), said, server_hostname="x")
     with suppress(ssl.SSLWantReadError):
@@ -179,8 +178,8 @@ def herd(
     *,
     once: bool = False,
 ) -> None:
-    """Keep many connections asking, from an address if one is given. `once`: a connection is replaced
-    after its answer; else it asks again."""
+    """Make requests over many connections, from the address `source` if given. `once`: a new connection
+    replaces each after its answer; else the connection sends its request again."""
     parts = urlsplit(plan.url)
     address = (parts.hostname or "", parts.port or 80)
     watched = selectors.DefaultSelector()
@@ -241,7 +240,7 @@ KINDS: dict[str, Callable[[Caller], None]] = {
 
 def main(plan: Plan) -> None:
     """Run until SIGTERM."""
-    os.nice(10)  # where it is in fact another machine's work
+    os.nice(10)  # in production, this work is on another machine
     if plan.kind in HERDS:
         threading.Thread(target=HERDS[plan.kind], args=(plan,), daemon=True).start()
     else:
@@ -251,7 +250,7 @@ def main(plan: Plan) -> None:
         Caller(Plan(plan.url, plan.key, "slow"), number).start()
     signal.sigwait({signal.SIGTERM})
     print(json.dumps({str(status): count for status, count in Caller.answers.items()}), flush=True)
-    os._exit(0)  # its threads wait for answers
+    os._exit(0)  # the threads wait for answers
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""A server that accepts everything and does nothing, in a process of its own: `python -m
+"""A server that accepts every request and does nothing, in its own process: `python -m
 bench.null_server`.
 
-It serves to measure the generator's own limit. It prints its port as JSON, answers each request with
-202 as soon as the body is complete, and serves until it is terminated.
+It measures the limit of the load generator. It prints its port as JSON, answers 202 to each request
+once the body is complete, and serves until its termination.
 """
 
 import json
@@ -16,16 +16,16 @@ _LENGTH = b"content-length:"
 
 
 class Peer:
-    """One connection: it only counts the bytes of a request that are still to come."""
+    """One connection. It only counts the missing bytes of a request."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self._head = b""  # of a request whose head has not ended
-        self._missing = 0  # bytes of a body
+        self._head = b""  # the incomplete head of a request
+        self._missing = 0  # bytes of the body
 
     def ready(self) -> bool:
-        """Read the available bytes and answer complete requests; return whether the
-        connection goes on."""
+        """Read the available bytes and answer complete requests. Return True if the connection
+        continues."""
         try:
             data = self.sock.recv(READ_BYTES)
         except BlockingIOError:
@@ -40,7 +40,7 @@ class Peer:
         return True
 
     def take(self, data: bytes) -> int:
-        """Take bytes; return how many requests end with them."""
+        """Take bytes; return the number of requests that they complete."""
         ended = 0
         while data:
             if self._missing:

@@ -1,4 +1,4 @@
-"""The server's cost of observers: listeners to the live stream, and scrapes of metrics."""
+"""The server's cost of observers: clients of the live stream, and scrapes of metrics."""
 
 import json
 import selectors
@@ -22,13 +22,14 @@ from bench.service import Figures, Receiver, Service
 LISTENED_OVER_NONE = 1.05  # CPU with sixteen listeners at 5,000 deliveries/s
 METERED_OVER_PLAIN = 1.01
 SCRAPE_MS = 50.0  # of 20,000 destinations
-STEP_S = 0.005  # of the loop, the longest that a scrape may take
+STEP_S = 0.005  # the longest allowed step of the loop during a scrape
 READ_BYTES = 65536
-PLACE_S = 30.0  # a closed stream keeps its place until the server next writes to it
+PLACE_S = 30.0  # a closed stream counts until the server next writes to it
 
 
 class Listeners:
-    """Clients of `GET /stream` that read all messages of some topics, by default of all, in a thread."""
+    """Clients of `GET /stream` that read all messages of `topics` (default: all topics), in a
+    thread."""
 
     def __init__(self, service: Service, count: int, topics: str = "") -> None:
         self._service = service
@@ -71,7 +72,7 @@ class Listeners:
 
     @property
     def least_heard(self) -> int:
-        """The number of bytes read by the listener with the fewest."""
+        """The number of bytes that the slowest listener has read."""
         return min(self._heard.values())
 
     def _listen(self) -> None:
@@ -98,8 +99,8 @@ def onlookers(
     destinations: int,
     scrapes: int,
 ) -> Measurement:
-    """Compare servers without and with an address for operations; compare the latter without and with
-    listeners; then scrape it with many destinations."""
+    """Compare servers without and with an address for operations. Compare the latter without and with
+    listeners. Then scrape it with many destinations."""
     bind = f"127.0.0.1:{free_port()}"
     settings = {"ANGARIUM_OPERATIONS_BIND": bind, "ANGARIUM_LOOP_STEP": str(STEP_S)}
     with Service(settings=settings) as other:
@@ -139,8 +140,8 @@ def onlookers(
 
 
 def _scraped(service: Service, bind: str, scrapes: int) -> dict[str, float]:
-    """Scrape an idle server. A long step comes from the scrape or from another program on this machine.
-    The CPU of long steps tells which; the log names one long step a second."""
+    """Scrape an idle server. The scrape, or another program on this machine, can cause a long step. The
+    CPU of the long step shows which; the log has one long step a second."""
     before, said = _long_steps(bind), service.log_file.stat().st_size
     began, took_ms = service.cpu_s()[0], []
     text = ""

@@ -1,6 +1,6 @@
-"""The user's own server under load: a destination and a rule for the run, made and removed by the API.
+"""A user's own server under load. The API creates and deletes a destination and a rule for the run.
 
-Nothing here reads the server's process, its folder or its database.
+This module reads neither the server's process nor its folder or database.
 """
 
 import ipaddress
@@ -17,7 +17,7 @@ CONSENT = "--i-own-this-server"
 
 
 class RefusedError(Exception):
-    """The run is not allowed or cannot begin. The message says what to do."""
+    """The run is not allowed or cannot begin. The message says how to correct that."""
 
 
 def loopback(url: str) -> bool:
@@ -31,7 +31,7 @@ def loopback(url: str) -> bool:
 
 
 class OwnServer:
-    """A server with a destination at `hook` that gets the events of one type, while this is open."""
+    """A server with a destination at `hook` for the events of one type, while this is open."""
 
     def __init__(
         self,
@@ -52,7 +52,9 @@ class OwnServer:
         """Raise RefusedError if the key or the server does not allow the run."""
         context = self._api("GET", "/auth/context")
         if context.get("scope") != "manage" or context.get("kind") != "API_KEY":
-            raise RefusedError("The key is no API key with scope manage. Make one for this run.")
+            raise RefusedError(
+                "The key is not an API key with scope manage. Create one for this run."
+            )
         self.environment = str(context["environment"])
         try:
             self._set_up()
@@ -90,7 +92,8 @@ class OwnServer:
             )
 
     def _take_away(self) -> None:
-        """Remove what was made. What cannot be removed is told: the run's figures must not be lost."""
+        """Delete the rule and the destination. A failure is only printed: the run's figures must not be
+        lost."""
         for kind, identifier in (
             ("routing-rules", self._rule),
             ("destinations", self._destination),
@@ -111,7 +114,7 @@ class OwnServer:
         except (OSError, ValueError) as error:
             if isinstance(getattr(error, "reason", None), ssl.SSLCertVerificationError):
                 raise RefusedError(
-                    f"The certificate of {self.url} is of no authority that is trusted, or for another "
+                    f"The certificate of {self.url} is from an untrusted authority, or for another "
                     f"name. Give the authority with --cacert FILE. {error}"
                 ) from None
-            raise RefusedError(f"{self.url} does not answer as Angarium does: {error}") from None
+            raise RefusedError(f"{self.url} does not answer like Angarium: {error}") from None

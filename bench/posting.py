@@ -1,4 +1,4 @@
-"""The posting of events: the load generator, in a process of its own."""
+"""The posting of events by the load generator, in its own process."""
 
 import json
 import subprocess
@@ -9,18 +9,18 @@ _MODULE = "bench.load"
 
 
 def load(service: Service, **plan: object) -> Figures:
-    """Run a plan of `bench.load` at a server to its end; return the results."""
+    """Run a plan of `bench.load` on a server to its end; return the results."""
     found: Figures = Module.run(_MODULE, plan=_at(service, plan))
     return found
 
 
 def begun(service: Service, **plan: object) -> subprocess.Popen[str]:
-    """Start a plan beside other work: see `ended`."""
+    """Start a plan in the background; `ended` waits for it."""
     return Module.start(_MODULE, plan=_at(service, plan))
 
 
 def ended(generator: subprocess.Popen[str], timeout_s: float | None = None) -> Figures:
-    """Wait until a plan has run; return the results."""
+    """Wait for the end of a plan; return the results."""
     said, _ = generator.communicate(timeout=timeout_s)
     if generator.returncode:
         raise RuntimeError(f"{_MODULE} ended with {generator.returncode}")

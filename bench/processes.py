@@ -1,4 +1,4 @@
-"""CPU and memory of process trees, read from /proc. Linux only, and nothing but reading."""
+"""CPU and memory of process trees, read from /proc (Linux only)."""
 
 import os
 from contextlib import suppress
@@ -10,10 +10,30 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 def tree(root: int) -> list[int]:
     """Return a process and all its descendants."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (fields := _stat(int(entry.name))):
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    return _below(root, _children())
+
+
+def cpu_s(root: int, but: int | None = None) -> float:
+    """Return the CPU seconds of a process tree with its ended children, without the tree of `but`,
+    which can be in it."""
+    total = 0
+    children = _children()
+    for pid in {*_below(root, children)} - {*(() if but is None else _below(but, children))}:
+        if fields := _stat(pid):
+            total += sum(int(field) for field in fields[11:15])
+    return total / _TICKS
+
+
+def _children() -> dict[int, list[int]]:
+    """Return the children of every process."""
+    found: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (fields := _stat(int(name))):
+            found.setdefault(int(fields[1]), []).append(int(name))
+    return found
+
+
+def _below(root: int, children: dict[int, list[int]]) -> list[int]:
     found, left = [], [root]
     while left:
         pid = left.pop()
@@ -22,19 +42,9 @@ def tree(root: int) -> list[int]:
     return found
 
 
-def cpu_s(root: int, but: int | None = None) -> float:
-    """Return CPU seconds used so far by a process tree, with those of ended children, without the tree
-    of `but`, which can be within it."""
-    total = 0
-    for pid in {*tree(root)} - ({*tree(but)} if but is not None else set()):
-        if fields := _stat(pid):
-            total += sum(int(field) for field in fields[11:15])
-    return total / _TICKS
-
-
 def own_cpu_s(pid: int) -> float:
-    """Return CPU seconds used so far by one process of one thread, to the nanosecond where the kernel
-    tells, else in ticks of 10 ms."""
+    """Return the CPU seconds of one process with one thread: in nanoseconds if the kernel counts them,
+    else in ticks of 10 ms."""
     with suppress(OSError):
         if nanoseconds := int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]):
             return nanoseconds / 1e9
@@ -42,7 +52,7 @@ def own_cpu_s(pid: int) -> float:
 
 
 def system_s(pid: int) -> float:
-    """Return the CPU seconds that the kernel used for one process, in ticks; 0 if the process is gone."""
+    """Return the kernel's CPU seconds for one process, in ticks; 0 if the process has ended."""
     return sum(int(field) for field in _stat(pid)[12:13]) / _TICKS
 
 
@@ -53,7 +63,7 @@ def rss_mb(pid: int) -> float:
 
 
 def descriptors(pid: int) -> int:
-    """Return how many descriptors one process has open."""
+    """Return the number of open descriptors of one process."""
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
@@ -61,4 +71,4 @@ def _stat(pid: int) -> list[str]:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
-        return []  # it ended between the listing and the reading
+        return []  # the process has ended

@@ -1,4 +1,5 @@
-"""The cost of the client library: a producer's events, and single events of one task and of many."""
+"""The cost of the client library: events through a producer, and single events from one and from many
+tasks."""
 
 from bench.checks import require
 from bench.programs import Module
@@ -14,7 +15,7 @@ def producer(
 ) -> Figures:
     """Send through `angarium.Producer`, then one by one from 1 and from `tasks` tasks, in turns.
 
-    No rule matches: the server only records, so that the client is what is measured."""
+    No rule matches: the server only records the events, so the figures are those of the client."""
     plan = {"url": service.url, "key": service.key, "singles": singles, "tasks": tasks}
     Module.run("bench.producer_client", plan={**plan, "events": max(1, events // 10)})
     found: Figures = Module.run("bench.producer_client", plan={**plan, "events": events})

@@ -1,4 +1,5 @@
-"""The process that `bench.producer` measures: a plan on standard input, figures on standard output."""
+"""The process that `bench.producer` measures. It reads a plan from stdin, and writes figures to
+stdout."""
 
 import json
 import sys
@@ -29,7 +30,7 @@ def through_producer(client: angarium.Client, events: int) -> dict[str, float]:
 
 
 async def singly(url: str, key: str, events: int, tasks: int) -> float:
-    """Send events one by one from so many tasks; return the CPU microseconds of each."""
+    """Send events one by one from `tasks` tasks; return the CPU microseconds of each event."""
     async with angarium.AsyncClient(url, key) as client:
         left = events
 
@@ -48,7 +49,7 @@ async def singly(url: str, key: str, events: int, tasks: int) -> float:
 
 
 def main() -> None:
-    """Do the plan."""
+    """Run the plan."""
     plan = json.load(sys.stdin)
     url, key = plan["url"], plan["key"]
     with angarium.Client(url, key) as client:

@@ -1,4 +1,4 @@
-"""Programs beside the service: modules of the bench in processes of their own, and JSON calls to them."""
+"""Programs of the bench: its modules in their own processes, and JSON calls."""
 
 import json
 import secrets
@@ -15,23 +15,23 @@ from typing import Any
 
 STOP_S = 40.0
 FIRST_PORT = 10_240  # above those of well-known services
-PORT_TRIES = 1_000  # a machine that is full of servers has a few hundred of 20,000
+PORT_TRIES = 1_000  # even a machine with many servers uses a few hundred of 20,000 ports
 KERNELS_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 ROOT = Path(__file__).parent.parent
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody has; see `ports_in_a_row`."""
+    """Return a free port of 127.0.0.1; see `ports_in_a_row`."""
     return ports_in_a_row(1)
 
 
 def ports_in_a_row(count: int) -> int:
-    """Return the first of `count` ports of 127.0.0.1 in a row that nobody has, and nobody else will get.
+    """Return the first of `count` consecutive free ports of 127.0.0.1, reserved for this process.
 
-    They are below the ports that the kernel gives to connections: a neighbour's connection could take
-    such a port before a program listens on it. For each port the process keeps the UDP socket of its
-    number until it ends, so that other processes choose other ports. Raises RuntimeError if
-    none is free.
+    They are below the kernel's range of ephemeral ports: another connection could take such a port
+    before a program listens on it. Until its end, the process keeps a UDP socket with the number of
+    each port, so that other processes choose other ports. Raises RuntimeError if no such ports are
+    free.
     """
     last = _first_of_kernel() - count
     for _ in range(PORT_TRIES):
@@ -45,7 +45,7 @@ def ports_in_a_row(count: int) -> int:
 
 
 def _claim(port: int) -> socket.socket:
-    """Return the UDP socket of a port. Raises OSError if another process has it, or the port."""
+    """Return the UDP socket of a port. Raises OSError if another process has the socket or the port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", port))
     claim = socket.socket(type=socket.SOCK_DGRAM)
@@ -58,10 +58,10 @@ def _claim(port: int) -> socket.socket:
 
 
 def _first_of_kernel() -> int:
-    """Return the first port that the kernel gives to connections, as far as any are below it."""
+    """Return the first ephemeral port of the kernel; 65536 if too few ports are below it."""
     try:
         first = int(KERNELS_PORTS.read_text().split()[0])
-    except OSError:  # another system: macOS begins here
+    except OSError:  # not Linux: the first of macOS
         return 49_152
     return first if first > FIRST_PORT + PORT_TRIES else 65_536
 
@@ -72,8 +72,9 @@ def call(
     body: object = None,
     key: str | None = None,
     trust: ssl.SSLContext | None = None,
+    timeout_s: float = 30,
 ) -> Any:
-    """Make one JSON request; raise RuntimeError with the answer when it is an error. `trust`: of an
+    """Make one JSON request. Raises RuntimeError with the answer if it is an error. `trust`: for an
     https URL; None: the system's authorities."""
     headers = {"content-type": "application/json"}
     if key is not None:
@@ -84,18 +85,18 @@ def call(
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust)
     )
     try:
-        with opener.open(request, timeout=30) as answer:
+        with opener.open(request, timeout=timeout_s) as answer:
             return json.loads(answer.read() or b"null")
     except urllib.error.HTTPError as error:
         raise RuntimeError(f"{method} {url}: {error.code} {error.read().decode()}") from None
 
 
 class Module:
-    """A module of the bench in a process of its own, that prints JSON lines."""
+    """A module of the bench in its own process, which prints JSON lines."""
 
     @staticmethod
     def run(name: str, *arguments: str, plan: object = None, timeout_s: float = 600) -> Any:
-        """Run it to its end; return its last line."""
+        """Run the module to its end; return its last line."""
         done = subprocess.run(
             [sys.executable, "-m", name, *arguments],
             input=None if plan is None else json.dumps(plan),
@@ -111,7 +112,7 @@ class Module:
 
     @staticmethod
     def start(name: str, *arguments: str, plan: object = None) -> subprocess.Popen[str]:
-        """Start it; its plan is written to it."""
+        """Start the module, and write `plan` to its stdin."""
         process = subprocess.Popen(
             [sys.executable, "-m", name, *arguments],
             stdin=subprocess.PIPE,
@@ -123,13 +124,13 @@ class Module:
         if plan is not None:
             process.stdin.write(json.dumps(plan))
         process.stdin.close()
-        process.stdin = None  # or communicate() would flush it
+        process.stdin = None  # so that communicate() does not flush it
         return process
 
 
 @contextmanager
 def serving(name: str, *arguments: str) -> Iterator[dict[str, int]]:
-    """Run a module of the bench that serves, and give the ports that it prints first."""
+    """Run a server module of the bench; provide the ports that its first line names."""
     process = Module.start(name, *arguments)
     assert process.stdout is not None
     try:

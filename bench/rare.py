@@ -1,6 +1,6 @@
-"""The first page of every filtered list for a rare value: twenty rows of the log have it.
+"""The first page of every filtered list for a rare value, which twenty rows of the log have.
 
-Twenty rows of each kind are spread over the whole log, so that no walk from the newest row meets them.
+They are distributed over the whole log, so that a scan from the newest row finds few of them.
 """
 
 import math
@@ -27,7 +27,7 @@ WARM = 3
 STOPPED_MS = 1_000.0
 JOB = "01900000-0000-7000-8000-000000000001"
 
-# Of some deliveries at an instant, the one that becomes rare in a way: its number, and what is changed.
+# The changes that make deliveries rare: at each instant, one delivery for each change.
 _WAYS = (
     "event_type = 'rare', customer = 'rare', response_status = 207",
     "status = 0, response_status = NULL, delivered_at_ms = NULL, updated_at_ms = NULL",
@@ -47,7 +47,7 @@ _EVENT = """
 UPDATE events SET type = 'rare', customer = 'rare', correlation_id = 'rare', request_id = 'rare',
     idempotency_key = 'rare', deliveries = 0
 WHERE environment = $1 AND id = $2::uuid"""
-# The server does so for the last range of a day once the day is over.
+# The server summarises the last range of a day after the day.
 _SUMMARISE = """
 SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits
 WHERE inhparent IN ('deliveries_found'::regclass, 'events_found'::regclass)"""
@@ -67,7 +67,7 @@ _DEAD = ("errorCategory=BLOCKED_ADDRESS",)
 def rare(
     service: Service, receiver: Receiver, *, deliveries: int, days: int, requests: int
 ) -> Figures:
-    """Fill the log, spread the rare rows, then measure each filter alone and with a range of time."""
+    """Fill the log with the rare rows; then measure each filter alone and with a time range."""
     filled = destinations(service, receiver)
     began = time.monotonic()
     with attached(service.folder) as url:
@@ -105,9 +105,9 @@ def rare(
 
 
 def times(asked: str, answers: Sequence[tuple[float, Mapping[str, Any]]], rows: int) -> list[float]:
-    """Return the milliseconds of each page, shortest first. A page that a search's time limit ended
-    counts as `STOPPED_MS` more, since the caller must ask again. Raises `Broken` if another page has
-    fewer than `rows`."""
+    """Return the sorted milliseconds of each page. A page that the search's time limit ended counts as
+    `STOPPED_MS` more, because the caller must ask again. Raises `Broken` if another page has fewer than
+    `rows`."""
     took = []
     for spent, page in answers:
         found, ended = len(page["items"]), page.get("searchedTo") is None
@@ -117,7 +117,7 @@ def times(asked: str, answers: Sequence[tuple[float, Mapping[str, Any]]], rows: 
 
 
 async def _spread(url: str, filled: Filled, deliveries: int, days: int) -> None:
-    """Fill the log, and change twenty rows in each way, at twenty instants."""
+    """Fill the log, and make each change at twenty instants."""
     span_ms = days * 86_400_000
     start_ms = int(time.time() * 1000) - span_ms
     async with open_bridge(url) as bridge:

@@ -1,7 +1,6 @@
-"""The reads of the control plane with many rows in the tables: every list, filter and view, one by one.
+"""The control plane's reads of large tables: every list, filter and view, one by one.
 
-Each is measured in turns with `GET /livez`, which has the least cost of a request; the bar is a
-multiple of that.
+Each takes turns with `GET /livez`, the cheapest request; the bar is a multiple of its duration.
 """
 
 import http.client
@@ -16,28 +15,26 @@ from bench.checks import require
 from bench.filling import Filled, fill
 from bench.service import Figures, Receiver, Service
 
-BAR = 15.0  # times the p50 of /livez that the p99 of each read may take
-HELD_FROM = (
-    100_000  # deliveries from which the bar is held: below, a pause of the machine is all there is
-)
+BAR = 15.0  # most p99 of each read, in multiples of the p50 of /livez
+HELD_FROM = 100_000  # deliveries from which the bar applies; below, pauses of the machine dominate
 WARM = 20
-_SHORT = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=cursor=)\S+")  # what only lengthens a table
+_SHORT = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=cursor=)\S+")  # IDs and cursors, to shorten
 DESTINATIONS = 50
 
 
 class Client:
-    """One kept connection."""
+    """One persistent connection."""
 
     def __init__(self, service: Service) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
         self._headers = {"Authorization": f"Bearer {service.key}"}
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def get(self, path: str) -> tuple[float, Any]:
-        """Return the milliseconds that an answer took, and its JSON."""
+        """Return the duration of a request in milliseconds, and the JSON of its answer."""
         began = time.perf_counter()
         self._connection.request("GET", path, headers=self._headers)
         answer = self._connection.getresponse()
@@ -72,7 +69,7 @@ def reads(
     base = statistics.median(alive)
     views = 0.0
     figures["livezP50Ms"] = round(base, 2)
-    alive.sort()  # what a pause of the machine costs is in this one
+    alive.sort()  # its p99 includes pauses of the machine
     figures["livezP99Ms"] = round(alive[math.ceil(len(alive) * 0.99) - 1], 2)
     for path, took in measured.items():
         took.sort()
@@ -90,7 +87,7 @@ def reads(
 
 
 def destinations(service: Service, receiver: Receiver) -> Filled:
-    """Make the destinations for a filled log."""
+    """Create the destinations for a filled log."""
     made = [
         service.destination(f"{receiver.url}/hook/{number}", [f"bench.{number}"])
         for number in range(DESTINATIONS)
@@ -101,8 +98,8 @@ def destinations(service: Service, receiver: Receiver) -> Filled:
 
 
 def _paths(client: Client, filled: Filled) -> list[str]:
-    """Return the measured reads: lists, whole and by each filter, deep pages, single
-    objects and views."""
+    """Return the measured reads: lists with and without each filter, deep pages, single objects and
+    views."""
     destination = filled.destinations[0]
     middle = "2020-01-01T00:00:00Z", _ago(15), _ago(1)
     _, page = client.get("/deliveries?limit=100")

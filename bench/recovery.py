@@ -8,14 +8,16 @@ from bench.resting import recorded, resting
 from bench.results import Measurement, Step
 from bench.service import Receiver, Service
 
-TIMEOUT_MS = 60_000  # no attempt ends before the kill: all that was accepted is unsettled then
+TIMEOUT_MS = 60_000  # no attempt ends before the kill: all accepted deliveries are then unsettled
 
 
 def recovery(service: Service, receiver: Receiver, *, backlogs: str | int) -> Measurement:
-    """Kill -9 with so many deliveries unsettled, start again, and wait for the first and the last.
+    """Kill the server with unsettled deliveries, start it again, and wait for the first and the last
+    one.
 
-    `backlogs`: numbers with commas between. Seconds count from when the new process is started: its
-    interpreter, its migrations and its taking over are in them. `firstDeliveryS` is that of the last."""
+    `backlogs`: comma-separated numbers of unsettled deliveries. Seconds count from the start of the new
+    process: they include its interpreter, migrations and takeover. The figures are those of the last
+    backlog."""
     service.destination(
         receiver.url + "/hook", ["bench.*"], concurrency=64, timeoutMs=TIMEOUT_MS, retrySchedule=[]
     )

@@ -1,7 +1,6 @@
-"""Detection of a server that has finished its work: by its CPU, since repeated requests would cost
-some.
+"""Detection of a server that has finished its work, by its CPU: repeated requests would cost CPU.
 
-Whether all is recorded is asked only after the last reading of CPU.
+The requests that check the records come only after the last reading of CPU.
 """
 
 import time
@@ -11,16 +10,17 @@ from bench.checks import Broken
 from bench.service import Service, call
 
 LOOK_S = 0.05
-# A server rests if it and its database used at most one tick of the clock in each of three looks.
-# Timers, leases and the background writer take milliseconds a second by themselves.
+# A server rests if it and its database used at most two ticks of the clock in three looks together.
+# Timers, leases and the background writer alone take milliseconds a second.
 RESTING_S = 0.021
 RESTING_LOOKS = 3
-UPKEEP_S = 1.0  # of waiting for the database's own work after a run, such as autovacuum
-SETTLE_S = 60.0  # for recording everything; retries, if there are any, are due within it
+UPKEEP_S = 1.0  # the wait for the database's own work after a run, such as autovacuum
+SETTLE_S = 60.0  # until all outcomes are recorded, including those of retries
 
 
 def resting(service: Service, settled: Callable[[], bool]) -> tuple[float, float]:
-    """Wait until a server rests and all is recorded; return its CPU and its database's at that time."""
+    """Wait until a server rests and has recorded all outcomes; return the CPU of the server and of its
+    database at that time."""
     give_up = time.monotonic() + SETTLE_S
     while True:
         found = _rests(service, give_up)
@@ -46,7 +46,7 @@ def _rests(service: Service, give_up: float) -> tuple[float, float]:
 
 
 def recorded(service: Service, key: str = "", destination: str = "") -> bool:
-    """Return whether nothing is under way any more: in a key's environment, or at one destination."""
+    """Return True if no delivery is unsettled: in a key's environment, or at one destination."""
     narrowed = f"&destinationId={destination}" if destination else ""
     return not any(
         call(

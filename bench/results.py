@@ -1,8 +1,9 @@
-"""The results of a run: one document, written as JSON, read by reports and by `bench compare`.
+"""The results of a run: a JSON document, which reports and `bench compare` read.
 
-A run is one scenario with its sizes, measured once or several times on one machine. Times are seconds,
-milliseconds or CPU microseconds, by the last word of a name. A name in `FORMAT` keeps its meaning;
-fields can be added. `python -m bench.schema_page` makes docs/bench-results.md from this.
+A run is one scenario with its sizes, measured once or several times on one machine. The last word of a
+name gives the unit of a time: seconds, milliseconds or CPU microseconds. A name in `FORMAT` keeps its
+meaning; fields can be added. `python -m bench.schema_page` writes docs/bench-results.md from this
+module.
 """
 
 from pathlib import Path
@@ -19,25 +20,25 @@ def _says(description: str) -> Meta:
 
 
 class Machine(Struct, frozen=True, rename="camel"):
-    """Where it ran."""
+    """The machine of the run."""
 
-    cpu: Annotated[str, _says("model of the processor, as the kernel names it")]
-    cores: Annotated[int, _says("processors that the bench may use")]
+    cpu: Annotated[str, _says("the kernel's name of the processor model")]
+    cores: Annotated[int, _says("processors that the bench can use")]
     kernel: Annotated[str, _says("operating system, its release and architecture")]
     python: Annotated[str, _says("implementation and version of the interpreter")]
     postgres: Annotated[str, _says("version of the embedded PostgreSQL")]
 
 
 class Source(Struct, frozen=True, rename="camel"):
-    """The measured source: a commit of this repository, and whether the tree differed from it."""
+    """The measured source: a commit of this repository, and any difference of the tree from it."""
 
     version: Annotated[str, _says("of the project")]
-    commit: Annotated[str, _says("full hash; empty where the tree is no repository")]
-    changed: Annotated[bool, _says("the tree differed from its commit, or has none")]
+    commit: Annotated[str, _says("full hash; empty if the tree is not a repository")]
+    changed: Annotated[bool, _says("the tree differed from its commit, or has no commit")]
 
 
 class Floor(Struct, frozen=True, rename="camel"):
-    """The floors of the machine itself, measured in the same minutes."""
+    """The floors of the machine, measured in the same minutes."""
 
     send_micros: Annotated[
         float, _says("CPU of a bare epoll and httptools client for one request and its answer")
@@ -58,12 +59,12 @@ class Latency(Struct, frozen=True, rename="camel"):
     p999_ms: float
     max_ms: float
     encoded: Annotated[
-        str, _says("all of it, in microseconds: HdrHistogram V2 as base64; empty where not kept")
+        str, _says("the distribution in microseconds: HdrHistogram V2 as base64; empty if not kept")
     ] = ""
 
 
 class Sample(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The run at an instant, counted from its start. Counts are since the start."""
+    """The state of the run at an instant. Times and counts begin at its start."""
 
     at_s: float
     accepted: int = 0
@@ -72,13 +73,13 @@ class Sample(Struct, frozen=True, rename="camel", omit_defaults=True):
     database_cpu_s: float = 0.0
     rss_mb: Annotated[float, _says("the server's resident memory, in MB of 10^6 bytes")] = 0.0
     descriptors: int = 0
-    depths: Annotated[dict[str, int], _says("what waits in queues, by name")] = msgspec.field(
+    depths: Annotated[dict[str, int], _says("waiting items by name of the queue")] = msgspec.field(
         default_factory=dict
     )
 
 
 class Step(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One rate, concurrency or count of a run that steps through several."""
+    """One rate, concurrency or count of a run with several."""
 
     name: Annotated[str, _says("name of the stepped size: `rate`, `concurrency`, ...")]
     value: float
@@ -89,9 +90,7 @@ class Step(Struct, frozen=True, rename="camel", omit_defaults=True):
 class Measurement(Struct, rename="camel", omit_defaults=True):
     """One run through a scenario."""
 
-    figures: Annotated[
-        dict[str, float], _says("numbers by name; which of them are compared, `better` says")
-    ]
+    figures: Annotated[dict[str, float], _says("numbers by name; `better` names the compared ones")]
     verdict: Annotated[
         str,
         _says(
@@ -99,11 +98,11 @@ class Measurement(Struct, rename="camel", omit_defaults=True):
             " the receiver was the bottleneck; `failed`: the bench could not measure"
         ),
     ] = "ok"
-    reason: Annotated[str, _says("why it is not `ok`")] = ""
+    reason: Annotated[str, _says("the reason for another verdict than `ok`")] = ""
     floors: Annotated[list[Floor], _says("before, between and after")] = msgspec.field(
         default_factory=list
     )
-    drifted: Annotated[bool, _says("the floors differ by more than a measurement can tolerate")] = (
+    drifted: Annotated[bool, _says("the floors differ by more than a measurement tolerates")] = (
         False
     )
     latencies: Annotated[dict[str, Latency], _says("by name: `accept`, `delivery`, ...")] = (
@@ -116,17 +115,17 @@ class Measurement(Struct, rename="camel", omit_defaults=True):
         _says("CPU microseconds an event by stage: parse, commit, route, sign, send, settle, ..."),
     ] = msgspec.field(default_factory=dict)
     modules: Annotated[
-        dict[str, float], _says("the same by module: the server's part, where it was profiled")
+        dict[str, float], _says("the same by module: the server's part, if it was profiled")
     ] = msgspec.field(default_factory=dict)
     allocations: Annotated[
         dict[str, float],
-        _says("memory blocks taken for an event, by module, where that was recorded"),
+        _says("allocated memory blocks for an event, by module, if recorded"),
     ] = msgspec.field(default_factory=dict)
     stacks: Annotated[
         dict[str, int],
-        _says("samples of the server by stack, its frames joined by `;`, where it was profiled"),
+        _says("samples of the server by stack, with frames joined by `;`, if it was profiled"),
     ] = msgspec.field(default_factory=dict)
-    notes: Annotated[dict[str, str], _says("figures that are words")] = msgspec.field(
+    notes: Annotated[dict[str, str], _says("figures in words")] = msgspec.field(
         default_factory=dict
     )
 
@@ -135,24 +134,24 @@ class Run(Struct, rename="camel", omit_defaults=True):
     """One scenario, measured."""
 
     scenario: str
-    about: Annotated[str, _says("what the scenario does, in a sentence")]
-    at: Annotated[str, _says("when it began, RFC 3339")]
+    about: Annotated[str, _says("description of the scenario in one sentence")]
+    at: Annotated[str, _says("start time, RFC 3339")]
     machine: Machine
     source: Source
-    sizes: Annotated[dict[str, Any], _says("what the scenario was run with, by name")]
-    measurements: Annotated[list[Measurement], _says("one for each repetition, in their order")]
+    sizes: Annotated[dict[str, Any], _says("sizes of the scenario, by name")]
+    measurements: Annotated[list[Measurement], _says("one for each repetition, in order")]
     better: Annotated[
         dict[str, str], _says("for each compared figure, `less` or `more`: the better direction")
     ] = msgspec.field(default_factory=dict)
     bars: Annotated[
         dict[str, dict[str, float]],
         _says(
-            "the project's bars by figure: `atMost` or `atLeast` a number; beside"
-            " it `stretch`, what it strives for"
+            "the project's bars by figure: `atMost` or `atLeast` a number, and optionally"
+            " `stretch`, the goal"
         ),
     ] = msgspec.field(default_factory=dict)
     tiny: Annotated[
-        bool, _says("the sizes and floors show only whether the scenario runs: no figure counts")
+        bool, _says("the sizes and floors only test that the scenario runs: no figure counts")
     ] = False
 
 
@@ -160,17 +159,19 @@ class Document(Struct, rename="camel"):
     """A file of runs."""
 
     runs: list[Run]
-    format: Annotated[str, _says("of this document and its version; others are refused")] = FORMAT
+    format: Annotated[
+        str, _says("format of this document with its version; others are refused")
+    ] = FORMAT
 
 
 def read(path: Path) -> Document:
-    """Read a file of results. Raises ValueError with its fault."""
+    """Read a file of results. Raises ValueError with the error in it."""
     try:
         document = msgspec.json.decode(path.read_bytes(), type=Document)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no file of results: {error}") from None
+        raise ValueError(f"{path} is not a file of results: {error}") from None
     if document.format != FORMAT:
         raise ValueError(f"{path} has format {document.format!r}, not {FORMAT!r}")
     return document

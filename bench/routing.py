@@ -1,4 +1,4 @@
-"""The cost of finding an event's rules beside many that cannot match it: in memory, without a server.
+"""The cost of finding an event's rules among many that cannot match it: in memory, without a server.
 
 Each event type is new, so its route is compiled. Both environments are measured in turns, so that noise
 of the machine affects both.
@@ -18,14 +18,14 @@ from engine.routing.router import Router
 from engine.wire.target import parse_target
 
 BAR = 1.1  # many rules over few
-HELD_FROM = 1_000_000  # rules from which the bar is held
+HELD_FROM = 1_000_000  # rules from which the bar applies
 FEW = 1_000
-MATCHING = 10  # rules of each event type that is asked for
+MATCHING = 10  # rules for each event type of the look-ups
 TARGET = parse_target("https://receiver.example/")
 
 
 def routing(sizes: Sizes, serve: Serve | None = None) -> Measurement:
-    """Measure the look-up of new event types among few and among many rules. No server is needed."""
+    """Measure the look-up of new event types among few and among many rules, without a server."""
     rules, types, rounds = sizes["rules"], sizes["types"], sizes["rounds"]
     routers = {count: _router(count, types) for count in (FEW, rules)}
     gc.collect()
@@ -45,7 +45,7 @@ def routing(sizes: Sizes, serve: Serve | None = None) -> Measurement:
 
 
 def _router(count: int, types: int) -> tuple[Models, Router]:
-    """Return a router of so many rules, of which `MATCHING` are of each type."""
+    """Return a router with `count` rules, `MATCHING` of them for each type."""
     models = Models()
     workspace = WorkspaceModel("w", "w", "scale")
     models.put_workspace(workspace, (EnvironmentModel(1, "w", Environment.DEVELOPMENT),))
@@ -54,7 +54,7 @@ def _router(count: int, types: int) -> tuple[Models, Router]:
         patterns = ("order.*",) if number % 2 else tuple(f"order.n{each}" for each in range(types))
         models.put_rule(_rule(f"r{number}", f"d{number}", patterns))
     for number in range(count - MATCHING):
-        # a tenth are a customer's, as the destinations of end-customers are
+        # a tenth of the destinations belong to customers
         of = f"o{number}" if number % 10 else f"c{number}"
         models.put_destination(_destination(of, None if number % 10 else of))
         models.put_rule(_rule(f"x{number}", of, (f"kind{number % 5_000}.n{number}.*",)))
@@ -62,8 +62,8 @@ def _router(count: int, types: int) -> tuple[Models, Router]:
 
 
 def _looked_up(models: Models, router: Router, types: int) -> float:
-    """Return the seconds for the route of a type that is not compiled yet."""
-    models.put_rule(_rule("r0", "d0", ("order.*",)))  # every route is out of date
+    """Return the seconds of one look-up of a type without a compiled route."""
+    models.put_rule(_rule("r0", "d0", ("order.*",)))  # which invalidates all routes
     began = time.perf_counter()
     for number in range(types):
         route = router.route(1, f"order.n{number}")

@@ -1,6 +1,6 @@
 """The runs of scenarios: `python -m bench run SCENARIO`, or `run all` for those of bench/curated.toml.
 
-Results are written after each scenario, so stopping a long run keeps the finished ones.
+Results are written after each scenario, so a stopped run keeps the finished ones.
 """
 
 import argparse
@@ -33,8 +33,8 @@ RESULTS = Path(__file__).parent / "results"  # not kept in the repository
 
 
 class Chosen(Struct, frozen=True, forbid_unknown_fields=True):
-    """A scenario of the curated set: its repetitions, its other sizes, and the minutes of
-    all together."""
+    """A scenario of the curated set: its repetitions, its changed sizes, and the minutes of all
+    repetitions."""
 
     scenario: str
     minutes: float
@@ -43,7 +43,7 @@ class Chosen(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def curated() -> list[Chosen]:
-    """Return the scenarios of `run all`. Raises ValueError if the file is wrong."""
+    """Return the scenarios of `run all`. Raises ValueError for an invalid file."""
     raw = tomllib.loads(CURATED.read_text("utf-8"))
     try:
         return msgspec.convert(raw.get("run"), list[Chosen])
@@ -60,13 +60,14 @@ def measured(
     profile: bool = False,
     tiny: bool = False,
 ) -> Run:
-    """Measure a scenario so many times, each on servers that are new unless `serve` says otherwise.
-    What is `tiny` is held to no bars.
+    """Measure a scenario `repeat` times, each time on new servers unless `serve` provides others. Bars
+    do not apply to a `tiny` run.
 
-    What keeps the bench itself from measuring is a measurement too: a run of many goes on."""
+    An error of the bench becomes a measurement with the verdict `failed`, so that other runs
+    continue."""
     measure: Callable[[Sizes], Measurement] = partial(scenario.measure, serve=serve)
     if profile:
-        from bench.profiling.run import measured as measured_with_profile  # nobody else needs it
+        from bench.profiling.run import measured as measured_with_profile  # no other path needs it
 
         measure = partial(measured_with_profile, scenario)
     run = Run(
@@ -110,14 +111,14 @@ def running(
 
 
 class Files:
-    """The places of the results; None for no place."""
+    """The files of the results; None: not written."""
 
     def __init__(self, json: Path | None, html: Path | None) -> None:
         self._json, self._html = json, html
 
     @classmethod
     def kept(cls) -> "Files":
-        """Return both places, below `bench/results`, named by the time."""
+        """Return both files in `bench/results`, named by the time."""
         stem = RESULTS / time.strftime("%Y%m%d-%H%M%S")
         return cls(stem.with_suffix(".json"), stem.with_suffix(".html"))
 
@@ -130,15 +131,15 @@ class Files:
             self._html.write_text(page(document), "utf-8")
 
     def tell(self) -> None:
-        """Print the places."""
+        """Print the paths of the files."""
         for path in (self._json, self._html):
             if path is not None:
                 sys.stdout.write(f"{path}\n")
 
 
 def failures(runs: Sequence[Run], *, strict: bool) -> list[str]:
-    """Return what makes the exit code 1: what broke a promise or could not be measured; if it is strict,
-    also what is void, whose floor drifted, and bars that are not held."""
+    """Return the reasons for exit code 1: broken promises and failed measurements; if `strict`, also
+    void runs, drifted floors and missed bars."""
     found = []
     bad = {"broken", "failed", *(["void"] if strict else [])}
     for run in runs:
@@ -151,7 +152,7 @@ def failures(runs: Sequence[Run], *, strict: bool) -> list[str]:
             found.append(f"{run.scenario}: the floor drifted")
         if strict:
             found += [
-                f"{run.scenario}: {bar.figure} is {bar.median}, {bar} is demanded"
+                f"{run.scenario}: {bar.figure} is {bar.median}, required is {bar}"
                 for bar in bars_of(run)
                 if not bar.held
             ]
@@ -159,7 +160,7 @@ def failures(runs: Sequence[Run], *, strict: bool) -> list[str]:
 
 
 def changes(given: Iterable[str]) -> Sizes:
-    """Return `NAME=VALUE` as sizes: whole numbers, fractions, else words. Raises ValueError."""
+    """Return `NAME=VALUE` as sizes: integers, fractions or words. Raises ValueError."""
     found: Sizes = {}
     for each in given:
         name, equals, value = each.partition("=")
@@ -205,7 +206,7 @@ def main(arguments: Sequence[str]) -> int:
         def serve(scenario: Scenario) -> Serve | None:
             if not given.tiny:
                 return None
-            # A program may kill its server, or leave it full.
+            # A program can kill its server, or leave data in it.
             return brief.serve if scenario.name in PROGRAMS else shared
 
         runs = running(chosen, files, serve=serve, profile=given.profile, tiny=given.tiny)
@@ -219,27 +220,30 @@ def main(arguments: Sequence[str]) -> int:
 def _given(arguments: Sequence[str]) -> tuple[argparse.Namespace, argparse.ArgumentParser]:
     parser = argparse.ArgumentParser(prog="python -m bench run", description=__doc__)
     parser.add_argument(
-        "scenario", choices=[*SCENARIOS, ALL], metavar="SCENARIO", help="`list` names them; or all"
+        "scenario",
+        choices=[*SCENARIOS, ALL],
+        metavar="SCENARIO",
+        help="a scenario (see `list`), or all",
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="SIZE=N", help="another size, or name"
+        "--set", action="append", default=[], metavar="SIZE=N", help="change a size or name"
     )
     parser.add_argument(
-        "--tiny", action="store_true", help="only check that it runs: no figure counts"
+        "--tiny", action="store_true", help="only test that it runs: no figure counts"
     )
     parser.add_argument("--repeat", type=_count, metavar="N", help="measure N times")
-    parser.add_argument("--profile", action="store_true", help="show the split of CPU, too")
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="write all that was measured there"
-    )
+    parser.add_argument("--profile", action="store_true", help="also show the split of CPU")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report there")
     parser.add_argument(
-        "--strict", action="store_true", help="exit 1 also when void, drifted, or over a bar"
+        "--strict",
+        action="store_true",
+        help="also exit 1 for void runs, drifted floors and missed bars",
     )
     return parser.parse_args(arguments), parser
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of runs")
     return int(text)

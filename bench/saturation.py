@@ -1,13 +1,13 @@
-"""The knee: rates rise, open loop, until the server does not keep up with one; and the behaviour beyond
+"""The knee, which is the highest rate that the server sustains in an open loop, and the overload beyond
 it.
 
-The promises beyond the knee: as much arrives as at the knee, so no work is wasted on events that only
-wait. Accepted events arrive, and refused ones get 429 or 503. No client waits longer for an answer than
-the accepted line takes. No server can answer sooner: each client waits for the clients before it,
-connections over accepted events a second (Little's law).
+The promises under overload: the goodput is that of the knee, accepted events arrive, and refused ones
+get 429 or 503. The latency of an answer is at most the time for the line of accepted requests. No
+server can answer sooner: each client waits for the clients before it, which takes the connections
+divided by the accepted events a second (Little's law).
 
-Beyond the knee a queue grows for as long as the load lasts, and p99 is a share of that time: hundreds
-of milliseconds. So any bound between the two tells them apart.
+Under overload a queue grows during the whole load, so p99 is a share of its duration: hundreds of
+milliseconds. The bound on p99 only has to be between this and the latency at rates below the knee.
 """
 
 from bench.calibration import around, drifted, floors
@@ -19,20 +19,18 @@ from bench.service import Receiver, Service
 from bench.timeline import Timeline
 from bench.work import Done, work
 
-KNEE_P99_MS = (
-    50.0  # from when an event is due to its arrival: some ten times that of an idle server
-)
-# of the rate must have arrived by the end: the events of the last tenths of a second are on their way
+KNEE_P99_MS = 50.0  # from due time to arrival: about ten times that of an idle server
+# The least share of the rate that must arrive before the end: the last events are still in flight.
 KEPT_UP = 0.95
-TRIES = 2  # of a rate: what holds the machine up once for 50 ms is no knee
-HALVINGS = 3  # between the last rate that held and the first that did not: a fortieth of it is left
+TRIES = 2  # of a rate: a single pause of the machine is not a knee
+HALVINGS = 3  # of the interval between the last sustained rate and the first failed one
 WARM = 5_000
 REFUSALS = ("429", "503")
-ANSWERS = ("202", *REFUSALS)  # what a server may say that has too much to do
+ANSWERS = ("202", *REFUSALS)  # the allowed answers under overload
 
 
 class Climb:
-    """The climb through rates, each on a server that rests first."""
+    """The measurement of rising rates, each on a server that rests first."""
 
     def __init__(
         self, service: Service, receiver: Receiver, seconds: float, connections: int
@@ -46,7 +44,7 @@ class Climb:
         self.void = ""
 
     def warm(self, events: int) -> None:
-        """Open the connections and warm the compiled parts, in a closed loop."""
+        """Open the connections and compile routes, in a closed loop."""
         plan = {
             "events": events,
             "connections": min(events, self._connections),
@@ -56,7 +54,7 @@ class Climb:
         work(self._service, self._receiver, plan, lambda accepted: accepted)
 
     def step(self, rate: float, connections: int = 0) -> tuple[Done, dict[str, float]]:
-        """Offer a rate; return the result. Events that cannot begin in time are not posted."""
+        """Post events at a rate; return the result. Events that cannot begin in time are not posted."""
         self._receiver.reset()
         plan = {
             "steps": [[rate, self._seconds]],
@@ -98,8 +96,8 @@ class Climb:
         return sum(at <= until for _, _, at in self._receiver.log())
 
     def knee(self, start: float, growth: float, most: float) -> Step:
-        """Return the step of the highest rate that the server kept up with, at most `most`. Returns the
-        first rate if even that is too much."""
+        """Return the step of the highest sustained rate, at most `most`; the first step if no rate was
+        sustained."""
         held, failed, rate = 0.0, 0.0, start
         best: Step | None = None
         halvings = 0
@@ -121,7 +119,8 @@ class Climb:
         return best or self.steps[0]
 
     def _holds(self, rate: float) -> bool:
-        """Whether the server keeps up with a rate, in one of `TRIES`; only the last try is reported."""
+        """Return True if the server sustains a rate in one of `TRIES` tries; only the last try is
+        reported."""
         for left in reversed(range(TRIES)):
             done, figures = self.step(rate)
             if self._kept_up(figures):
@@ -154,7 +153,7 @@ def steps(
     connections: int,
     warm: int,
 ) -> Measurement:
-    """Go up to the knee; return all steps, and figures of the knee."""
+    """Find the knee; return all steps, and the figures of the knee."""
     climb = Climb(service, receiver, seconds, connections)
     climb.warm(warm)
     measured = [floors(service)]
@@ -176,9 +175,9 @@ def overload(
     times: float,
     warm: int,
 ) -> Measurement:
-    """Find the knee, and measure it before and after `times` as much: what arrives in time, and how late
-    what is accepted is answered, beside what the line takes. Raises `Broken` where one is told neither
-    that it is accepted nor that it is refused."""
+    """Find the knee, and measure its rate before and after an overload of `times` that rate: the events
+    that arrive in time, and the latency of answers compared with the time for the line. Raises `Broken`
+    if an answer is neither an acceptance nor a refusal."""
     climb = Climb(service, receiver, seconds, connections)
     climb.warm(warm)
     measured = [floors(service)]
@@ -188,7 +187,7 @@ def overload(
     measured.append(floors(service))
     done, beyond = climb.step(knee.value * times, overload_connections)
     answers = done.sent["answers"]
-    require(set(answers) <= {*ANSWERS}, f"answers are to be of {ANSWERS}: {answers}")
+    require(set(answers) <= {*ANSWERS}, f"answers must be of {ANSWERS}: {answers}")
     measured.append(floors(service))
     _, again = climb.step(knee.value)
     goodput = (alone["goodputPerSecond"] + again["goodputPerSecond"]) / 2

@@ -1,6 +1,6 @@
-"""A scenario: a named measurement of fresh servers, with the sizes that the project's bars refer to.
+"""A scenario: a named measurement on new servers, with the sizes to which the project's bars apply.
 
-Its source, a file or a function, makes no difference to its users.
+Users need not know its source: a file or a function.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,12 +13,12 @@ from bench.checks import Broken
 from bench.results import Measurement
 from bench.service import Figures, Receiver, Service
 
-Sizes = dict[str, Any]  # numbers, and names of what is measured
+Sizes = dict[str, Any]  # numbers, and names
 Bars = dict[str, dict[str, float]]  # of figures: `atMost` or `atLeast` a number, and `stretch`
 
 
 class Serve(Protocol):
-    """The start of a server with variables of its environment: another program, or an existing server."""
+    """The start of a server with environment variables: another program, or an existing server."""
 
     def __call__(
         self, settings: Mapping[str, str] | None = None
@@ -27,8 +27,8 @@ class Serve(Protocol):
 
 @dataclass(frozen=True)
 class Scenario:
-    """A measurement. `measured` takes sizes and a way to serve (None: its own), and raises `Broken` if
-    anything was lost, invented or out of order."""
+    """A measurement. `measured` takes the sizes and a way to start servers (None: its own), and raises
+    `Broken` if events were lost, invented or out of order."""
 
     name: str
     about: str
@@ -37,10 +37,10 @@ class Scenario:
     tiny: Sizes = field(default_factory=dict)  # the sizes that tests use
     better: dict[str, str] = field(default_factory=dict)  # compared figures: `less` or `more`
     bars: Bars = field(default_factory=dict)
-    minutes: float = 1.0  # that one measurement takes, floors and set-up included
+    minutes: float = 1.0  # of one measurement, with floors and set-up
 
     def with_sizes(self, changes: Mapping[str, Any], *, tiny: bool = False) -> Sizes:
-        """Return its sizes, or the tiny ones, with changes. Raises ValueError for an unknown size."""
+        """Return the sizes, or the tiny ones, with changes. Raises ValueError for an unknown size."""
         known = self.sizes | self.tiny
         if strange := sorted(changes.keys() - known.keys()):
             listed = ", ".join(known) or "none at all"
@@ -48,7 +48,7 @@ class Scenario:
         return self.sizes | (self.tiny if tiny else {}) | dict(changes)
 
     def measure(self, sizes: Sizes, serve: Serve | None = None) -> Measurement:
-        """Measure once. A broken promise is a measurement too, with that verdict."""
+        """Measure once. A broken promise becomes a measurement with the verdict `broken`."""
         try:
             return self.measured(sizes, serve)
         except Broken as verdict:
@@ -67,10 +67,9 @@ def program(
     bars: Bars | None = None,
     minutes: float = 1.0,
 ) -> Scenario:
-    """Return the scenario that a function is: of a fresh server, a receiver and sizes. Its figures that
-    are no numbers become notes; a `Measurement` that it returns stays as it is, but for the floors before
-    and after. One that needs a server of its own kind (`serve`) gets that one, however else it shall be
-    served."""
+    """Return the scenario of a function that takes a new server, a receiver and sizes. Figures other
+    than numbers become notes. To a `Measurement` that the function returns, only the floors before and
+    after are added. A scenario with its own kind of server (`serve`) always gets that one."""
 
     def measured(sizes: Sizes, other: Serve | None) -> Measurement:
         if other is None or serve is not Service:
@@ -91,7 +90,7 @@ def program(
 
 
 def told(figures: Figures) -> Measurement:
-    """Return a measurement of a function's figures."""
+    """Return a function's figures as a measurement."""
     numbers = {name: float(each) for name, each in figures.items() if _is_number(each)}
     notes = {name: str(each) for name, each in figures.items() if not _is_number(each)}
     return Measurement(figures=numbers, notes=notes)

@@ -12,7 +12,7 @@ from bench.results import FORMAT, Document
 PAGE = ROOT / "docs" / "bench-results.md"
 _HEAD = f"""# What a run of the bench writes
 
-This page is for people who process results. `python -m bench run SCENARIO --json FILE` writes one JSON
+This page is for users who process results. `python -m bench run SCENARIO --json FILE` writes one JSON
 document of the format `{FORMAT}`. Within a format, names keep their meaning, and objects can gain fields.
 Optional fields without a value are omitted. The last word of a name gives its unit: milliseconds (`Ms`),
 seconds (`S`) or CPU microseconds (`Micros`). `python -m bench.schema_page` makes this page from
@@ -23,7 +23,7 @@ seconds (`S`) or CPU microseconds (`Micros`). `python -m bench.schema_page` make
 def text() -> str:
     """Return the page."""
     _, components = msgspec.json.schema_components([Document], ref_template="#{name}")
-    # The document first, then what it is made of, from the outside in.
+    # The document first, then its parts, from the outside in.
     return _HEAD + "".join(_table(name, components[name]) for name in _order(components))
 
 

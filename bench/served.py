@@ -1,7 +1,7 @@
-"""`angarium` with names that hang: `python -m bench.served` takes the same arguments.
+"""`angarium` with host names that hang: `python -m bench.served` takes the same arguments.
 
-A name below `hangs.test` asks a name server that never answers (a socket of this process that nobody
-reads) for as long as the system's resolver would, in the very call by which that one is asked.
+Names below `hangs.test` are looked up at a name server that never answers (an unread socket of this
+process), in the same call and with the same timeout as the system's resolver.
 """
 
 import select
@@ -13,7 +13,7 @@ from api.cli import main
 from bench.traceable import stay_traceable
 
 HANGING = ".hangs.test"
-PATIENCE_S = 10.0  # of glibc: two tries of 5 s
+PATIENCE_S = 10.0  # as glibc: two tries of 5 s
 
 _system = socket.getaddrinfo
 

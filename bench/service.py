@@ -1,4 +1,5 @@
-"""The service under test: a real `angarium serve` in a folder of its own, and the receiver beside it."""
+"""The service under test: a real `angarium serve` in its own folder; and the process of the
+receiver."""
 
 import json
 import os
@@ -20,12 +21,13 @@ __all__ = ["STOP_S", "Figures", "Module", "Receiver", "Service", "call", "free_p
 
 Figures = dict[str, Any]
 
-START_S = 60.0  # the first start makes a database
-FLOOR_REQUESTS = 60_000  # about half a second of CPU, beside which the start is negligible
+START_S = 60.0  # the first start creates a database
+FLOOR_REQUESTS = 60_000  # about half a second of CPU, so that the start is negligible
 
 
 class Receiver:
-    """The receiver's process. With `tls` it serves HTTPS too; its `authority` has signed for it."""
+    """The receiver's process. With `tls` it also serves HTTPS, with a certificate of its
+    `authority`."""
 
     def __init__(self, *, tls: bool = False, host: str = "127.0.0.1", port: int = 0) -> None:
         self._host, self._port = host, port
@@ -35,7 +37,7 @@ class Receiver:
 
     @property
     def authority(self) -> str:
-        """The authority's certificate, a file for the server's SSL_CERT_FILE."""
+        """The file with the authority's certificate, for the server's SSL_CERT_FILE."""
         assert self._papers is not None, "Receiver(tls=True)"
         return self._papers.authority
 
@@ -50,7 +52,7 @@ class Receiver:
             self._end()
             raise OSError(f"the receiver cannot listen on {self._host}:{self._port}")
         ports = json.loads(told)
-        # A wildcard address is reached by loopback; any other address is used as it is.
+        # A wildcard address is reached through loopback; any other address is used unchanged.
         host = "127.0.0.1" if set(self._host) <= {"0", "."} else self._host
         self.url = f"http://{host}:{ports['port']}"
         if self._papers is not None:
@@ -80,17 +82,18 @@ class Receiver:
         delay_ms: float = 0,
         fail_every: int = 0,
     ) -> None:
-        """Reset the counts, with this behaviour: see `bench.receiver.behaviour`."""
+        """Reset the counts and set the behaviour: see `bench.receiver.behaviour`."""
         simple = {"latency": {"kind": "fixed", "ms": delay_ms}, "failEvery": fail_every}
         call("POST", f"{self.url}/-/reset", simple if behaviour is None else dict(behaviour))
 
     def counts(self) -> dict[str, Any]:
-        """Return the number of arrivals since the reset; cheap enough to ask again and again."""
+        """Return the number of arrivals since the reset; cheap enough for polling."""
         found: dict[str, Any] = call("GET", f"{self.url}/counts")
         return found
 
     def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
-        """Return the arrivals since the reset, and latencies: of all, or of `first` to below `end`."""
+        """Return the arrivals since the reset and their latencies: of all events, or of `first` to
+        `end` (exclusive)."""
         query = "&".join(
             f"{name}={value}"
             for name, value in (("first", first), ("end", end))
@@ -100,26 +103,27 @@ class Receiver:
         return found
 
     def paths(self) -> dict[str, int]:
-        """Return how many arrived, by path."""
+        """Return the number of arrivals by path."""
         found: dict[str, int] = call("GET", f"{self.url}/paths")
         return found
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Return how many first arrivals came behind a later number of their path and lane: n mod
-        `lanes`, n // `span`, or one lane a path."""
+        """Return the number of first arrivals after a higher number of their path and lane. The lane is
+        n mod `lanes`, n // `span`, or the whole path."""
         return int(call("GET", f"{self.url}/order?lanes={lanes}&span={span}")["disorder"])
 
     def log(self) -> list[tuple[str, int, float]]:
-        """Return (path, n, when) of everything that arrived, in order."""
+        """Return (path, n, time) of all arrivals, in order."""
         return [(path, number, at) for path, number, at in call("GET", f"{self.url}/log")]
 
     def wait(self, count: int, still_s: float = 30.0) -> dict[str, Any]:
-        """Wait for so many arrivals, as `wait_for` does; return the number."""
+        """Wait for `count` arrivals, like `wait_for`; return the statistics."""
         self.wait_for(count, still_s)
         return self.stats()
 
     def wait_for(self, count: int, still_s: float = 30.0) -> None:
-        """Wait until `count` different deliveries arrived, or nothing more comes for `still_s`."""
+        """Wait until `count` different deliveries have arrived, or until none has arrived for
+        `still_s`."""
         last, since = -1, time.monotonic()
         while True:
             counts = self.counts()
@@ -132,14 +136,14 @@ class Receiver:
             time.sleep(0.05)
 
     def floor(self, requests: int = FLOOR_REQUESTS) -> float:
-        """Return the floor, CPU microseconds for one request of a bare client, measured now."""
+        """Measure the floor now: the CPU microseconds of one request of a bare client."""
         result = Module.run("bench.calibration", f"{self.url}/floor", str(requests))
         self.reset()
         return float(result["cpuMicros"])
 
 
 class Service:
-    """A server with its embedded database. `settings` are variables of its environment."""
+    """A server with its embedded database. `settings` are environment variables."""
 
     def __init__(
         self,
@@ -148,11 +152,11 @@ class Service:
         root: Path | None = None,
         program: str = "api.cli",
     ) -> None:
-        """`root`: the source tree that the server runs from, by default this one. `program`: the module
-        that is run as `angarium`."""
+        """`root`: the source tree of the server (default: this one). `program`: the module that is run
+        as `angarium`."""
         self.root = root or ROOT
         self.program = program
-        self.floor_requests = FLOOR_REQUESTS  # requests of the floor measured beside this server
+        self.floor_requests = FLOOR_REQUESTS  # requests of the floors for this server
         self._own = (
             tempfile.TemporaryDirectory(prefix="angarium-bench-") if folder is None else None
         )
@@ -162,23 +166,11 @@ class Service:
         self.key = ""
         self.settings = dict(settings or {})
         self.process: subprocess.Popen[bytes] | None = None
-        self.log_start = 0  # bytes of the log file; the present process's lines begin there
+        self.log_start = 0  # bytes in the log file before the lines of the current process
 
     def __enter__(self) -> Self:
         self.start()
-        made = subprocess.run(
-            [
-                *self.command(
-                    "keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"
-                ),
-                *("--output", "json", "--data-dir", str(self.folder)),
-            ],
-            capture_output=True,
-            check=True,
-            cwd=self.root,
-        )
-        self.key = json.loads(made.stdout)["secret"]
-        self._until(lambda: bool(self.api("GET", "/auth/context")))
+        self.key = self.make_key("--environment", "DEVELOPMENT")
         return self
 
     def __exit__(
@@ -198,11 +190,11 @@ class Service:
 
     @property
     def log_file(self) -> Path:
-        """What the server has logged since the first start."""
+        """The file of the server's log since the first start."""
         return self.folder / "server.log"
 
     def start(self) -> float:
-        """Start the server; return the seconds until it was ready."""
+        """Start the server; return the seconds until it is ready."""
         began = time.monotonic()
         environment = os.environ | {
             "ANGARIUM_EGRESS_ALLOW": "127.0.0.0/8",
@@ -220,7 +212,7 @@ class Service:
                 stderr=log,
                 env=environment,
                 cwd=self.root,
-                start_new_session=True,  # a Ctrl-C is for the bench, which ends it in order
+                start_new_session=True,  # Ctrl-C ends only the bench, which then ends the server
             )
         self._until(lambda: call("GET", f"{self.url}/readyz") is not None)
         return time.monotonic() - began
@@ -241,13 +233,13 @@ class Service:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """End the server as an operator would."""
+        """End the server with SIGTERM, like an operator."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(STOP_S)
 
     def kill(self, *, database: bool = False) -> None:
-        """Kill the server with signal 9, and with it (first) its database."""
+        """Kill the server with signal 9, and before it, if `database`, its database."""
         assert self.process is not None
         if database:
             os.kill(self.database_pid(), signal.SIGKILL)
@@ -255,52 +247,72 @@ class Service:
         self.process.wait(STOP_S)
 
     def database_pid(self) -> int:
-        """Return the process of the embedded postmaster."""
-        found = list(self.folder.rglob("postmaster.pid"))
-        return int(found[0].read_text().split()[0])
+        """Return the process ID of the embedded postmaster."""
+        return int((self.folder / "postgres/postmaster.pid").read_text().split()[0])
+
+    @property
+    def pid(self) -> int:
+        """The server's process, or the parent of its workers."""
+        assert self.process is not None
+        return self.process.pid
+
+    def nodes(self) -> list[int]:
+        """Return the processes of a server's workers."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return [int(pid) for pid in children if int(pid) != self.database_pid()]
 
     def cpu_s(self) -> tuple[float, float]:
-        """Return the CPU seconds used so far by the server and its child, the database. A database left
-        by a predecessor counts as well."""
+        """Return the CPU seconds of the server and of its database, including one that an earlier
+        server started."""
         assert self.process is not None
         database = self.database_pid()
         return cpu_s(self.process.pid, but=database), cpu_s(database)
 
     def rss_mb(self) -> float:
-        """Return the server's resident memory, its database not counted."""
-        assert self.process is not None
-        return rss_mb(self.process.pid)
+        """Return the server's resident memory in MB, without its database."""
+        return rss_mb(self.pid)
 
     def descriptors(self) -> int:
-        """Return how many descriptors the server has open."""
-        assert self.process is not None
-        return descriptors(self.process.pid)
+        """Return the number of the server's open descriptors."""
+        return descriptors(self.pid)
 
     def api(self, method: str, path: str, body: object = None) -> Any:
-        """Call the control plane with a manage key."""
+        """Call the control plane with a key of scope manage."""
         return call(method, self.url + path, body, self.key)
 
-    def workspace(self, name: str) -> str:
-        """Make a workspace on the largest plan; return a key of it that works."""
-        for arguments in (
-            ("workspaces", "create", name, "--plan", "scale"),
-            ("keys", "create", "--workspace", name, "--environment", "DEVELOPMENT",
-             "--scope", "manage", "--output", "json"),
-        ):  # fmt: skip
-            done = subprocess.run(
-                [*self.command(*arguments), "--data-dir", str(self.folder)],
-                capture_output=True,
-                check=True,
-                env=os.environ | self.settings,
-                cwd=self.root,
-            )
+    def make_key(self, *options: str) -> str:
+        """Make a key of scope manage by the command line; return it once it works."""
+        done = subprocess.run(
+            [
+                *self.command("keys", "create", "--scope", "manage", *options),
+                *("--output", "json", "--data-dir", str(self.folder)),
+            ],
+            capture_output=True,
+            check=True,
+            env=os.environ | self.settings,
+            cwd=self.root,
+        )
         key = str(json.loads(done.stdout)["secret"])
-        # a key is valid within a second of its making
+        # a key becomes valid within a second
         self._until(lambda: call("GET", f"{self.url}/auth/context", None, key) is not None)
         return key
 
+    def workspace(self, name: str) -> str:
+        """Make a workspace on the largest plan; return a key of it that works."""
+        subprocess.run(
+            [
+                *self.command("workspaces", "create", name, "--plan", "scale"),
+                *("--data-dir", str(self.folder)),
+            ],
+            capture_output=True,
+            check=True,
+            env=os.environ | self.settings,
+            cwd=self.root,
+        )
+        return self.make_key("--workspace", name, "--environment", "DEVELOPMENT")
+
     def destination(self, url: str, event_types: list[str], **delivery: object) -> str:
-        """Make a destination and a rule that sends it events of these types; return its id."""
+        """Create a destination with a rule for events of these types; return its ID."""
         made = self.api(
             "POST", "/destinations", {"name": "bench", "url": url, "delivery": delivery}
         )
@@ -312,7 +324,7 @@ class Service:
         return str(made["id"])
 
     def settled(self, still_s: float = 30.0) -> bool:
-        """Wait until every delivery has been recorded; return whether that came to be."""
+        """Wait until all deliveries are settled. Return False after `still_s`."""
         give_up = time.monotonic() + still_s
         while time.monotonic() < give_up:
             waiting = self.api("GET", "/deliveries?status=PENDING&limit=1")["items"]

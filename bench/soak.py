@@ -1,7 +1,7 @@
-"""The soak: half of the full rate for any length of time, beside receivers that fail, hang and recover.
+"""The soak: half of the full rate for a long time, with receivers that fail, hang and recover.
 
-The samples must not grow: memory, descriptors, threads, tasks, latency. PostgreSQL cleans up after the
-updates, and old partitions are removed. In the end everything has been delivered.
+Memory, descriptors, threads, tasks and latency must not grow. PostgreSQL must clean up after the
+updates, housekeeping must remove old partitions, and in the end all events must be delivered.
 """
 
 import asyncio
@@ -27,24 +27,24 @@ from bench.trend import Trend, trend
 from storage.embedded.server import running_url
 from storage.log.partitions import bounds_of
 
-FLAP_S = (8.0, 4.0, 1.0)  # well, failing, hanging: again and again; quicker in a run below a minute
+FLAP_S = (8.0, 4.0, 1.0)  # healthy, failing, hanging, repeatedly; shorter in runs below a minute
 SAMPLES = 360  # over the whole run: one every 5 s in half an hour
-CONNECTIONS = 128  # enough that no post waits for the answer to another, at 5,000 a second
-OLD_DAYS = 40  # older than any plan keeps: the day that housekeeping must remove again and again
-DRAIN_S = 300.0  # a circuit that has opened asks again within a minute, and then there is a backlog
-VERDICT_S = 600.0  # in a shorter run the server is still warming up
+CONNECTIONS = 128  # enough that at 5,000 a second no post waits for another
+OLD_DAYS = 40  # beyond any plan's retention: housekeeping must remove this day each time
+DRAIN_S = 300.0  # an open circuit probes within a minute, and then there is a backlog
+VERDICT_S = 600.0  # in shorter runs the server is still warming up
 
-# The largest allowed growth in an hour. Memory: 5 % of 150 MB; less is the allocator's noise. Descriptors
-# and tasks: one more burst of connections; a leak of one an event would be millions.
+# The largest allowed growth in an hour. Memory: 5 % of 150 MB; less is noise of the allocator.
+# Descriptors and tasks: one burst of connections; a leak of one for each event would be millions.
 ALLOWED: dict[str, float] = {
     "rssMb": 8.0,
-    "databaseRssMb": 60.0,  # shared pages are counted once they are touched, up to shared_buffers
+    "databaseRssMb": 60.0,  # shared pages count after their first use, up to shared_buffers
     "descriptors": 24.0,
     "threads": 4.0,
     "tasks": 12.0,
-    "blocks": 60_000.0,  # in use in Python's allocator; memory also counts free blocks
+    "blocks": 60_000.0,  # in use in Python's allocator; memory includes free blocks
 }
-ALLOWED_P99_SHARE = 0.2  # of its own median: minutes differ by as much
+ALLOWED_P99_SHARE = 0.2  # of the median: the normal difference between minutes
 _TABLES = """
     SELECT (regexp_match(relname, '^([a-z_]+?)(_[0-9]{8})?$'))[1] AS name,
         sum(n_dead_tup)::bigint AS dead, sum(n_live_tup)::bigint AS live,
@@ -59,7 +59,7 @@ _SETTLED = "SELECT status, count(*)::int FROM deliveries GROUP BY 1"
 
 
 class Watched(Service):
-    """A server that reports its number of tasks, and cleans up often."""
+    """A server that reports its number of tasks, with frequent housekeeping."""
 
     def __init__(self) -> None:
         super().__init__(program="bench.watched")
@@ -75,7 +75,7 @@ class Watched(Service):
         return {}
 
     def rows(self, sql: str) -> list[Any]:
-        """Ask the database."""
+        """Run a query or a script on the database."""
         return asyncio.run(self._rows(sql))
 
     async def _rows(self, sql: str) -> list[Any]:
@@ -92,7 +92,7 @@ class Watched(Service):
 
 
 class Sampler(threading.Thread):
-    """Looks at the server again and again."""
+    """A thread that samples the server."""
 
     def __init__(self, service: Watched, every_s: float) -> None:
         super().__init__(name="sampler")
@@ -102,7 +102,7 @@ class Sampler(threading.Thread):
         self._every_s = every_s
 
     def run(self) -> None:
-        """Sample until ended."""
+        """Sample until `ended` is set."""
         assert self._service.process is not None
         pid, database = self._service.process.pid, self._service.database_pid()
         while not self.ended.wait(self._every_s):
@@ -122,7 +122,7 @@ class Sampler(threading.Thread):
 
 
 class Flapping(threading.Thread):
-    """Make a receiver healthy, failing and hanging, in turns, and healthy in the end."""
+    """A thread that makes a receiver healthy, failing and hanging, in turns, and healthy in the end."""
 
     def __init__(self, receiver: Receiver, whole_s: float) -> None:
         super().__init__(name="flapping")
@@ -132,7 +132,7 @@ class Flapping(threading.Thread):
         self._receiver = receiver
 
     def run(self) -> None:
-        """Flap until ended."""
+        """Flap until `ended` is set."""
         well_s, failing_s, hanging_s = (each * self._part for each in FLAP_S)
         while not self.ended.wait(well_s):
             self._receiver.reset(fail_every=1)
@@ -153,8 +153,7 @@ def soak(
     flapping_percent: int,
     seconds: int = 60,
 ) -> Figures:
-    """Post `rate` events/s for so many minutes (of `seconds` each), a part of them to flapping
-    receivers."""
+    """Post `rate` events/s for `minutes` (of `seconds` each), a part of them to flapping receivers."""
     with Receiver() as unsteady:
         service.destination(receiver.url + "/hook", ["steady"], concurrency=64)
         for lane in ("NONE", "KEY"):
@@ -187,7 +186,7 @@ def soak(
 def _minutes(
     service: Watched, receiver: Receiver, minutes: int, rate: int, percent: int, seconds: int
 ) -> tuple[Figures, dict[str, list[tuple[float, float]]]]:
-    """Post minute by minute; return totals, and latencies of the steady receiver by the minute."""
+    """Post minute by minute; return the totals, and the latencies of the steady receiver by minute."""
     unsteady_rate = max(2, rate * percent // 100)
     series: dict[str, list[tuple[float, float]]] = defaultdict(list)
     accepted = refused = rotated = late = 0
@@ -224,7 +223,7 @@ def _minutes(
         for name, value in (("p50Ms", steady["p50Ms"]), ("p99Ms", steady["p99Ms"])):
             series[name].append((at, value))
         series["ackP99Ms"].append((at, sent[0]["ackP99Ms"]))
-    require(late == 0, f"{late} duplicates at the receiver that is well")
+    require(late == 0, f"{late} duplicates at the healthy receiver")
     totals = {"accepted": accepted, "refused": refused, "partitionsRotated": rotated}
     return totals, series
 
@@ -238,19 +237,19 @@ def _post(
 
 
 def _drained(service: Watched, accepted: int) -> None:
-    """Wait until nothing is unsettled, and require that everything was delivered."""
+    """Wait until no delivery is unsettled, and require that all are delivered."""
     give_up = time.monotonic() + DRAIN_S
     while True:
         states = {int(row[0]): int(row[1]) for row in service.rows(_SETTLED)}
         if not states.keys() - {2, 3} or time.monotonic() > give_up:
             break
         time.sleep(0.25)
-    require(states.keys() == {2}, f"deliveries by status, where all should be delivered: {states}")
+    require(states.keys() == {2}, f"not all deliveries are delivered; by status: {states}")
     require(states[2] == accepted, f"{states[2]} delivered of {accepted} accepted")
 
 
 def _tables(service: Watched) -> Figures:
-    """Return the sizes of tables, and whether vacuum cleans up after the updates."""
+    """Return the sizes of tables, and their dead rows and vacuums."""
     found = {row["name"]: row for row in service.rows(_TABLES)}
     log = {name: found[name] for name in ("events", "deliveries", "attempts") if name in found}
     return {
@@ -271,12 +270,12 @@ def _trends(*measured: dict[str, list[tuple[float, float]]]) -> Figures:
     for name, points in {key: value for each in measured for key, value in each.items()}.items():
         try:
             line = trend(points)
-        except ValueError:  # a run too short for it
+        except ValueError:  # the run is too short
             continue
         figures[name] = _told(line)
         allowed = ALLOWED.get(name, line.level * ALLOWED_P99_SHARE)
         if not line.flat(allowed):
-            creeping.append(f"{name} by {line.per_hour:+.1f} an hour, {allowed:.1f} may be")
+            creeping.append(f"{name} by {line.per_hour:+.1f} an hour, allowed: {allowed:.1f}")
     figures["verdict"] = "flat" if not creeping else "creeps: " + "; ".join(creeping)
     if any(points[-1][0] - points[0][0] < VERDICT_S for points in measured[0].values()):
         figures["verdict"] = "too short for one"
@@ -288,12 +287,12 @@ def _told(line: Trend) -> str:
 
 
 def _old_days(service: Watched) -> int:
-    """Return how many partitions there are of the old day."""
+    """Return the number of partitions of the old day."""
     return len(service.rows(f"SELECT FROM pg_class WHERE relname LIKE '%\\_{_old():%Y%m%d}'"))
 
 
 def _make_old_day(service: Watched) -> None:
-    """Make a day in the log that is past all plans' retention."""
+    """Create the partitions of a day beyond all plans' retention."""
     low, high = bounds_of(_old())
     for table in ("events", "deliveries", "attempts"):
         service.rows(_OLD.format(table=table, day=f"{_old():%Y%m%d}", low=low, high=high))
@@ -304,7 +303,7 @@ def _old() -> date:
 
 
 def _own_mb(postmaster: int) -> float:
-    """Return the memory of a database's processes, with shared memory counted once."""
+    """Return the memory of a database's processes in MB; shared memory counts once."""
     total = 0
     for pid in tree(postmaster):
         with suppress(OSError):

@@ -1,7 +1,6 @@
-"""The stage of a declared scenario: servers, a receiver, destinations with their rules.
+"""The set-up of a declared scenario: servers, a receiver, and destinations with their rules.
 
-Each group has event types of its own, named by scenario and group, so that scenarios can share a
-server.
+Each group has its own event types, named by scenario and group, so that scenarios can share a server.
 """
 
 from contextlib import ExitStack
@@ -17,15 +16,15 @@ from bench.resting import recorded, resting
 from bench.scenario import Serve
 from bench.service import Receiver, Service
 
-# Rows from the start are of the last hour: they lie in the partition that is written to. Spread over a
-# month, a run would touch a thirtieth of them.
+# Filled rows are from the last hour, so they are in the partition of the new rows. If they were
+# distributed over a month, a run would use a thirtieth of them.
 FILL_DAYS = 1 / 24
-FIRST_ENVIRONMENT = 1  # of the first workspace, which is that of the server's key
-ASKED_ONE_BY_ONE = 20  # destinations; of more, whether anything at all is on its way is asked
+FIRST_ENVIRONMENT = 1  # of the first workspace, to which the server's key belongs
+ASKED_ONE_BY_ONE = 20  # destinations; for more, one request asks for the whole environment
 
 
 class Stage:
-    """Servers, one for each filling of the tables, and one receiver for all of them."""
+    """A server for each number of filled rows, and one receiver for all of them."""
 
     def __init__(self, name: str, declared: Declaration, serve: Serve) -> None:
         self._name = name
@@ -33,7 +32,7 @@ class Stage:
         self._serve = serve
         self._stack = ExitStack()
         self._services: dict[int, Service] = {}
-        self._crowds: dict[tuple[int, str], Crowd] = {}  # by filling and group, as the ids
+        self._crowds: dict[tuple[int, str], Crowd] = {}  # by filled rows and group, like the IDs
         self._ids: dict[tuple[int, str], list[str]] = {}
 
     def __enter__(self) -> Self:
@@ -57,8 +56,8 @@ class Stage:
             self._stack.close()
 
     def _bury(self) -> None:
-        """Drop the deliveries to dead destinations: another scenario can be measured on the same
-        server."""
+        """Delete the dead destinations with their deliveries, so that the server can serve another
+        scenario."""
         dead = {group.name for group in self._declared.groups if group.dead}
         for (number, name), ids in self._ids.items():
             for each in ids if name in dead else ():
@@ -82,7 +81,7 @@ class Stage:
                 fill(service.folder, filled, number, FILL_DAYS, log_alone=True)
 
     def _made(self, fill_number: int, group: Group) -> list[str]:
-        """Make a group's destinations; return the ids of those that the first environment has."""
+        """Create a group's destinations; return the IDs of those in the first environment."""
         service = self._services[fill_number]
         if group.customers:
             url, kind = self._address(group, 0), self.event_type(group.name)
@@ -112,7 +111,7 @@ class Stage:
         return f"{self._name}.{group}"
 
     def event_type(self, group: str) -> str:
-        """Return the event type of a group that has only one."""
+        """Return the event type of a group with only one."""
         return f"{self._stem(group)}.0"
 
     def path(self, group: str) -> str:
@@ -120,18 +119,19 @@ class Stage:
         return f"/{self._name}/{group}/"
 
     def _address(self, group: Group, number: int) -> str:
-        """Return the address of a destination; below 0: of all, with `{}` for their number."""
+        """Return the URL of a destination; for a negative number, the pattern of all URLs, with `{}`
+        for their number."""
         url = self.receiver.https if group.scheme == "https" else self.receiver.url
         return url + self.path(group.name) + ("{}" if number < 0 else str(number))
 
-    # --- what a variant is measured with
+    # --- the parts of a variant's measurement
 
     def service(self, variant: Variant) -> Service:
         """Return the server of a variant."""
         return self._services[variant.fill]
 
     def behave(self, receivers: list[Receivers]) -> None:
-        """Reset the receiver's counts, and set its behaviour."""
+        """Reset the receiver's counts and set its behaviour."""
         whole: dict[str, Any] = {}
         paths: dict[str, Any] = {}
         for each in receivers:
@@ -168,7 +168,7 @@ class Stage:
         return plan
 
     def recorded(self, variant: Variant) -> bool:
-        """Return whether all events of a variant are recorded, without deliveries to dead
+        """Return True if all deliveries of a variant are recorded, except those to dead
         destinations."""
         service, load = self.service(variant), variant.load
         living = [group for group in self._declared.takers(load.to) if not group.dead]

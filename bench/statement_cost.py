@@ -1,7 +1,7 @@
-"""The cost of accept and settle by themselves: a process that runs groups of them on its own database.
+"""The cost of the accept and settle statements alone: a process runs groups on its own database.
 
-It takes a JSON line for each measurement and answers with one. It is started by its path, so that the
-engine and the store come from the tree that PYTHONPATH names.
+It reads a JSON line for each measurement and answers with one. It is started by its path, so that
+engine and store come from the tree in PYTHONPATH.
 """
 
 import json
@@ -31,19 +31,18 @@ from storage.ownership import Ownership
 from storage.recording.settle import PostgresSettle
 
 ENVIRONMENT = 1
-_LOG = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"  # bytes of write-ahead log so far
-# As the load generator's events and the receiver's answers are.
+_LOG = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"  # bytes of write-ahead log until now
+# Like the load generator's events and the receiver's answers.
 PAYLOAD = b'{"n":%d,"sentAt":1760000000.123456,"note":"' + b"x" * 250 + b'"}'
 HEADERS = ((b"content-type", b"text/plain"), (b"content-length", b"2"))
 BODY = b"ok"
-ENVIRONMENTS = 20  # of many destinations: in one there are 1,000 rules at the most
-OUTCOMES_A_MINUTE = (
-    2  # of each of many: half make a row of counters, half add to one, as in `spread`
-)
+ENVIRONMENTS = 20  # of many destinations: an environment has at most 1,000 rules
+# Of each of many destinations: half create a row of counters, half update one, as in `spread`.
+OUTCOMES_A_MINUTE = 2
 
 
 class Spent:
-    """CPU of one kind of statement: of this process while it runs one, and of its backend, in seconds."""
+    """The CPU seconds of one kind of statement, in this process and in its backend."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -51,15 +50,15 @@ class Spent:
         self._began = self._backend_s()
 
     async def on(self, statement: Awaitable[Any]) -> Any:
-        """Run a statement, counting."""
+        """Run a statement, and count its CPU."""
         began = time.thread_time()
         answer = await statement
         self.client += time.thread_time() - began
         return answer
 
     def gather(self, deliveries: list[Delivery], minute: int) -> SettleGroup:
-        """Make a group of successes that end so many minutes from now, counting: a part of what it costs
-        is in the group in one tree, and in its statement in another."""
+        """Return a group of successes that end in `minute` minutes, and count its CPU: some work is in
+        the group in one source tree, and in the statement in another."""
         settlements = [_success(each, time.time() + 60 * minute) for each in deliveries]
         began = time.thread_time()
         group = build_group(settlements, [], [])
@@ -67,18 +66,19 @@ class Spent:
         return group
 
     def micros(self, rows: int) -> dict[str, float]:
-        """Return the microseconds for each of so many rows."""
+        """Return the microseconds for each of `rows` rows."""
         database = self._backend_s() - self._began
         return {"client": self.client / rows * 1e6, "database": database / rows * 1e6}
 
     def _backend_s(self) -> float:
-        """Nanoseconds on a CPU, from /proc: ticks of 10 ms are too coarse for this."""
+        """Return the CPU seconds of the backend from /proc, which has nanoseconds: ticks of 10 ms are
+        too coarse."""
         spent = Path(f"/proc/{self._connection.backend}/schedstat").read_text("ascii")
         return int(spent.split()[0]) / 1e9
 
 
 class Statements:
-    """The two stores on connections as the server's, and groups for them."""
+    """The two stores on connections like the server's, and groups for them."""
 
     def __init__(self, bridge: Bridge) -> None:
         self._upkeep = bridge.connection(UPKEEP)
@@ -91,10 +91,10 @@ class Statements:
         self._settle = PostgresSettle(self._for_settle, self._ownership)
         self._destinations = [self._identity.other() for _ in range(1_000)]
         self._many: list[str] = []
-        self._made = 0  # deliveries to the many, who take turns
+        self._made = 0  # deliveries to the many destinations, which take turns
 
     async def open(self) -> None:
-        """Make the tables and take them over."""
+        """Create the tables and take their ownership."""
         await migrate(self._upkeep)
         await make_partitions(self._upkeep, time.time_ns() // 1_000_000)
         await self._ownership.take(self._upkeep)
@@ -104,9 +104,9 @@ class Statements:
     async def measure(
         self, size: int, groups: int, fan_out: int = 1, destinations: int = 0
     ) -> dict[str, Any]:
-        """Accept and settle so many groups of so many deliveries; return the cost of a delivery.
+        """Accept and settle `groups` groups of `size` deliveries; return the cost of a delivery.
 
-        With `destinations` each delivery goes to the next of so many, which are in several
+        With `destinations`, the deliveries go in turns to that number of destinations, in several
         environments.
         """
         if destinations > len(self._many):
@@ -163,7 +163,7 @@ class Statements:
         return Event(self._identity.event(), environment, "bench.event", now_ms, PAYLOAD % number)
 
     def _whole(self, events: list[Event], deliveries: list[Delivery], now_ms: int) -> IntakeGroup:
-        """Return the group, with the destinations that were idle before it."""
+        """Return the group, with the destinations that appear for the first time."""
         new = {each.destination: each.event.environment for each in deliveries}
         dirty = [
             DirtyDestination(environment, each, shard_of(each))
@@ -181,7 +181,7 @@ def _success(delivery: Delivery, at: float) -> Settlement:
 
 
 async def serve(url: str) -> None:
-    """Measure what each line of the standard input asks for."""
+    """Make the measurement of each line on stdin."""
     async with open_bridge(url) as bridge:
         statements = Statements(bridge)
         await statements.open()
@@ -190,7 +190,7 @@ async def serve(url: str) -> None:
 
 
 if __name__ == "__main__":
-    # The standard output is for answers.
+    # stdout is for answers.
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     with (
         tempfile.TemporaryDirectory(prefix="angarium-statements-") as folder,

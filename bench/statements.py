@@ -1,6 +1,6 @@
-"""Accept and settle alone, by the size of the group: CPU a delivery of client and backend, bytes of log.
+"""The cost of accept and settle alone by group size: CPU of client and backend, and bytes of log.
 
-With ANGARIUM_BENCH_BASE each measurement is taken in turns with that tree's, on a database of its own.
+With ANGARIUM_BENCH_BASE each measurement takes turns with that of the named tree, on its own database.
 """
 
 import json
@@ -20,10 +20,10 @@ from bench.results import Measurement
 from bench.scenario import Serve, Sizes
 from bench.service import STOP_S
 
-SIZES = (1, 16, 64, 256, 1_000)  # of groups: a lone event's, those under load, a flood's
+SIZES = (1, 16, 64, 256, 1_000)  # of groups: from a single event to a flood
 STATEMENTS = ("accept", "settle")
 SIDES = ("client", "database")
-MANY_SIZES = (64, 256)  # of groups of which each outcome is another destination's
+MANY_SIZES = (64, 256)  # of groups with a different destination for each outcome
 Measured = dict[str, Any]
 
 
@@ -35,7 +35,7 @@ class Statements:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            # -P: or what lies beside it would hide modules of the standard library.
+            # Without -P, neighbouring files would hide modules of the standard library.
             [sys.executable, "-P", str(Path(__file__).with_name("statement_cost.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -58,8 +58,8 @@ class Statements:
         self._process.stdout.close()
 
     def measure(self, **asked: int) -> Measured:
-        """Run groups; return the microseconds a delivery of each statement on either side, and the bytes
-        of write-ahead log of both."""
+        """Run groups; return the microseconds for a delivery, by statement and side, and the bytes of
+        write-ahead log of both statements."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asked) + "\n")
@@ -69,8 +69,8 @@ class Statements:
 
 
 def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
-    """Measure groups of all sizes, of `deliveries` each a round, and such of many `destinations`. No
-    server is needed for it."""
+    """Measure groups of all sizes, with `deliveries` in each round, and groups for many `destinations`.
+    It needs no server."""
     deliveries, rounds, fan_out = sizes["deliveries"], sizes["rounds"], sizes["fan_out"]
     asked = {
         str(size): {"size": size, "groups": max(deliveries // size, 4), "fan_out": fan_out}
@@ -99,7 +99,7 @@ def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
 
 
 def _in_turns(sides: list[Statements], rounds: int, asked: dict[str, int]) -> list[list[Measured]]:
-    """Return the rounds of each side; before the first each has one that only warms it."""
+    """Return the rounds of each side. A first round for warm-up is not counted."""
     found: list[list[Measured]] = [[] for _ in sides]
     for side in sides:
         side.measure(**asked)
@@ -111,7 +111,8 @@ def _in_turns(sides: list[Statements], rounds: int, asked: dict[str, int]) -> li
 
 
 def _stated(rounds: list[Measured], name: str) -> dict[str, float]:
-    """Return the medians under names such as `accept64Client`, `settle64ManyClient` for many."""
+    """Return the medians, with names such as `accept64Client`, or `settle64ManyClient` for many
+    destinations."""
     figures = {
         f"{kind}{name}{side.capitalize()}": round(
             statistics.median([each[kind][side] for each in rounds]), 2

@@ -1,11 +1,11 @@
-"""Conditions under which a run fails, such as `p99>50ms`: each is a bar of a figure."""
+"""Conditions for the failure of a run, such as `p99>50ms`: each is a bar of a figure."""
 
 import re
 from collections.abc import Iterable
 
 from bench.scenario import Bars
 
-# What a condition calls a figure, and the figure.
+# The figures by their names in conditions.
 FIGURES = {
     **{
         f"{name}{percentile}": f"{figure}{word}"
@@ -33,12 +33,12 @@ _UNITS = {
 
 
 def bars(conditions: Iterable[str]) -> Bars:
-    """Return bars that are missed if a condition is met. Raises ValueError for an invalid condition."""
+    """Return the bars that a met condition misses. Raises ValueError for an invalid condition."""
     found: Bars = {}
     for text in conditions:
         read = _CONDITION.fullmatch(text)
         if read is None:
-            raise ValueError(f"{text!r} is no condition; one is p99>50ms, or delivered<1000/s")
+            raise ValueError(f"{text!r} is not a condition, such as p99>50ms or delivered<1000/s")
         name, sign, value, unit = read.groups()
         if name not in FIGURES:
             raise ValueError(f"{text!r} names no figure. The figures are: {', '.join(FIGURES)}")
@@ -46,9 +46,9 @@ def bars(conditions: Iterable[str]) -> Bars:
         units = next(units for end, units in _UNITS.items() if figure.endswith(end))
         if unit not in units:
             known = ", ".join(each or "no unit" for each in units)
-            raise ValueError(f"{text!r}: {name} is counted in {known}")
+            raise ValueError(f"{text!r}: the units of {name} are {known}")
         if figure in found:
-            raise ValueError(f"{text!r}: {name} has a condition already")
+            raise ValueError(f"{text!r}: {name} already has a condition")
         bound = "atMost" if sign == ">" else "atLeast"
         found[figure] = {bound: float(value) * units[unit]}
     return found

@@ -1,8 +1,8 @@
-"""The course of a run: samples of arrivals, CPU, memory, descriptors and queues, twice a second.
+"""The timeline of a run: samples of arrivals, CPU, memory, descriptors and queues, twice a second.
 
-It looks from outside, at /proc and at the receiver, and takes nothing from the server. Queues are
-included if the server reports their depths (`bench.profiling`). The number of accepted events is known
-only at the end, from the generator.
+It reads /proc and asks the receiver, so it costs the server nothing. Queues are included if the server
+reports their depths (`bench.profiling`). The number of accepted events is known only at the end, from
+the generator.
 """
 
 import threading
@@ -14,21 +14,21 @@ from typing import Any
 from bench.results import Sample
 from bench.service import Receiver, Service
 
-EVERY_S = 0.5  # a look at /proc takes some 5 ms of the machine: a hundredth of one core
+EVERY_S = 0.5  # a sample takes about 5 ms: a hundredth of one core
 
 
 class Timeline:
-    """Samples while something is watched; one thread at a time, which owns the samples until it ends."""
+    """Samples of work. One thread at a time adds to them."""
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
         self._began = time.monotonic()
-        self._delivered = 0  # of what was watched before, as is the CPU
+        self._delivered = 0  # of earlier blocks, like the CPU
         self._cpu = (0.0, 0.0)
 
     @contextmanager
     def watching(self, service: Service, receiver: Receiver) -> Iterator[None]:
-        """Sample for as long as the block runs, continuing the counts of earlier blocks."""
+        """Sample while the block runs, and continue the counts of earlier blocks."""
         over = threading.Event()
         thread = threading.Thread(
             target=self._sample, args=(service, receiver, over), name="timeline", daemon=True
@@ -45,7 +45,7 @@ class Timeline:
         profile: Any = getattr(service, "profile", None)
         depths: Callable[[], dict[str, int]] = dict if profile is None else profile.depths
         while not over.wait(EVERY_S):
-            # a server that is being killed, or a receiver that stands still, has no sample now
+            # no sample of a killed server or a stopped receiver
             with suppress(OSError, ValueError, IndexError, RuntimeError):
                 server_s, database_s = service.cpu_s()
                 self.samples.append(
@@ -61,6 +61,6 @@ class Timeline:
                 )
 
     def ended(self, delivered: int, server_s: float, database_s: float) -> None:
-        """Take what a part came to, which the next one counts on from."""
+        """Add the totals of a block, from which the next one continues."""
         self._delivered += delivered
         self._cpu = (self._cpu[0] + server_s, self._cpu[1] + database_s)

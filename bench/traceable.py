@@ -1,13 +1,13 @@
-"""A variant of `angarium` whose process its own account can inspect, to measure it: `python -m
-bench.traceable`.
+"""A variant of `angarium` whose process its own account can inspect: `python -m bench.traceable`.
 
-A server forbids that (`api/core_dumps.py`), and then only root could count its descriptors or reset the
-peak of its memory. Nothing else is different.
+A server forbids that (`api/core_dumps.py`), so only root could count its descriptors or reset the peak
+of its memory. There is no other difference.
 """
 
 
 def stay_traceable() -> None:
-    """Let the server of this process be as open as the system has it. Before its serving is imported."""
+    """Keep the system's default for the server of this process. Call it before the import of the
+    server."""
     from api import core_dumps
 
     core_dumps.forbid_core_dumps = lambda: None

@@ -1,4 +1,4 @@
-"""The server's cost of spans: one of a hundred requests is traced, compared with a server without
+"""The server's cost of spans: a server that traces one of a hundred requests, compared with one without
 traces."""
 
 import threading
@@ -16,7 +16,7 @@ SHARE = 0.01
 
 
 class _Collector(BaseHTTPRequestHandler):
-    """A server that accepts everything, and counts the requests."""
+    """A server that accepts every request, and counts them."""
 
     protocol_version = "HTTP/1.1"
     requests = 0
@@ -34,7 +34,7 @@ class _Collector(BaseHTTPRequestHandler):
 
 @contextmanager
 def collecting() -> Iterator[str]:
-    """Provide the address of a collector, which works in a thread of this process."""
+    """Provide the URL of a collector in a thread of this process."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Collector)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))

@@ -1,5 +1,5 @@
-"""Transform scripts: the cost of a transformed delivery over a plain one, and the effect of hostile
-scripts on others.
+"""Transform scripts: the cost of a transformed delivery compared with a plain one, and the effect of
+hostile scripts on other workspaces.
 """
 
 import subprocess
@@ -11,7 +11,7 @@ from bench.posting import begun, ended, load
 from bench.results import Measurement
 from bench.service import Figures, Receiver, Service, call
 
-# What people write: a message for a chat, a flat record, a choice of fields, names changed, totals.
+# Typical scripts: a message for a chat, totals, a selection of fields, changed names.
 SCRIPTS = (
     """
     const { n, sentAt, order } = event.data;
@@ -34,7 +34,8 @@ SCRIPTS = (
     return { ...event, data: renamed };
     """,
 )
-# What they might: a loop, natives that look at no clock, memory, an expression, promises, a great result.
+# Hostile ones: loops, native functions that do not check the clock, memory, a slow expression,
+# promises, a large result.
 HOSTILE = (
     "for (;;) {}",
     "const s = 'x'.repeat(2e7); for (;;) s.indexOf('y');",
@@ -50,7 +51,7 @@ HOSTILE = (
 
 
 def script(service: Service, destination: str, source: str, key: str | None = None) -> None:
-    """Make a script of a destination, and publish it."""
+    """Create a script of a destination, and publish it."""
     made = call(
         "POST",
         f"{service.url}/transform-scripts",
@@ -72,8 +73,9 @@ def transforms(
     seconds: int,
     hostile_rate: int,
 ) -> Measurement:
-    """Compare events for plain destinations with events for as many with a script each, in turns; then
-    measure plain and transformed deliveries alone, and beside another workspace's hostile scripts."""
+    """Compare events for plain destinations with events for destinations with a script each, in turns.
+    Then measure plain and transformed deliveries without and with another workspace's hostile
+    scripts."""
     for number in range(destinations):
         service.destination(f"{receiver.url}/plain/{number}", [f"plain.{number}"], concurrency=64)
         made = service.destination(
@@ -94,7 +96,7 @@ def transforms(
 def beside(
     service: Service, receiver: Receiver, destinations: int, rate: int, seconds: int, hostile: int
 ) -> Figures:
-    """Measure deliveries with hostile scripts of another workspace running, and without, in turns."""
+    """Measure deliveries without and with another workspace's running hostile scripts, in turns."""
     key = service.workspace("hostile")
     for number, body in enumerate(HOSTILE):
         made = call(
@@ -141,7 +143,7 @@ def _mean(runs: list[Figures], name: str) -> float:
 
 
 def _hostile(service: Service, key: str, rate: int, seconds: int) -> subprocess.Popen[str]:
-    """Have events posted for the hostile scripts, from half a second ago on."""
+    """Start posting events for the hostile scripts; return after half a second."""
     started = begun(
         service,
         key=key,

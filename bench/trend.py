@@ -1,18 +1,18 @@
-"""The trend of a figure that is measured again and again: steady, or growing slowly."""
+"""The trend of a repeatedly measured figure."""
 
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-# The start is left out of a trend: caches fill, pools open, the allocator finds its size.
+# The excluded share at the start, while caches fill, pools open and the allocator grows.
 SETTLING_SHARE = 0.25
-PAIRS = 200_000  # of points that are compared: 630 points are 198,000; more are thinned
+PAIRS = 200_000  # most pairs of points (630 points have 198,000); more points are thinned
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A line through points in time, and the range that holds the middle half of all pairs' slopes."""
+    """A line through points in time, with the interquartile range of the slopes of all pairs."""
 
     level: float  # median
     per_hour: float
@@ -20,13 +20,13 @@ class Trend:
     high: float  # the slope of the upper quartile
 
     def flat(self, allowed: float) -> bool:
-        """Whether the figure rises by at most `allowed` an hour. A fall is always allowed."""
+        """Return True if the figure rises by at most `allowed` an hour. A fall is always allowed."""
         return self.per_hour <= allowed
 
 
 def trend(points: Sequence[tuple[float, float]]) -> Trend:
-    """Return the trend of (seconds, value), by Theil and Sen: the median of the slopes of all pairs,
-    which a few points that are far off do not move. Needs two points after the start is left out."""
+    """Return the trend of (seconds, value) by Theil and Sen: the median of the slopes of all pairs,
+    which a few outliers do not change. Raises ValueError for less than two points after the start."""
     points = points[int(len(points) * SETTLING_SHARE) :]
     while len(points) * (len(points) - 1) / 2 > PAIRS:
         points = points[::2]
@@ -36,7 +36,7 @@ def trend(points: Sequence[tuple[float, float]]) -> Trend:
         if at > since
     )
     if not slopes:
-        raise ValueError("a trend needs two points at least")
+        raise ValueError("a trend needs at least two points")
     quarter = len(slopes) // 4
     return Trend(
         statistics.median(value for _, value in points),

@@ -1,7 +1,7 @@
-"""`python -m bench tune`: the concurrency that suits a receiver. It tries several, and then `auto`.
+"""`python -m bench tune`: the best concurrency for a receiver. It tries several, and then `auto`.
 
-Every setting has a destination of its own at one server, with more waiting for it than it can send (or
-`--rate` events a second). It counts the arrivals between two instants, once they come evenly.
+Every setting has its own destination on one server, with more waiting events than it can send (or
+`--rate` events a second). The count of arrivals begins after a warm-up.
 """
 
 import argparse
@@ -28,21 +28,21 @@ from bench.service import Receiver, Service
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 AUTO = "auto"
-ABOUT_KNEE = "aboutKnee"  # the name of the note for a run without a visible knee
-WARM_S = 4.0  # until a fixed setting runs evenly: answers of up to a second, several times
-FINDING_S = 15.0  # the same for `auto`, which has to find its concurrency first
+ABOUT_KNEE = "aboutKnee"  # the name of the note about a knee that was not reached
+WARM_S = 4.0  # until a fixed setting is stable: several answers of up to a second
+FINDING_S = 15.0  # the same for `auto`, which must first find its concurrency
 MEASURED_S = 8.0
 BATCH = 100
 CONNECTIONS = 8
-MOST_EVENTS = 120_000  # events that wait for one setting; more take longer to post than to wait for
-NEARLY = 0.95  # of the best throughput: a setting that reaches this share is as good
-SETTLE_S = 70.0  # for what is in flight when a setting is done: the longest timeout, and more
+MOST_EVENTS = 120_000  # waiting events of one setting; posting more takes too long
+NEARLY = 0.95  # of the best throughput: a setting with this share counts as equally good
+SETTLE_S = 70.0  # for attempts in flight at the end of a setting: more than the longest timeout
 BETTER = {"autoOfBest": "more", "autoP99OfKnee": "less"}
 BARS = {"autoOfBest": {"atLeast": 0.9}, "autoP99OfKnee": {"atMost": 1.5}}
 
 
 class Wanted(Struct, frozen=True):
-    """What is tried. `rate`: events a second; 0: as many as can be delivered."""
+    """The settings to try. `rate`: events a second; 0: as many as can be delivered."""
 
     receiver: dict[str, Any]
     widths: tuple[int, ...] = WIDTHS
@@ -60,7 +60,7 @@ class Wanted(Struct, frozen=True):
             raise ValueError("rate must be 0 or more, and seconds more than 0")
 
     def events(self, width: int | str, seconds: float) -> int:
-        """Return how many events there must be, so that some are left after so many seconds."""
+        """Return the number of events of which some remain after `seconds`."""
         if self.rate:
             return max(1, round(self.rate * seconds))
         taken = WIDTHS[-1] if isinstance(width, str) else width
@@ -72,7 +72,7 @@ class Wanted(Struct, frozen=True):
 
 
 def latency_of(text: str) -> dict[str, Any]:
-    """Return `KIND:MS[:SIGMA or ALPHA]` as a receiver's latency. Raises ValueError."""
+    """Return `KIND:MS[:SIGMA or ALPHA]` as the latency of a receiver. Raises ValueError."""
     kind, *numbers = text.split(":")
     names = {"none": (), "fixed": ("ms",), "lognormal": ("ms", "sigma"), "pareto": ("ms", "alpha")}
     if kind not in names or not bool(names[kind]) <= len(numbers) <= len(names[kind]):
@@ -82,19 +82,20 @@ def latency_of(text: str) -> dict[str, Any]:
 
 
 class Trying:
-    """A server and a receiver on which settings are tried, one after another."""
+    """The trial of settings on a server and a receiver, one after another."""
 
     def __init__(
         self, service: Service, receiver: Receiver, wanted: Wanted, stem: str = ""
     ) -> None:
-        """`stem` tells this receiver's paths and types from those of others on the same server."""
+        """`stem` distinguishes the paths and types of this receiver from those of others on the same
+        server."""
         self._service = service
         self._receiver = receiver
         self._wanted = wanted
         self._stem = stem
 
     def tried(self, width: int | str) -> Step:
-        """Return the result of one setting."""
+        """Try one setting; return the result."""
         wanted, service, receiver = self._wanted, self._service, self._receiver
         warm_s = wanted.finding_s if width == AUTO else wanted.warm_s
         kind = f"tune{self._stem}.{width}"
@@ -104,7 +105,7 @@ class Trying:
         )
         load = begun(service, **self._plan(kind, width, warm_s + wanted.seconds))
         time.sleep(warm_s)
-        if not wanted.rate:  # posting takes CPU from delivering
+        if not wanted.rate:  # posting would use CPU of the deliveries
             load.wait()
         receiver.reset(wanted.receiver)
         before, began = receiver.counts(), time.monotonic()
@@ -148,8 +149,8 @@ class Trying:
 
 
 def knee_of(steps: Sequence[Step], *, rate: float = 0.0) -> Step:
-    """Return the least of the fixed settings that is as good as the best: in throughput; at a rate that
-    all of them might keep up with, also in how soon 99 of 100 events arrive."""
+    """Return the smallest fixed setting that is as good as the best: in throughput and, with a rate,
+    also in the p99 of the events' latency."""
     fixed = sorted((step for step in steps if step.name != AUTO), key=lambda step: step.value)
     most = max(step.figures["deliveredPerSecond"] for step in fixed)
     good = [step for step in fixed if step.figures["deliveredPerSecond"] >= NEARLY * most]
@@ -160,17 +161,17 @@ def knee_of(steps: Sequence[Step], *, rate: float = 0.0) -> Step:
 
 
 def not_reached(steps: Sequence[Step], *, rate: float = 0.0) -> str:
-    """Return a note if the best setting is the highest that was tried: a higher one could be better.
-    Empty if the knee was seen, or if the highest setting keeps up with the rate."""
+    """Return a note if the best setting is the highest of those tried: a higher one could be better.
+    Returns an empty text if the knee was reached, or if the highest setting sustains the rate."""
     highest = max(step.value for step in steps if step.name != AUTO)
     knee = knee_of(steps, rate=rate)
     if knee.value < highest or (rate and knee.figures["deliveredPerSecond"] >= NEARLY * rate):
         return ""
-    return f"the knee was not reached: the best setting is the highest that was tried, {highest:g}"
+    return f"the knee was not reached: the best setting is the highest one, {highest:g}"
 
 
 def judged(steps: Sequence[Step], *, rate: float = 0.0) -> dict[str, float]:
-    """Return how `auto` compares with the best fixed setting."""
+    """Return the comparison of `auto` with the best fixed setting."""
     knee = knee_of(steps, rate=rate)
     auto = next(step for step in steps if step.name == AUTO)
     best = max(s.figures["deliveredPerSecond"] for s in steps if s.name != AUTO)
@@ -212,7 +213,7 @@ def adapting(
     warm: float,
     finding: float,
 ) -> Measurement:
-    """Let `auto` find itself at several receivers, each beside the settings that might suit it."""
+    """Measure `auto` at several receivers, each together with fixed settings near the best."""
     figures: dict[str, float] = {}
     notes: dict[str, str] = {}
     steps: list[Step] = []
@@ -227,14 +228,14 @@ def adapting(
 
 
 def show(wanted: Wanted, measurement: Measurement, console: Console | None = None) -> None:
-    """Print the results of the settings, and the advice."""
+    """Print the results of the settings, and the conclusions."""
     rows = {"deliveredPerSecond": "events/s"}
     if wanted.rate:
         rows |= {"eventP50Ms": "event p50, ms", "eventP99Ms": "p99"}
     rows |= {"answerP50Ms": "answer p50, ms", "answerP99Ms": "p99", "suggested": "suggested"}
     knee = knee_of(measurement.steps, rate=wanted.rate)
     unseen = measurement.notes.get(ABOUT_KNEE)
-    table = Table(title="concurrency, and what it came to", title_justify="left")
+    table = Table(title="results by concurrency", title_justify="left")
     table.add_column("concurrency")
     for words in rows.values():
         table.add_column(words, justify="right")
@@ -254,11 +255,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench tune", description=__doc__)
     parser.add_argument(
         "--destination-latency", default="lognormal:200:0.5", metavar="KIND:MS[:NUMBER]",
-        help="how late the receiver answers: none, fixed:MS, lognormal:MS:SIGMA, pareto:MS:ALPHA",
+        help="the receiver's latency: none, fixed:MS, lognormal:MS:SIGMA, pareto:MS:ALPHA",
     )  # fmt: skip
     parser.add_argument(
         "--places", type=int, default=0, metavar="N",
-        help="requests that the receiver works on at once, while others wait there; 0: all",
+        help="requests that the receiver handles at once; others wait; 0: all",
     )  # fmt: skip
     parser.add_argument(
         "--rate", type=float, default=0.0, metavar="N",
@@ -268,7 +269,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--concurrency", default=",".join(map(str, WIDTHS)), metavar="N,...",
         help="the fixed settings",
     )  # fmt: skip
-    parser.add_argument("--seconds", type=float, default=MEASURED_S, help="measured of each")
+    parser.add_argument(
+        "--seconds", type=float, default=MEASURED_S, help="seconds of each measurement"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     given = parser.parse_args(arguments)
     try:
@@ -279,7 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     run = Run(
         scenario="tune",
-        about="Each of several concurrencies in turn, and then auto",
+        about="Several concurrencies, one after another, and then auto",
         at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         machine=machine(),
         source=source(),

@@ -1,6 +1,6 @@
-"""A program that measures the TypeScript client's producer: events a second of its CPU.
+"""The measurement of the TypeScript client's producer: events for each second of its CPU.
 
-Run `python -m bench.typescript`. It ends with 1 below its bar, and with 2 without node or npm.
+Run `python -m bench.typescript`. The exit code is 1 below the bar, and 2 without node or npm.
 """
 
 import json
@@ -38,7 +38,7 @@ console.log(JSON.stringify({ accepted: report.accepted, wall, cpu: (user + syste
 
 
 def main() -> int:
-    """Return the exit code."""
+    """Measure, and return the exit code."""
     best = 0.0
     with tempfile.TemporaryDirectory() as folder, Service() as service:
         if not compiled(Path(folder)):
@@ -52,7 +52,7 @@ def main() -> int:
             best = max(best, rate)
             sys.stdout.write(
                 f"{rate:8,.0f} events/s of the client's CPU, {1e6 / rate:4.0f} us each, "
-                f"{EVENTS / found['wall']:8,.0f}/s by the clock\n"
+                f"{EVENTS / found['wall']:8,.0f}/s of elapsed time\n"
             )
     return int(best < BAR)
 

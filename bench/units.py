@@ -1,4 +1,5 @@
-"""What a figure is counted in, which its name says, and what it is in multiples of the floor."""
+"""The unit of a figure, which its name gives, and the conversion of figures to multiples of the
+floor."""
 
 import re
 
@@ -8,13 +9,13 @@ _UNIT = re.compile(r"(Micros|Ms|S|Seconds)(?:Per[A-Z][a-z]+)?$|(PerSecond)$")
 
 
 def depends_on_machine(figure: str) -> bool:
-    """Whether a figure is a time or a rate, which says nothing of another machine."""
+    """Return True if a figure is a time or a rate, which cannot be compared between machines."""
     return _UNIT.search(figure) is not None
 
 
 def in_floors(figure: str, value: float, send_micros: float) -> float:
-    """Return a time as a multiple of a bare request's cost, a rate as the share of what a core that does
-    nothing else would send; any other figure as it is."""
+    """Return a time as a multiple of a bare request's cost, a rate as a share of the requests that one
+    core could send, and any other figure unchanged."""
     found = _UNIT.search(figure)
     if found is None:
         return value

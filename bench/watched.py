@@ -1,9 +1,9 @@
-"""`angarium` that tells how it does: `python -m bench.watched` takes the same arguments.
+"""`angarium` with reports of its state: `python -m bench.watched` takes the same arguments.
 
-With BENCH_WATCH a line of JSON goes to that file every half second, from within the loop: how many tasks
-and blocks of memory there are, and how deep the queues. BENCH_PROFILE names a file for samples of where
-its CPU goes, BENCH_ALLOCATIONS one for what memory it takes. BENCH_HOUSEKEEPING_S has housekeeping come
-more often than every ten minutes.
+BENCH_WATCH names a file to which the event loop writes a line of JSON every half second: the number of
+tasks and memory blocks, and the depths of the queues. BENCH_PROFILE names a file for samples of CPU,
+BENCH_ALLOCATIONS one for memory allocations. BENCH_HOUSEKEEPING_S is the interval of housekeeping
+instead of ten minutes.
 """
 
 import json
@@ -28,7 +28,8 @@ EVERY_S = 0.5
 
 
 class Watch(trio.abc.Instrument):
-    """Does things twice a second. Costs a look at the clock for each turn of the loop."""
+    """An instrument that calls functions twice a second. It reads the clock once in each turn of the
+    loop."""
 
     def __init__(self, *tellers: Callable[[], None]) -> None:
         self._tellers = tellers
@@ -45,7 +46,7 @@ class Watch(trio.abc.Instrument):
 
 
 class Telling:
-    """Writes a line with the figures of the server, as soon as there is a server."""
+    """The writer of lines with figures of the server, once the server exists."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
@@ -63,10 +64,8 @@ class Telling:
         os.write(self._file, json.dumps(told).encode() + b"\n")
 
     def find(self) -> None:
-        """Find the server of this process as soon as it is made."""
-        from api.composition import (
-            Server,
-        )  # imports the whole server, so only after its pace is set
+        """Find the server of this process when it is created."""
+        from api.composition import Server  # imports the whole server: after INTERVAL_S is set
 
         made = Server.__init__
 
@@ -74,14 +73,14 @@ class Telling:
             made(server, *arguments, **named)
             self.server = server
 
-        Server.__init__ = remembered  # type: ignore[assignment, method-assign]  # the same, remembered
+        Server.__init__ = remembered  # type: ignore[assignment, method-assign]  # remembers the server
 
 
 _run = trio.run
 
 
 def watching(*tellers: Callable[[], None]) -> Callable[..., Any]:
-    """Return `trio.run` with an instrument that tells."""
+    """Return `trio.run` with an instrument that calls `tellers`."""
 
     def run(function: Any, *arguments: Any, **named: Any) -> Any:
         named["instruments"] = [*named.get("instruments", ()), Watch(*tellers)]
@@ -91,7 +90,7 @@ def watching(*tellers: Callable[[], None]) -> Callable[..., Any]:
 
 
 def main() -> Any:
-    """Serve, and write the records that the environment asks for."""
+    """Serve, and write the records that environment variables ask for."""
     every = os.environ.get("BENCH_HOUSEKEEPING_S")
     if every is not None:
         housekeeping.INTERVAL_S = float(every)  # before other modules import it
@@ -108,7 +107,7 @@ def main() -> Any:
         tellers.append(sampler.flush)
         sampler.start()
     if tellers:
-        trio.run = watching(*tellers)  # type: ignore[assignment]  # the same, with an instrument
+        trio.run = watching(*tellers)  # type: ignore[assignment]  # adds an instrument
     from api.cli import main as angarium
 
     try:

@@ -1,6 +1,6 @@
-"""One piece of work, measured: events are posted, what is due arrives and is recorded, CPU is read.
+"""The measurement of work: post events, wait for their deliveries and records, and read the CPU.
 
-Nothing is asked of the server meanwhile; see `bench.resting`.
+The server gets no other requests meanwhile; see `bench.resting`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from bench.results import Measurement
 from bench.service import Figures, Receiver, Service
 from bench.timeline import Timeline
 
-STILL_S = 60.0  # without any arrival: a circuit that has opened asks again within a minute
+STILL_S = 60.0  # without any arrival: an open circuit probes within a minute
 
 
 class Profile(Protocol):
@@ -28,10 +28,10 @@ class Profiling(Protocol):
     """The `profile` of a server that can be profiled: see `bench.profiling`."""
 
     def begin(self) -> None:
-        """Count from here."""
+        """Begin to count."""
 
     def end(self, events: int) -> Profile:
-        """Return the cost per event since the start, for this number of events."""
+        """Return the cost for each of `events` events since `begin`."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Done:
 
     @property
     def cpu_s(self) -> float:
-        """CPU of the server and its database."""
+        """CPU seconds of the server and its database."""
         return self.server_s + self.database_s
 
 
@@ -61,9 +61,10 @@ def work(
     timeline: Timeline | None = None,
     profiled: bool = False,
 ) -> Done:
-    """Do a load generator's plan. `due`: how many arrivals are due of so many accepted events; `settled`:
-    whether these are recorded, by default whether all are. `profiled`: whether a server that can be
-    profiled is. Raises Broken when something is never recorded."""
+    """Run a plan of the load generator. `due` returns the number of arrivals to expect for a number of
+    accepted events. `settled` returns True once their outcomes are recorded (default: those of all
+    events). `profiled`: profile the server if it can be profiled. Raises Broken if outcomes stay
+    unrecorded."""
     profile: Profiling | None = getattr(service, "profile", None) if profiled else None
     if profile is not None:
         profile.begin()

@@ -1,4 +1,4 @@
-"""The place where a neighbour works: a workspace of its own, a hostile receiver, and its processes."""
+"""The resources of a neighbour: its own workspace, a hostile receiver, and its processes."""
 
 import subprocess
 import time
@@ -9,13 +9,13 @@ from bench.crowding import Crowd
 from bench.posting import load
 from bench.service import Module, Service, call
 
-ROUND_SPARE_S = 30  # a generator's plan is longer than the round, and is cut off at its end
-TIMEOUT_MS = 10_000  # of attempts that hang; longer ones would still be there in the rounds alone
+ROUND_SPARE_S = 30  # a generator's plan is longer than the round, whose end stops it
+TIMEOUT_MS = 10_000  # of attempts that hang; longer ones would disturb the rounds without it
 
 
 @dataclass
 class Yard:
-    """The place of a neighbour: its key, the hostile receiver's ports, and its size."""
+    """The resources of a neighbour: its key, the hostile receiver's ports, and its size."""
 
     service: Service
     key: str
@@ -29,11 +29,12 @@ class Yard:
     token: str = ""  # of a customer's session
 
     def of(self, number: int) -> int:
-        """Return a number at this size."""
+        """Return `percent` of a number, at least 1."""
         return max(1, number * self.percent // 100)
 
     def api(self, method: str, path: str, body: object = None) -> Any:
-        """Make a request with the neighbour's key, repeated while its rate limit refuses it."""
+        """Make a request with the neighbour's key, and repeat it while the server refuses it with 429
+        or 503."""
         while True:
             try:
                 return call(method, self.service.url + path, body, self.key)
@@ -43,7 +44,7 @@ class Yard:
                 time.sleep(1)
 
     def destination(self, url: str, event_type: str, **delivery: object) -> str:
-        """Make a destination and its rule; return its id."""
+        """Create a destination and its rule; return its ID."""
         settings = {"concurrency": 64, "retrySchedule": [], "timeoutMs": TIMEOUT_MS} | delivery
         body = {"name": "hostile", "url": url, "delivery": settings}
         made = str(self.api("POST", "/destinations", body)["id"])
@@ -53,12 +54,12 @@ class Yard:
         return made
 
     def url(self, path: str, port: str = "port") -> str:
-        """Return an address at the hostile receiver."""
+        """Return a URL of the hostile receiver."""
         scheme = "https" if port in ("tls", "stalling") else "http"
         return f"{scheme}://127.0.0.1:{self.ports[port]}{path}"
 
     def post(self, stem: str, rate: int, types: int) -> None:
-        """Post events at a rate, spread over `<stem>.0`, `<stem>.1` and so on."""
+        """Post events at a rate, of the types `<stem>.0`, `<stem>.1` and so on."""
         rate = self.of(rate)
         self.start(
             "bench.load",
@@ -70,7 +71,7 @@ class Yard:
         )
 
     def fill(self, stem: str, types: int, number: int) -> None:
-        """Post so many events now, in batches; some can be refused."""
+        """Post `number` events now, in batches; some can be refused."""
         load(
             self.service,
             key=self.key,
@@ -101,5 +102,5 @@ class Yard:
 
     def switch(self, on: bool) -> None:
         """Enable or disable its destinations."""
-        for each in self.destinations[:100]:  # of more each has only one delivery
+        for each in self.destinations[:100]:  # if there are more, each has only one delivery
             self.api("POST", f"/destinations/{each}/{'enable' if on else 'disable'}", {})

@@ -1,7 +1,7 @@
-"""The documents that callers write: destinations and rules as JSON, with every rule about their shape.
+"""The documents that callers write: destinations and routing rules as JSON, with all checks of shape.
 
-A PATCH is merged into the present document and read as the same draft again, so that there is one set of
-rules. The commands judge what depends on other rows (accounts, archived destinations).
+A command merges a PATCH into the present document and reads the result as the same draft, so there is
+one set of checks. The commands check what depends on other rows (accounts, archived destinations).
 """
 
 import re
@@ -32,16 +32,16 @@ from engine.model.authentication import AuthenticationDraft
 from engine.model.documents import DOCUMENT, MAX_MEMBERS, invalid
 from engine.model.words import Word, word
 
-NAME_LENGTH = 256  # as event types and identifiers: fits a line of any list
+NAME_LENGTH = 256  # like event types and identifiers; it fits on one line of a list
 DESCRIPTION_LENGTH = 2_000  # some paragraphs
-RULE_PATTERNS = 100  # one rule's; more are better put into several rules
+RULE_PATTERNS = 100  # of one rule; a caller that needs more writes several rules
 AUTO: Literal["auto"] = "auto"
-MAX_RATE_PER_SECOND = 1_000_000  # above it a limit limits nothing
+MAX_RATE_PER_SECOND = 1_000_000  # a higher limit would limit nothing
 _PATTERN = re.compile(r"[A-Za-z0-9._:/*-]{1,256}")
 
 
 class Document(BaseModel):
-    """A JSON object in camelCase that refuses what it does not know and converts nothing."""
+    """A JSON object in camelCase that refuses unknown members and converts no value."""
 
     model_config = DOCUMENT
 
@@ -56,21 +56,21 @@ Uuid = Annotated[
 ]
 TemplateName = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=64),  # of the catalog: names of files, and short
+    StringConstraints(min_length=1, max_length=64),  # templates are named after their files
 ]
 RetryDelay = Annotated[int, Field(ge=1, le=86_400)]
 
 
 @dataclass(frozen=True, slots=True)
 class NullIs:
-    """Takes null for `default`, and says in the schema that it does."""
+    """The annotation of a field that reads null as `default`. Its schema allows null."""
 
     default: Any
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Put the default before the validation of the rest."""
+        """Replace null by the default before the validation."""
         return core_schema.no_info_before_validator_function(
             lambda value: self.default if value is None else value, handler(source)
         )
@@ -78,14 +78,14 @@ class NullIs:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the schema of the rest, or null."""
+        """Return the field's schema with null added."""
         return {"anyOf": [handler(schema), {"type": "null"}]}
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentedAs:
-    """Says that a part of an answer has the schema of another type: of a model whose fields it has, or of
-    what a fragment of JSON holds."""
+    """The annotation that gives a part of an answer the schema of another type: a model with the same
+    fields, or the content of a JSON fragment."""
 
     model: Any
 
@@ -102,7 +102,7 @@ def told(text: str, **bounds: Any) -> Any:
 
 
 def _few(value: Any) -> Any:
-    """Refuse an object of many members before each of them is judged."""
+    """Refuse an object with too many members before any member is checked."""
     if isinstance(value, dict) and len(value) > MAX_MEMBERS:
         raise PydanticCustomError("too_many_members", "has too many members")
     return value
@@ -113,7 +113,8 @@ Few = BeforeValidator(_few)
 
 @dataclass(frozen=True, slots=True)
 class OrAuto:
-    """Accepts "auto" or a whole number within bounds; errors of bounds speak of the number alone."""
+    """The annotation of a field that is "auto" or a whole number. Errors about its bounds name only the
+    number."""
 
     least: int
     most: int
@@ -121,16 +122,16 @@ class OrAuto:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Check every value that is not a text as a number."""
+        """Check every value that is not a string as a number."""
         number = core_schema.int_schema(strict=True, ge=self.least, le=self.most)
         return core_schema.no_info_wrap_validator_function(_number_or_auto, number)
 
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the schema of both."""
+        """Return the schema of a number or "auto"."""
         number = {"type": "integer", "minimum": self.least, "maximum": self.most}
-        # No `const`, which is the same: generated clients would take it for the only value.
+        # Not `const`, which means the same: client generators would read it as the only value.
         return {"anyOf": [number, {"type": "string", "enum": [AUTO]}]}
 
 
@@ -145,26 +146,28 @@ def _number_or_auto(
 
 
 class DeliveryOptions(Document):
-    """The way that a destination's requests are sent."""
+    """The sending options of a destination."""
 
     concurrency: Annotated[int | Literal["auto"], OrAuto(1, MOST_CONCURRENCY)] = Field(
         CONCURRENCY,
-        description="Requests in flight at once; `auto`: as many as its answers bear, found by what they "
-        "take and whether they fail.",
+        description="Requests in flight at once. `auto`: the server adapts the number to the durations "
+        "and failures of attempts.",
     )
     ordering: Word[Ordering] = Field(
         word(Ordering.NONE),
-        description="What first-in first-out holds for: nothing, one key, the destination.",
+        description="Scope of first-in first-out order: none, a key of the event, or the destination.",
     )
-    timeout_ms: int = Field(15_000, ge=100, le=60_000, description="From DNS to the last byte.")
+    timeout_ms: int = Field(
+        15_000, ge=100, le=60_000, description="Time from DNS to the last byte."
+    )
     rate_limit_per_second: float | None = Field(
         None, gt=0, le=MAX_RATE_PER_SECOND, allow_inf_nan=False,
-        description="Attempts a second, with a burst of one second's worth; null: no limit.",
+        description="Attempts per second, with a burst of one second. Null: no limit.",
     )  # fmt: skip
     dry_run: bool = Field(False, description="Route and record, but send nothing.")
     retry_schedule: list[RetryDelay] = Field(
         list(DEFAULT_RETRY_SCHEDULE_S), max_length=20,
-        description="Seconds after each failed attempt, each give or take 20 %.",
+        description="Seconds to wait after each failed attempt, varied by up to 20 %.",
     )  # fmt: skip
 
 
@@ -192,50 +195,52 @@ Secret = Annotated[
     Field(json_schema_extra={"pattern": f"^{_SECRET.pattern}$"}),
 ]
 MAX_GRACE_S = 604_800  # a week
-MAX_DISABLE_AFTER_S = 30 * 86_400  # beyond a month, nobody waits for it
+MAX_DISABLE_AFTER_S = 30 * 86_400  # a month: a longer wait has no use
 
 
 class _Options(Document):
-    """The members that every destination has, with a template or without."""
+    """The members of every destination, with or without a template."""
 
     description: str | None = Field(None, max_length=DESCRIPTION_LENGTH)
     customer_external_id: Name | None = Field(
-        None, description="Ties the destination to this end-customer's events."
+        None, description="The end-customer whose events the destination receives."
     )
-    customer_account_id: Uuid | None = Field(None, description="The same, by the account's id.")
+    customer_account_id: Uuid | None = Field(
+        None, description="That customer, by the account's id."
+    )
     headers: Annotated[dict[str, str], Few, NullIs({})] = Field(
         default_factory=dict,
-        description="Sent with every request. Names merge whatever their case; values of authorization, "
-        "cookie and whatever is named like a key, token or secret are shown as ***.",
+        description="Sent with every request. Names are case-insensitive. Answers show *** for "
+        "authorization, cookie, and names that contain key, token, secret or the like.",
     )
     delivery: Annotated[DeliveryOptions, NullIs({})] = Field(default_factory=DeliveryOptions)
     signing: Annotated[SigningOptions, NullIs({})] = Field(default_factory=SigningOptions)
     method: Annotated[Word[HttpMethod], NullIs("POST")] = word(HttpMethod.POST)
     authentication: AuthenticationDraft | None = Field(
-        None, description="How requests prove who sends them. Its secrets are shown as ***."
+        None, description="Authentication of requests to receivers. Answers show secrets as ***."
     )
     disable_after_seconds: int | None = Field(
         None, ge=1, le=MAX_DISABLE_AFTER_S,
-        description="Seconds of failing after which the destination is disabled; null: never.",
+        description="Seconds of failures after which the server disables the destination. Null: never.",
     )  # fmt: skip
     secret: Secret | None = Field(
-        None, description="The signing secret, of 24 to 64 bytes, to keep one that receivers know. "
-        "Null: a new one is made.",
+        None, description="A signing secret of 24 to 64 bytes that receivers already know. "
+        "Null: the server makes a new one.",
     )  # fmt: skip
 
     @property
     def http_method(self) -> HttpMethod:
-        """The method as the engine's word."""
+        """The method as an enumeration member."""
         return HttpMethod[self.method]
 
     @property
     def ordering(self) -> Ordering:
-        """The ordering as the engine's word."""
+        """The ordering as an enumeration member."""
         return Ordering[self.delivery.ordering]
 
     @property
     def algorithm(self) -> SigningAlgorithm:
-        """The algorithm as the engine's word."""
+        """The algorithm as an enumeration member."""
         return SigningAlgorithm[self.signing.algorithm]
 
 
@@ -248,10 +253,10 @@ class _Direct(Document):
 
 
 class _Templated(Document):
-    template_id: TemplateName = Field(description="Of `GET /destination-templates`.")
+    template_id: TemplateName = Field(description="An id from `GET /destination-templates`.")
     name: Name
     config: dict[str, Any] = Field(
-        description="As the template's `configSchema` has it. Secrets are shown as ***."
+        description="Values that match the template's `configSchema`. Answers show secrets as ***."
     )
 
 
@@ -260,8 +265,8 @@ class DestinationDraft(_Options, _Direct):
 
 
 class TemplateDestinationDraft(_Options, _Templated):
-    """A destination of a template of the catalog, as a caller writes it. The template makes the URL of
-    `config`; its defaults stand where `delivery` says nothing."""
+    """A destination made from a template, as a caller writes it. The template builds the URL from
+    `config`. Its defaults apply to members that `delivery` leaves out."""
 
 
 class AnyDestinationDraft(
@@ -275,25 +280,25 @@ class AnyDestinationDraft(
         ]
     ]
 ):
-    """A destination of a URL, or one of a template: the form that has `templateId`."""
+    """A destination with a URL, or one made from a template. The second form has `templateId`."""
 
     @classmethod
     def model_validate(cls, obj: Any, **_: Any) -> Self:
-        """Read the form that is meant, so that no error is about the other form."""
+        """Read the form that `templateId` selects, so that no error is about the other form."""
         if obj.get("templateId") is None:
             return cast("Self", cls.model_construct(root=DestinationDraft.model_validate(obj)))
         if "url" in obj:
-            raise invalid("url", "the template makes the URL: give its parts in `config`")
+            raise invalid("url", "a template builds the URL: leave `url` out, and set `config`")
         form = TemplateDestinationDraft.model_validate(obj)
         return cast("Self", cls.model_construct(root=form))
 
 
 def _check_pattern(pattern: str) -> str:
-    """Accept `*` alone and segments between dots, each literal or a whole `*`."""
+    """Accept segments between dots; each is a literal or a single `*`."""
     if _PATTERN.fullmatch(pattern) is None:
         raise ValueError("must be 1-256 characters of A-Za-z0-9._:/- and *")
     if any("*" in segment and segment != "*" for segment in pattern.split(".")):
-        raise ValueError("a * stands for a whole segment between dots")
+        raise ValueError("a * must be a whole segment between dots")
     return pattern
 
 
@@ -327,8 +332,8 @@ class RuleDraft(Document):
     destination_id: Uuid
     event_types: list[Pattern] = Field(
         min_length=1, max_length=RULE_PATTERNS,
-        description="Patterns: * is one segment, at the end one or more; * alone is everything but "
-        "angarium.*.",
+        description="Patterns. A * matches one segment; at the end, one or more. A single * matches all "
+        "types but angarium.*.",
     )  # fmt: skip
     filter: FilterSource | None = Field(
         None,
@@ -340,15 +345,15 @@ class RuleDraft(Document):
 
     @property
     def priority_class(self) -> Priority:
-        """The priority as the engine's word."""
+        """The priority as an enumeration member."""
         return Priority[self.priority]
 
 
 def patch_of(
     draft: type[Document], name: str, without: tuple[str, ...] = (), **replaced: Any
 ) -> type[Document]:
-    """Return the merge patch of a draft: any subset of its fields, each null for its default if it has
-    one. `without`: fields that no patch has."""
+    """Return the merge patch of a draft: any subset of its fields. Null stands for a field's default, if
+    it has one. `without`: fields that a patch cannot change."""
     fields: dict[str, Any] = {}
     for field, info in draft.model_fields.items():
         if field in without:
@@ -366,7 +371,7 @@ def patch_of(
 
 
 def shown_of(draft: type[Document], **replaced: Any) -> type[Document]:
-    """Return the shape of a draft in an answer: every field is there, null only where null is a value."""
+    """Return the shape of a draft in an answer: every field is present, null only where it is a value."""
     fields: dict[str, Any] = {
         name: (replaced.get(name, info.annotation), Field(description=info.description))
         for name, info in draft.model_fields.items()
@@ -374,7 +379,7 @@ def shown_of(draft: type[Document], **replaced: Any) -> type[Document]:
     return create_model(draft.__name__, __base__=Document, __doc__=draft.__doc__, **fields)
 
 
-# Only the shape of a patch is judged here. Merged into the document, it is judged as a draft.
+# Only the shape of a patch is checked here. The merged document is checked as a draft.
 DestinationPatch = patch_of(
     DestinationDraft,
     "DestinationPatch",

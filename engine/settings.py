@@ -79,16 +79,16 @@ class Settings(BaseModel):
     )
     peer_bind: Bound | None = Field(
         None,
-        description="address and port for other servers on one database. With it, a server shares the "
-        "work with others, or stands by. None: it replaces the other",
+        description="address and port for other servers on the same database. With it, servers share the "
+        "work or stand by. None: a new server replaces the running one",
     )
     peer_advertise: str | None = Field(
         None, description="host and port where others reach peer_bind. None: peer_bind itself"
     )
     parts: Parts | None = Field(
         None,
-        description="with peer_bind: parts in which machines share the workspaces, with a process for "
-        "each part on each. None: the database's; at first twice the workers, or one for one worker",
+        description="with peer_bind: number of parts that divide the workspaces. Each machine has a "
+        "process per part. None: as stored; at first twice the workers, or one for one worker",
     )
     node_name: MachineName | None = Field(
         None, description="name of this machine for other servers. None: the host's name"
@@ -101,7 +101,7 @@ class Settings(BaseModel):
     egress_proxy: ProxyUrl | None = Field(
         None,
         description="http://user:password@host:port of a proxy (HTTP CONNECT) that all requests to "
-        "receivers go through, for static addresses. Angarium still resolves and judges addresses",
+        "receivers go through, for static addresses. Angarium still resolves and checks addresses",
     )
     egress_ca: Path | None = Field(
         None,
@@ -158,9 +158,9 @@ class Settings(BaseModel):
         8,
         ge=1,
         le=MOST_HOPS - 1,
-        description="most deliveries of this service that an event can have passed. Real chains have "
-        "two or three. A loop is refused beyond this number, because each hop can double "
-        "it",
+        description="most deliveries by this service in one chain of events. Real chains have two or "
+        "three. Longer chains are refused as loops, because each hop can double the number "
+        "of events",
     )
     log_format: str = Field(
         "auto",
@@ -174,8 +174,8 @@ class Settings(BaseModel):
         None,
         ge=0,
         le=1,
-        description="share of the requests without a trace that begin one; requests with a sampled "
-        "trace continue it. None: no spans",
+        description="share of the requests without a trace that get a new one. Sampled traces of "
+        "requests are continued. None: no spans",
     )
     traces_rate: float = Field(
         1000.0, ge=1, description="most spans a second of one server; workspaces take turns"
@@ -191,8 +191,8 @@ class Settings(BaseModel):
     intake_events: int = Field(
         20_000,
         ge=1,
-        description="events that can wait for their commit: 1 s at full rate. Large batches of a "
-        "tenant beside others wait in a second queue of the same size",
+        description="events that can wait for their commit: 1 s at full rate. While others are "
+        "active, a tenant's large batches wait in a second queue of the same size",
     )
     intake_bytes: int = Field(
         64 * MIB,
@@ -224,8 +224,8 @@ class Settings(BaseModel):
         64 * MIB,
         ge=4 * MIB,
         description="bytes of answers that clients have not read, of all callers: 32 of the largest "
-        "answers. A workspace, customer or unknown address has at most as much as it "
-        "leaves free. Beyond it the answer is 503",
+        "answers. A workspace, customer or unknown address can use at most as much "
+        "as stays free. Beyond it the answer is 503",
     )
 
     # --- concurrent requests to the control plane; further requests wait
@@ -233,7 +233,7 @@ class Settings(BaseModel):
         256,
         ge=8,
         description="control-plane requests at once, of all callers. Each takes some 100 KB. A "
-        "workspace, customer or unknown address has at most as many as it leaves free",
+        "workspace, customer or unknown address can use at most as many as stay free",
     )
     control_reads_workspace: int = Field(
         2,
@@ -351,12 +351,12 @@ class Settings(BaseModel):
         512,
         ge=1,
         description="connections to receivers that are being opened at once, with their TLS "
-        "handshakes. One workspace has at most as many as it leaves free",
+        "handshakes. One workspace can use at most as many as stay free",
     )
     openings_destination: int = Field(
         16,
         ge=1,
-        description="connections that are being opened to one destination at once. It protects a "
+        description="connections that are being opened to one destination at once, to protect a "
         "receiver that has just come back",
     )
 
@@ -385,7 +385,7 @@ class Settings(BaseModel):
 
     @property
     def peer_address(self) -> str | None:
-        """Where other servers reach this one."""
+        """The address for other servers; None without `peer_bind`."""
         return None if self.peer_bind is None else self.peer_advertise or self.peer_bind
 
     @classmethod

@@ -13,11 +13,11 @@ from typing import NoReturn
 import structlog
 import trio
 
-from engine.nodes.liveness import Active
+from engine.nodes.liveness import DEAD_S, Active
 from engine.nodes.parts import WHOLE, WorkerPart
 from storage.database.connection import Connection
 from storage.database.errors import ContentionError, OwnershipLostError
-from storage.database.locks import Lock, locked
+from storage.database.locks import Lock
 
 log = structlog.get_logger("angarium.storage")
 
@@ -39,6 +39,9 @@ SETTLE_OWNER = """leases AS MATERIALIZED (
 # A statement of a dead predecessor ends within its own limit of 8 s. After this longer time, a
 # statement stuck behind a client that does not read is ended.
 _PATIENCE_MS = 3_000
+# A node that stands still during its takeover counts as dead after this time, and loses its session:
+# takeovers wait for each other.
+_STILL_MS = int(DEAD_S * 1_000)
 _TRIES = 5
 
 _HIGHEST_EPOCH = """
@@ -121,10 +124,6 @@ class Takeover:
     live_writers: int
 
 
-# The function that decides whether a takeover can succeed the node that has the part.
-MaySucceed = Callable[[Active | None], bool]
-
-
 async def active_node(connection: Connection, part: WorkerPart) -> Active | None:
     """Return the node that has a part; None after its orderly end, which removes its row."""
     rows = await connection.fetch(_ACTIVE, part.slots.start)
@@ -170,18 +169,17 @@ class Ownership:
     async def _take(
         self, upkeep: Connection, may_succeed: Callable[[Active | None], bool]
     ) -> Takeover | None:
-        async with locked(upkeep, Lock.OWNERSHIP):
-            # With several parts, other processes have the right to write, too.
-            live = await upkeep.fetch_value(_LIVE_WRITERS) if self.part.whole else 0
-            for tries_left in reversed(range(_TRIES)):
-                try:
-                    epoch = await self._take_rows(upkeep, may_succeed)
-                    break
-                except ContentionError:
-                    if not tries_left:
-                        raise
-                    log.warning("ownership.predecessor_ended", tries_left=tries_left)
-                    await upkeep.fetch(_END_HOLDERS)
+        # With several parts, other processes have the right to write, too.
+        live = await upkeep.fetch_value(_LIVE_WRITERS) if self.part.whole else 0
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                epoch = await self._take_rows(upkeep, may_succeed)
+                break
+            except ContentionError:
+                if not tries_left:
+                    raise
+                log.warning("ownership.predecessor_ended", tries_left=tries_left)
+                await upkeep.fetch(_END_HOLDERS)
         if epoch is None:
             return None
         self.intake_epoch = self.settle_epoch = self._highest = epoch
@@ -199,6 +197,8 @@ class Ownership:
         self, upkeep: Connection, may_succeed: Callable[[Active | None], bool]
     ) -> int | None:
         async with upkeep.transaction():
+            await upkeep.execute(f"SET LOCAL idle_in_transaction_session_timeout = {_STILL_MS}")
+            await upkeep.fetch("SELECT pg_advisory_xact_lock($1)", int(Lock.OWNERSHIP))
             await upkeep.execute(f"SET LOCAL lock_timeout = {_PATIENCE_MS}")
             slots = list(self.part.slots)
             found = await upkeep.fetch(_HOLDERS, slots, self.part.whole)

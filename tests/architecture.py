@@ -2,7 +2,8 @@
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -26,15 +27,24 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Yield the dotted names that a file imports, those within functions too."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Return a file's syntax tree. Many rules look at the same file."""
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
+def imported(path: Path) -> list[str]:
+    """Return the dotted names that a file imports, those within functions too."""
+    names = []
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield node.module
-        elif isinstance(node, ast.ImportFrom) and node.level:
-            raise AssertionError(f"{name_of(path)}: relative imports hide who imports whom")
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            if node.level or node.module is None:
+                raise AssertionError(f"{name_of(path)}: relative imports hide who imports whom")
+            names.append(node.module)
+    return names
 
 
 def within(name: str, *packages: str) -> bool:

@@ -19,7 +19,7 @@ from storage.embedded.postmaster import read_postmaster
 from tests.distribution import WHOLE_FILES, scheduler_of
 from tests.made_once import make_once
 from tests.postgres import TestServer
-from tests.proofs import MARK, is_proof
+from tests.proofs import MARK, is_proof, lane_of
 
 _SERVER = pytest.StashKey[TestServer]()
 MEMORY = Path("/dev/shm")
@@ -29,9 +29,11 @@ MEMORY_BYTES = 4 << 30  # to be free: more than a run takes, since other program
 def pytest_configure(config: pytest.Config) -> None:
     """Agree with all workers on where the run's PostgreSQL server would be."""
     make_once()
-    # As on CI: a test's result must not depend on the machine's speed.
+    # As on CI: a test's result must depend neither on the machine's speed nor on chance.
     slow = [hypothesis.HealthCheck.too_slow]
-    hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=slow)
+    hypothesis.settings.register_profile(
+        "patient", deadline=None, derandomize=True, database=None, suppress_health_check=slow
+    )
     hypothesis.settings.load_profile("patient")
     # A shell without job control starts background programs that ignore Ctrl-C. Every program that a
     # test starts and interrupts would ignore it, too.
@@ -57,6 +59,14 @@ def pytest_collection() -> Generator[None, object, object]:
     gc.freeze()
     gc.enable()
     return found
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of the lane that does not run: each worker imports what it collects."""
+    lane = lane_of(str(config.getoption("markexpr")))
+    if lane is None or collection_path.suffix != ".py":
+        return None
+    return is_proof(collection_path.relative_to(config.rootpath).as_posix()) != lane or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -147,6 +157,12 @@ def data_dir() -> Iterator[Path]:
         if left is not None and left.alive:
             left.stop(fast_s=0.0)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def one_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no window of the rate limits end within the test."""
+    monkeypatch.setattr("api.admission.WINDOW_S", 9_000_000_000)
 
 
 @pytest.fixture

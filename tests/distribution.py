@@ -1,22 +1,21 @@
 """The distribution of the suite among pytest-xdist's workers: whole files, the longest first.
 
 One worker then makes the server of a file, and what its folder shares. A run ends with short files, so
-that no worker is left alone with a long one.
+that no worker is left alone with a long one. Proofs whose tests share nothing are spread test by test.
 """
 
 from typing import Any
 
 import pytest
 
+from tests.proofs import is_proof
+
 WHOLE_FILES = "loadfile"  # the value of `--dist` that asks for it
-# These share one server full of data, which takes as long as most of their tests.
-TOGETHER = ("tests/browser/",)
+# The files of a folder share servers that take as long as most of their tests.
+TOGETHER = ("tests/browser/", "tests/process/", "tests/backup/")
 # Files that take ten seconds of CPU, or wait as long for the programs they start.
 LONG = (
-    "tests/process/test_standby.py",
     "tests/browser/",
-    "tests/process/test_stops.py",
-    "tests/cli/test_commands.py",
     "tests/service/test_master_key.py",
     "tests/process/",
     "tests/service/",
@@ -26,18 +25,57 @@ LONG = (
     "tests/clients/",
     "tests/actors/test_interleavings.py",
 )
+# Proofs whose tests share nothing that takes long to make.
+APART = (
+    "tests/bench/test_scenarios.py",
+    "tests/chaos/",
+    "tests/core/",
+    "tests/engine/",
+    "tests/fuzz/",
+    "tests/generated/",
+    "tests/packages/test_receivers.py",
+    "tests/sim/",
+    "tests/transforms/",
+)
+# Proofs of twenty seconds and more, then those of ten. The short ones that come last are many.
+LONG_PROOFS = (
+    "tests/packages/test_installers.py",
+    "tests/bench/test_scenarios.py::test_what_files_declare_runs_and_finds_nothing_broken",
+    "tests/process/test_kills_second.py",
+    "tests/process/test_standby.py",
+    "tests/browser/test_figures.py",
+    "tests/process/",
+    "tests/packages/test_installed.py",
+    "tests/cli/",
+    "tests/chaos/",
+    "tests/transforms/test_hostile.py::test_a_thousand",
+    "tests/upgrade/",
+    "tests/generated/",
+    "tests/service/",
+    "tests/browser/",
+    "tests/storage/",
+    "tests/bench/",
+    "tests/neighbours/",
+    "tests/packages/",
+    "tests/fuzz/",
+    "tests/engine/",
+    "tests/transforms/",
+    "tests/sim/test_seeds.py",
+)
 
 
 def unit_of(nodeid: str) -> str:
-    """Return what goes to a worker as a whole: a file, or the folder whose files share a server."""
-    together = (folder for folder in TOGETHER if nodeid.startswith(folder))
-    return next(together, nodeid.partition("::")[0])
+    """Return what goes to a worker as a whole: a test, a file, or a folder whose files share servers."""
+    file = nodeid.partition("::")[0]
+    if is_proof(nodeid):
+        return nodeid if nodeid.startswith(APART) else file
+    return next((folder for folder in TOGETHER if nodeid.startswith(folder)), file)
 
 
 def place_of(unit: str) -> int:
-    """Return the place of a unit in the order of a run. Files that are not listed come last."""
-    places = (place for place, prefix in enumerate(LONG) if unit.startswith(prefix))
-    return next(places, len(LONG))
+    """Return the place of a unit in the order of a run. What is not listed comes last."""
+    order = LONG_PROOFS if is_proof(unit) else LONG
+    return next((at for at, prefix in enumerate(order) if unit.startswith(prefix)), len(order))
 
 
 def scheduler_of(config: pytest.Config, log: Any) -> Any:

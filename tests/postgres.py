@@ -122,6 +122,11 @@ def _with_database(url: str, database: str) -> str:
     return url.replace("/postgres?", f"/{database}?", 1)
 
 
+# The number of sessions of the present database that wait for a lock. Other tests share the server.
+LOCK_WAITS = """SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+
+
 @asynccontextmanager
 async def holding(bridge: Bridge, statement: str) -> AsyncIterator[None]:
     """Hold the locks that a statement takes while the block runs, however long: a session of a pool that
@@ -130,6 +135,21 @@ async def holding(bridge: Bridge, statement: str) -> AsyncIterator[None]:
         await holder.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         await holder.execute(statement)
         yield
+
+
+@asynccontextmanager
+async def holding_until(bridge: Bridge, statement: str) -> AsyncIterator[trio.Event]:
+    """Hold the locks that a statement takes until the event is set; the block can be cancelled before."""
+    let_go = trio.Event()
+
+    async def hold(task_status: trio.TaskStatus[None]) -> None:
+        async with holding(bridge, statement):
+            task_status.started()
+            await let_go.wait()
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(hold)
+        yield let_go
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]], within_s: float = HANGS_S) -> None:

@@ -11,6 +11,7 @@ PROOFS = (
     "tests/browser/test_crowds.py",  # thousands of deliveries on the console's pages
     "tests/browser/test_figures.py",  # the console's figures, with few deliveries in the tables
     "tests/chaos/test_chaos.py",  # a round of kills, cuts and crowds
+    "tests/cli/test_commands.py",  # commands of a user, each a program, beside servers of their own
     "tests/clients/test_runtimes.py",  # the TypeScript client under Deno and Bun
     "tests/core/test_histories.py",  # random histories of the machine
     "tests/core/test_model.py",  # the machine beside its model
@@ -25,13 +26,15 @@ PROOFS = (
     "tests/packages/test_installers.py",  # the server by pip, uvx and pipx, from nothing
     "tests/packages/test_prometheus.py",  # a real Prometheus that scrapes a server
     "tests/packages/test_proxies.py",  # nginx and HAProxy in front of a server
-    "tests/packages/test_receivers.py",  # receivers in Go, Node and Java, built and sent to
+    "tests/packages/test_receivers.py",  # receivers in five languages, built and sent to
     "tests/process/test_backup.py",  # a backup under load, restored
     "tests/process/test_cluster.py",  # two machines under load, drained and killed
     "tests/process/test_database.py",  # trouble with the database under load
     "tests/process/test_files.py",  # kills while files come and go
     "tests/process/test_kills.py",  # kills while events are accepted and delivered
     "tests/process/test_kills_second.py",  # kills while replays and requeued deliveries are under way
+    "tests/process/test_standby.py",  # real servers, killed, stopped, frozen and joined again
+    "tests/process/test_stops.py",  # stops of a server at every step of its life
     "tests/process/test_workers.py",  # workers under load, one of them killed
     "tests/service/test_change_steps.py",  # the lines of each step, for the largest thing of each change
     "tests/service/test_examples.py",  # every example of the API reference, by curl
@@ -52,3 +55,8 @@ MARK = "prove"
 def is_proof(nodeid: str) -> bool:
     """Return whether a test is one of a long proof."""
     return nodeid.partition("::")[0] in PROOFS
+
+
+def lane_of(chosen: str) -> bool | None:
+    """Return whether a value of `-m` asks for proofs alone, or for none; None if for something else."""
+    return {MARK: True, f"not {MARK}": False}.get(chosen)

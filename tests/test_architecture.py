@@ -12,7 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture import LAYERS, ROOT, cycle, files_of, graph, imported, name_of, within
+from tests.architecture import (
+    LAYERS,
+    ROOT,
+    cycle,
+    files_of,
+    graph,
+    imported,
+    name_of,
+    tree_of,
+    within,
+)
 
 PACKAGES = ("engine", "api", "storage", "bench")
 OURS = {*PACKAGES, "angarium", "tests"}
@@ -82,7 +92,7 @@ def test_no_object_is_told_after_its_construction_whom_to_call() -> None:
     found = []
     for package in ("engine", "storage", "api"):
         for path in files_of(package):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            for node in ast.walk(tree_of(path)):
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                     own = isinstance(node.value, ast.Name) and node.value.id == "self"
                     callback = node.attr.lstrip("_").startswith("on_")
@@ -198,7 +208,7 @@ def test_a_class_name_means_one_thing() -> None:
     places: dict[str, list[str]] = {}
     for package in ("engine", "storage", "api"):
         for path in files_of(package):
-            for node in ast.parse(path.read_text("utf-8")).body:
+            for node in tree_of(path).body:
                 if isinstance(node, ast.ClassDef) and node.name not in USED_TWICE:
                     places.setdefault(node.name, []).append(name_of(path))
     shapes = "api/shapes/"

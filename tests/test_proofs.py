@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.distribution import LONG, TOGETHER, place_of, unit_of
-from tests.proofs import MARK, PROOFS
+from tests.distribution import APART, LONG, LONG_PROOFS, TOGETHER, place_of, unit_of
+from tests.proofs import MARK, PROOFS, lane_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -22,13 +22,34 @@ def test_the_verification_runs_the_tests_and_the_long_proofs() -> None:
         assert f"make --no-print-directory {target} " in verification
 
 
-@pytest.mark.parametrize("place", [*TOGETHER, *LONG])
+@pytest.mark.parametrize("place", [*TOGETHER, *LONG, *APART, *LONG_PROOFS])
 def test_a_place_of_the_distribution_exists(place: str) -> None:
-    assert (ROOT / place).exists()
+    file, _, test = place.partition("::")
+    assert (ROOT / file).exists()
+    assert not test or f"def {test}" in (ROOT / file).read_text()
 
 
 def test_files_stay_whole_and_the_longest_come_first() -> None:
     assert unit_of("tests/service/test_cors.py::test_x[a::b]") == "tests/service/test_cors.py"
     assert unit_of("tests/browser/test_files.py::test_x") == "tests/browser/"
-    units = ["tests/core/test_rate.py", "tests/process/test_stops.py", "tests/browser/", LONG[0]]
-    assert sorted(units, key=place_of) == [LONG[0], *units[2:0:-1], units[0]]
+    units = ["tests/core/test_rate.py", "tests/process/test_starts.py", LONG[1], LONG[0]]
+    assert sorted(units, key=place_of) == units[::-1]
+
+
+def test_proofs_that_share_nothing_are_spread_test_by_test() -> None:
+    assert (
+        unit_of("tests/sim/test_mutants.py::test_x[a bug]")
+        == "tests/sim/test_mutants.py::test_x[a bug]"
+    )
+    assert unit_of("tests/process/test_kills.py::test_x") == "tests/process/test_kills.py"
+    units = [
+        "tests/sim/test_mutants.py::test_x",
+        "tests/chaos/test_chaos.py::test_x",
+        LONG_PROOFS[0],
+    ]
+    assert sorted(units, key=place_of) == units[::-1]
+
+
+@pytest.mark.parametrize(("chosen", "lane"), [(MARK, True), (f"not {MARK}", False), ("", None)])
+def test_a_lane_is_known_by_the_choice_of_its_mark(chosen: str, lane: bool | None) -> None:
+    assert lane_of(chosen) is lane

@@ -1,4 +1,4 @@
-"""The console command `angarium`. Each subcommand is a file of its own; nothing is decided here."""
+"""The console command `angarium`. Each subcommand has its own module."""
 
 import os
 from importlib import import_module
@@ -12,53 +12,53 @@ from api.cli.suggestions import suggesting
 
 
 class Subcommand(NamedTuple):
-    """A command's module below this package, and its line in `--help`, which imports no command.
+    """The module of a command, and its line in `--help`, which imports no command.
 
-    Without a module it is a group of plain commands alone.
+    Without a module it is a group of generated commands only.
     """
 
     module: str
     short_help: str
 
 
-# On the machine of the server, with its data or beside it.
+# Commands for the server's machine, which use its data.
 LOCAL = {
     "serve": Subcommand(".serve", "Run the service."),
-    "demo": Subcommand(".demo", "Show it at work (needs a running server)."),
+    "demo": Subcommand(".demo", "Show a demonstration (needs a running server)."),
     "console": Subcommand(".console", "Print a link that signs in at the console."),
-    "keys": Subcommand(".keys", "Make, list, rotate and revoke keys."),
-    "workspaces": Subcommand(".workspaces", "Make and list workspaces (tenants)."),
+    "keys": Subcommand(".keys", "Create, list, rotate and revoke keys."),
+    "workspaces": Subcommand(".workspaces", "Create and list workspaces (tenants)."),
     "master-key": Subcommand(".master_key", "Replace the key that encrypts secrets at rest."),
     "backup": Subcommand(".backup", "Make a backup while the server runs."),
-    "restore": Subcommand(".restore", "Make a data folder of a backup."),
+    "restore": Subcommand(".restore", "Make a data folder from a backup."),
     "listen": Subcommand(".listen", "Print and verify webhooks on a port."),
-    "doctor": Subcommand(".doctor", "Find the faults of a setup."),
+    "doctor": Subcommand(".doctor", "Find the problems of a setup."),
     "version": Subcommand(".version", "Show the versions of Angarium and its parts."),
 }
-# From anywhere, over HTTP, with a key.
+# Commands over HTTP, with a key.
 REMOTE = {
     "auth": Subcommand("", "Show the identity of a key."),
     "trigger": Subcommand(".remote.trigger", "Send an example event of a type."),
-    "top": Subcommand(".remote.top", "Watch destinations live, those in trouble first."),
+    "top": Subcommand(".remote.top", "Watch destinations live, failing ones first."),
     "stream": Subcommand(".remote.stream", "Show live updates as lines of JSON."),
     "events": Subcommand(".remote.events", "Send and look up events."),
-    "files": Subcommand(".remote.files", "Upload files, look them up, download them."),
-    "destinations": Subcommand(".remote.destinations", "Receivers: make, change, test, watch."),
-    "templates": Subcommand(".remote.templates", "Templates of services for destinations."),
-    "rules": Subcommand(".remote.rules", "Routing rules: which events go where."),
+    "files": Subcommand(".remote.files", "Upload, list and download files."),
+    "destinations": Subcommand(".remote.destinations", "Create, change, test and watch receivers."),
+    "templates": Subcommand(".remote.templates", "Show the templates for destinations."),
+    "rules": Subcommand(".remote.rules", "Create, change and try routing rules."),
     "deliveries": Subcommand(".remote.deliveries", "Look up deliveries, and follow new ones."),
-    "dlq": Subcommand(".remote.dlq", "Dead letters: retry or discard them."),
+    "dlq": Subcommand(".remote.dlq", "List, retry or discard dead letters."),
     "replay": Subcommand(".remote.replay", "Send past deliveries again."),
-    "schemas": Subcommand(".remote.schemas", "Schemas for the events of a type."),
-    "transforms": Subcommand(".remote.transforms", "Scripts that change what is sent."),
-    "throughput": Subcommand(".remote.throughput", "An environment's rates, now."),
-    "observability": Subcommand("", "Counters and history of an environment."),
-    "nodes": Subcommand("", "Servers on this database, and the state of each."),
-    "audit": Subcommand("", "Who changed what, when."),
-    "customers": Subcommand(".remote.customers", "End-customers: quotas and numbers."),
-    "workspace": Subcommand(".remote.workspace", "Customers' portals and permissions."),
+    "schemas": Subcommand(".remote.schemas", "Create and activate schemas of events."),
+    "transforms": Subcommand(".remote.transforms", "Create and publish transform scripts."),
+    "throughput": Subcommand(".remote.throughput", "Show the present rates of an environment."),
+    "observability": Subcommand("", "Show the counters of an environment."),
+    "nodes": Subcommand("", "List the servers, drain and undrain machines."),
+    "audit": Subcommand("", "Show who changed the configuration."),
+    "customers": Subcommand(".remote.customers", "Show and change end-customers' quotas."),
+    "workspace": Subcommand(".remote.workspace", "Show and change the workspace's settings."),
     "mcp": Subcommand(".remote.mcp", "Serve an agent (Model Context Protocol)."),
-    "embed": Subcommand(".remote.embed", "Sessions for end-customers' browsers."),
+    "embed": Subcommand(".remote.embed", "Open sessions for end-customers' browsers."),
 }
 COMMANDS = LOCAL | REMOTE
 
@@ -70,7 +70,7 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 
 
 class Program(click.Group):
-    """The group of all commands, in the order in which a newcomer needs them."""
+    """The group of all commands, in the order in which a new user needs them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -92,7 +92,7 @@ class Program(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is asked for. Raises UsageError that names what is close to it."""
+        """Return the named command. Raises UsageError with the closest command."""
         found: tuple[str | None, click.Command | None, list[str]] = suggesting(
             super().resolve_command, COMMANDS
         )(ctx, args)
@@ -117,7 +117,7 @@ class Program(click.Group):
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; report errors in words."""
+        """Run a command; report errors as messages."""
         try:
             return super().invoke(ctx)
         except BaseException as error:
@@ -129,18 +129,18 @@ class Program(click.Group):
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
-    help="Show the versions, as the command does.",
+    help="Show the versions, like the command version.",
 )  # fmt: skip
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """Angarium delivers events: signed webhooks, in order, with nothing lost.
+    """Angarium delivers events as signed webhooks, in order and without loss.
 
-    Start with `angarium serve`, then `angarium demo` in a second terminal. Commands over HTTP find the
-    server by ANGARIUM_URL (or --url) and act with the key in ANGARIUM_KEY (or --key-file).
+    Start with `angarium serve`, then `angarium demo` in a second terminal. Commands over HTTP use the
+    server at ANGARIUM_URL (or --url) and the key in ANGARIUM_KEY (or --key-file).
 
     \b
     Exit codes: 0 done; 1 failed or refused; 2 wrong usage or settings; 3 the server or
-    its database cannot be reached, or has no room now; 4 not found; 5 not allowed;
+    its database cannot be reached, or is overloaded; 4 not found; 5 not allowed;
     130 interrupted.
     """
     if "NO_COLOR" in os.environ:

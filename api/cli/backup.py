@@ -16,12 +16,12 @@ from storage.embedded.server import attached
 from storage.encryption.key_file import given_keys
 
 REDRAW_S = 0.2  # on a terminal
-LINE_S = 10.0  # elsewhere, within one step: often enough that a log shows progress
+LINE_S = 10.0  # in a log, within one step
 _CLEAR = "\r\x1b[K"
 
 
 class ByteSteps:
-    """Steps that are counted in bytes."""
+    """The display of the progress of steps, in bytes."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -41,7 +41,7 @@ class ByteSteps:
             click.echo(_CLEAR, err=True, nl=False)
 
     def show(self, step: str, done: int, total: int) -> None:
-        """Show that `step` has done so many bytes of `total`; 0 if the total is not known."""
+        """Show that `step` has done `done` bytes of `total`; 0: the total is unknown."""
         now = time.monotonic()
         wait_s = REDRAW_S if self._terminal else LINE_S
         if step == self._step and now - self._shown_at < wait_s:
@@ -55,15 +55,15 @@ class ByteSteps:
             click.echo(line, err=True)
 
 
-HELP = """Make a backup of the data folder in the new folder TARGET, while the server runs or not.
+HELP = """Make a backup of the data folder in the new folder TARGET. The server can run meanwhile.
 
-It holds the embedded database as it was when the copy ended, every file that it names, and the
-master key of the data folder. It is checked, and carries the SHA-256 of all its parts. Until it is
-whole it is called TARGET.partial: what has the name TARGET is a backup that can be restored. The
-master key proves at a restoration that it was not changed: keep a copy of the key elsewhere.
+The backup has the embedded database in its state at the end of the copy, every file that the database
+names, and the master key of the data folder. The command checks the backup and adds the SHA-256 of all
+parts. An incomplete backup has the name TARGET.partial. A restoration uses the master key to check that
+the backup was not changed: keep a copy of the key elsewhere.
 
-With --database-url there is nothing here to copy: back up that PostgreSQL by its own tools, then the
-files and the master key (docs/backup.md).
+With --database-url the command has nothing to copy: back up that PostgreSQL with its own tools, then
+the files and the master key (docs/backup.md).
 """
 
 
@@ -72,11 +72,11 @@ files and the master key (docs/backup.md).
 @click.option(
     "--without-master-key",
     is_flag=True,
-    help="Leave out the key that opens the secrets: the backup alone is of no use to a thief, nor to"
-    " you, unless you keep the key elsewhere.",
+    help="Leave out the master key. Then nobody can read the secrets in the backup without your "
+    "copy of the key: keep it elsewhere.",
 )
 @click.option(
-    "--compress", is_flag=True, help="Compress the database by gzip: smaller, and slower."
+    "--compress", is_flag=True, help="Compress the database with gzip: smaller, but slower."
 )
 @settings_flags("data_dir", "database_url", "file_store", "master_key", "master_key_file")
 def command(target: Path, without_master_key: bool, compress: bool, **flags: Any) -> None:
@@ -84,8 +84,9 @@ def command(target: Path, without_master_key: bool, compress: bool, **flags: Any
     settings = settings_from(flags)
     if settings.database_url is not None:
         raise SettingsTrouble(
-            "the database is a PostgreSQL of your own: back it up by its own tools (pg_basebackup,"
-            " pg_dump, your provider's snapshots), then the files and the master key: docs/backup.md"
+            "the database is a PostgreSQL of your own: back it up with its own tools "
+            "(pg_basebackup, pg_dump, your provider's snapshots), then the files and the master "
+            "key: docs/backup.md"
         )
     if not (settings.data_dir / "postgres" / "PG_VERSION").exists():
         raise SettingsTrouble(
@@ -105,20 +106,20 @@ def command(target: Path, without_master_key: bool, compress: bool, **flags: Any
             progress=steps.show,
         )
         manifest = backup.make(url)
-    say(f"{target} is whole and checked: it has all that was accepted before {manifest.made_at}")
+    say(f"{target} is complete and checked: it has all events accepted before {manifest.made_at}")
     say(
         f"  database: {manifest.database_bytes >> 20} MiB when restored; files:"
         f" {manifest.files} of {manifest.file_bytes >> 20} MiB"
     )
     if manifest.missing_files:
         say(
-            f"warning: the content of {manifest.missing_files} files is not in the data folder, and so"
-            " not in the backup",
+            f"warning: the content of {manifest.missing_files} files is missing in the data folder,"
+            " and so in the backup",
             err=True,
         )
     if elsewhere:
         say("  the files are in ANGARIUM_FILE_STORE: copy that bucket now, or keep its versions")
     if manifest.master_key:
-        say("  it holds the master key: guard it as you guard the server")
+        say("  it has the master key: protect it as you protect the server")
     else:
-        say("  the master key is not in it: without a copy of your own every secret is lost")
+        say("  it does not have the master key: without your own copy every secret is lost")

@@ -1,4 +1,4 @@
-"""`angarium console`: a link that signs in to the console, made on the server's machine."""
+"""`angarium console`: print a link that signs in to the console, on the server's machine."""
 
 from typing import Any
 from uuid import UUID
@@ -21,14 +21,14 @@ from engine.settings import Settings
 )  # fmt: skip
 @settings_flags("bind", *DATABASE)
 def command(key_id: UUID | None, **flags: Any) -> None:
-    """Print a link that signs in at the console: once, within ten minutes."""
+    """Print a link that signs in to the console once, within ten minutes."""
     settings = settings_from(flags)
     code = trio.run(_code, settings, None if key_id is None else str(key_id))
     say(login_link(server_url(settings), code))
 
 
 async def _code(settings: Settings, key_id: str | None) -> str:
-    # They load the server's parts, which --help can do without.
+    # Imported here, because `--help` does not need the server's modules.
     import time
 
     from api.composition.serving import secret_box
@@ -39,6 +39,8 @@ async def _code(settings: Settings, key_id: str | None) -> str:
         async with open_keys(settings) as keys:
             key = await keys.strongest()
         if key is None:
-            raise Trouble("there is no key yet: `angarium keys create --scope manage` makes one")
+            raise Trouble(
+                "there is no key yet: create one with `angarium keys create --scope manage`"
+            )
         key_id = key.id
     return ConsoleTokens(secret_box(settings).derived(PURPOSE), Models()).code(key_id, time.time())

@@ -1,4 +1,4 @@
-"""Short access to the database of some settings, for a command beside the server: workspaces and keys.
+"""The access of commands to the database in the settings, for workspaces and keys.
 
 It works while a server runs on the same data. If no server runs, it starts the embedded database.
 """
@@ -21,13 +21,13 @@ from storage.database.bridge import Bridge, open_bridge
 from storage.embedded.server import attached, has_database
 from storage.migrations.migrate import known_migrations
 
-MIGRATING_S = 30.0  # a server that starts at this very moment may be applying migrations
+MIGRATING_S = 30.0  # the time for a server that is starting to apply migrations
 
 
 @asynccontextmanager
 async def open_keys(settings: Settings) -> AsyncIterator[KeyCommands]:
-    """Lend the commands on workspaces and keys. Raises StoreError, EmbeddedError,
-    PlansFileError or Trouble."""
+    """Yield the commands for workspaces and keys. Raises StoreError, EmbeddedError, PlansFileError or
+    Trouble."""
     async with database(settings) as url, open_bridge(url) as bridge:
         await bring_up_to_date(bridge)
         plans = tuple(plans_of(settings))
@@ -41,7 +41,7 @@ async def open_keys(settings: Settings) -> AsyncIterator[KeyCommands]:
 
 @asynccontextmanager
 async def database(settings: Settings) -> AsyncIterator[str]:
-    """Lend the URL of the settings' database, which runs for as long as the block does."""
+    """Yield the URL of the database, which runs during the block."""
     place: AbstractContextManager[str]
     if settings.database_url is not None:
         place = nullcontext(settings.database_url)
@@ -61,10 +61,10 @@ async def database(settings: Settings) -> AsyncIterator[str]:
 
 
 async def bring_up_to_date(bridge: Bridge) -> None:
-    """Wait until the database has this version. Raises Trouble if it has none of our tables: the
-    address is likely wrong, since a server's first start makes them. Raises Trouble too for an older
-    version: its server may be running, and does not know the new tables. That server's next start
-    upgrades it.
+    """Wait until the database has this version. Raises Trouble if it has no tables of Angarium: the
+    address is probably wrong, since a server's first start creates them. Also raises Trouble for an
+    older version: its server can be running, and does not know the new tables. The start of a server of
+    this version upgrades it.
     """
     ledger = await bridge.pool.fetch_value("SELECT to_regclass('schema_migrations') IS NOT NULL")
     if not ledger:
@@ -80,10 +80,11 @@ async def bring_up_to_date(bridge: Bridge) -> None:
             return
         if applied > wanted:
             raise Trouble(
-                "the database is newer than this program: use the program version that the server has"
+                "the database is newer than this program: use the server's version of the program"
             )
         if time.monotonic() > deadline:
             raise Trouble(
-                "the database is of an older version: start the server once, and it upgrades the database"
+                "the database has an older version: start the server once, which upgrades the "
+                "database"
             )
         await trio.sleep(0.1)

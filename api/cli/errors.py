@@ -1,8 +1,8 @@
-"""The errors of commands, in words for people, and the exit codes that scripts rely on.
+"""The errors of commands as messages for people, and the exit codes for scripts.
 
-0 done; 1 failed, or a promise was broken; 2 wrong usage or settings; 3 the server or its database
-cannot be reached, or has no room now; 4 not found; 5 not allowed; 130 interrupted by Ctrl-C. Judging an
-error imports nothing: the module that raised it is already loaded.
+0 done; 1 failed; 2 wrong usage or settings; 3 the server or its database cannot be reached, or is
+overloaded; 4 not found; 5 not allowed; 130 interrupted by Ctrl-C. Classifying an error imports no
+module: the module that raised it is already loaded.
 """
 
 import os
@@ -21,17 +21,17 @@ UNREACHABLE = 3
 NOT_FOUND = 4
 NOT_ALLOWED = 5
 INTERRUPTED = 130
-# Where a wheel has our packages: "angarium_server." before each name; nothing in a checkout.
+# The prefix of the packages in a wheel, "angarium_server."; empty in a checkout.
 _INSTALLED = __name__.removesuffix("api.cli.errors")
 
 
 class Trouble(click.ClickException):
-    """An error for people: what is wrong, and what to do."""
+    """The error of a command: its message says what is wrong and what to do."""
 
     exit_code = FAILED
 
     def format_message(self) -> str:
-        """Return the message as a terminal can show it: it can hold words of strangers."""
+        """Return the message, safe for a terminal: it can have text from other parties."""
         return printable_lines(self.message)
 
 
@@ -42,25 +42,25 @@ class SettingsTrouble(Trouble):
 
 
 class UnreachableTrouble(Trouble):
-    """The server or its database does not answer."""
+    """The server or its database does not respond."""
 
     exit_code = UNREACHABLE
 
 
 class NotFoundTrouble(Trouble):
-    """The named object is not known here."""
+    """The named object does not exist."""
 
     exit_code = NOT_FOUND
 
 
 class NotAllowedTrouble(Trouble):
-    """The key is missing, wrong, or of another scope or environment."""
+    """The key is missing, wrong, or has another scope or environment."""
 
     exit_code = NOT_ALLOWED
 
 
 def explain(error: BaseException) -> NoReturn:
-    """Raise the error that a person should see; an unforeseen error is raised unchanged."""
+    """Raise the command's error for an exception; an unexpected exception is raised unchanged."""
     cause: Any = _telling_cause(error)
     if isinstance(cause, (click.ClickException, click.exceptions.Exit, click.Abort)):
         raise cause
@@ -85,24 +85,24 @@ def explain(error: BaseException) -> NoReturn:
     if _is(cause, "engine.ports.StoreAwayError"):
         raise UnreachableTrouble(f"the database cannot be reached: {cause}") from None
     if _is(cause, "engine.ports.StoreError") or _name(type(cause)).startswith("storage."):
-        raise Trouble(str(cause)) from None  # storage's errors are written for operators
+        raise Trouble(str(cause)) from None  # the messages of storage's errors are for operators
     if isinstance(cause, BrokenPipeError):
         _let_go_of_output()
-        raise click.exceptions.Exit(0) from None  # whoever read our output has seen enough
+        raise click.exceptions.Exit(0) from None  # the reader of the output has closed it
     if isinstance(cause, OSError):
         raise Trouble(str(cause)) from None
     raise error
 
 
 def refusal_text(error: Any) -> str:
-    """Return a refusal of the server in one line, with the request's id for its operator."""
+    """Return a refusal of the server as one line, with the request's id for the operator."""
     line = printable(" ".join(str(error).split()))
     request = f"; request {error.request_id}" if error.request_id else ""
     return f"the server refused: {line}{request}"
 
 
 def trouble_of(status: int) -> type[Trouble]:
-    """Return the meaning of an API status for the user of a command."""
+    """Return the class of the command's error for an API status."""
     if status == 404:
         return NotFoundTrouble
     if status in (401, 403):
@@ -111,7 +111,7 @@ def trouble_of(status: int) -> type[Trouble]:
 
 
 def settings_trouble(error: Any) -> str:
-    """Return the faults of the settings, one line each, with both names of the setting."""
+    """Return the errors of the settings, one line each, with both names of the setting."""
     from engine.settings import PREFIX
 
     lines = []
@@ -127,20 +127,19 @@ def settings_trouble(error: Any) -> str:
 
 
 def _is(error: BaseException, name: str) -> bool:
-    """Whether an error is of a class, by its full name, or of one derived from it."""
+    """Return True if an error is an instance of a class, given by its full name."""
     return any(_name(kind) == name for kind in type(error).__mro__)
 
 
 def _name(kind: type) -> str:
-    """Return the full name of a class, as it is in a checkout."""
+    """Return the full name of a class in a checkout."""
     return f"{kind.__module__.removeprefix(_INSTALLED)}.{kind.__qualname__}"
 
 
 def _telling_cause(error: BaseException) -> BaseException:
-    """Return the one error to report of a group, as task nurseries raise them.
+    """Return the error to report from an exception group of a nursery.
 
-    If several tasks failed because of one database, prefer an error that knows more than that it is
-    away.
+    If several tasks failed because of the database, prefer an error other than StoreAwayError.
     """
     causes = list(_leaves(error))
     if len(causes) > 1 and not all(_is(each, "engine.ports.StoreError") for each in causes):
@@ -157,6 +156,6 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _let_go_of_output() -> None:
-    """Discard what is still buffered: the interpreter would complain about the closed pipe at its end."""
-    with suppress(OSError, ValueError):  # no file behind it, as in tests
+    """Discard buffered output: the interpreter would report the closed pipe at its exit."""
+    with suppress(OSError, ValueError):  # standard output is not a file, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

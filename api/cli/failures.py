@@ -1,4 +1,4 @@
-"""The reason why a server ended, for an operator: found inside the raised errors, with its exit code."""
+"""The known failures of a server: the message for an operator, and the exit code."""
 
 from api.door.tls import CertificateError
 from engine.actors.supervisor import GivenUpError
@@ -24,7 +24,7 @@ class ListenError(Exception):
         reason = error.strerror or str(error)
         super().__init__(
             f"cannot listen on {address}: {reason}."
-            f" Give another address with {PREFIX}{setting.upper()}, or end the program that has this one"
+            f" Give another address with {PREFIX}{setting.upper()}, or end the program that uses this one"
         )
 
 
@@ -48,9 +48,9 @@ _CODES: dict[type[Exception], int] = {  # the first match counts
 
 
 def known_failure(error: Exception) -> tuple[BaseException, int] | None:
-    """Return the operator's message for a failure, with its exit code.
+    """Return the error with the operator's message, and the exit code.
 
-    None for a fault that can only be ours: its traceback is wanted.
+    None for a bug, which needs its traceback.
     """
     cause = _cause(error)
     for kind, code in _CODES.items():
@@ -60,7 +60,7 @@ def known_failure(error: Exception) -> tuple[BaseException, int] | None:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the reason why a part was given up, unless the reason is a fault of ours."""
+    """Return the cause of a GivenUpError, if it is a known failure."""
     error = alone(error)
     if isinstance(error, GivenUpError) and isinstance(error.__cause__, (StoreError, ListenError)):
         return error.__cause__
@@ -68,7 +68,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def alone(error: BaseException) -> BaseException:
-    """Return the error inside groups of one error."""
+    """Return the error inside nested groups of one error."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -1,4 +1,4 @@
-"""`angarium keys`: make, list, rotate and revoke keys, directly on the database."""
+"""`angarium keys`: create, list, rotate and revoke keys, directly in the database."""
 
 import sys
 from datetime import UTC, datetime
@@ -20,20 +20,23 @@ from engine.model.identity import created_at_ms
 from engine.settings import Settings
 
 output_option = click.option(
-    "--output", type=click.Choice(["text", "json"]), default="text", help="How to print. [text]"
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="The format of the output. [text]",
 )
 
 secret_output_option = click.option(
     "--output",
     type=click.Choice(["text", "json"]),
-    help="How to print. Needed where standard output is no terminal. [text]",
+    help="The format of the output. Required if standard output is not a terminal. [text]",
 )
 
 
 @click.group(
     "keys",
-    short_help="Make, list, rotate and revoke keys.",
-    help="Make, list, rotate and revoke API keys. A running server knows of it within a second.",
+    short_help="Create, list, rotate and revoke keys.",
+    help="Create, list, rotate and revoke API keys. A running server applies it within a second.",
     cls=CommandGroup,
 )
 def command() -> None:
@@ -44,21 +47,25 @@ def command() -> None:
 @click.option(
     "--environment",
     type=click.Choice([e.name for e in Environment], case_sensitive=False),
-    help="The one environment that the key is for; not for --mcp.",
+    help="The key's environment; not with --mcp.",
 )
 @click.option(
     "--scope",
     required=True,
     type=click.Choice([s.name.lower() for s in Scope], case_sensitive=False),
-    help="ingest: send events only; read: look at everything; manage: all.",
+    help="ingest: only send events; read: only read; manage: everything.",
 )
-@click.option("--mcp", is_flag=True, help="A key of the whole workspace, for every environment.")
+@click.option(
+    "--mcp", is_flag=True, help="Create a key of the whole workspace, for every environment."
+)
 @click.option(
     "--workspace",
     metavar="NAME",
-    help="The key's workspace, made if it is missing. [the oldest one]",
+    help="The key's workspace, which is created if missing. [the oldest one]",
 )
-@click.option("--name", default="command line", help="What the key is for. [command line]")
+@click.option(
+    "--name", default="command line", help="The key's name, such as its purpose. [command line]"
+)
 @secret_output_option
 @settings_flags(*DATABASE)
 def create(
@@ -70,7 +77,7 @@ def create(
     output: str | None,
     **flags: Any,
 ) -> None:
-    """Make a key and print its secret, once: it cannot be shown again, only rotated."""
+    """Create a key and print its secret. The secret cannot be shown again, only rotated."""
     if environment is None and not mcp:
         raise SettingsTrouble("--environment is needed: DEVELOPMENT, STAGING or PRODUCTION")
     form = secret_form(output)
@@ -92,7 +99,7 @@ async def _create(
 
 
 @command.command("list")
-@click.option("--workspace", metavar="NAME", help="Only this one's. [all]")
+@click.option("--workspace", metavar="NAME", help="Only keys of this workspace. [all]")
 @output_option
 @settings_flags(*DATABASE)
 def list_(workspace: str | None, output: str, **flags: Any) -> None:
@@ -158,18 +165,18 @@ async def _revoke(settings: Settings, key_id: str) -> None:
 
 
 def secret_form(output: str | None) -> str:
-    """Return how to print a new secret. Raises SettingsTrouble if nothing says so and standard output is
-    no terminal: it can be a log, which must not have keys."""
+    """Return the format for a new secret. Raises SettingsTrouble if no format is given and standard
+    output is not a terminal: it can be a log, which must not have keys."""
     if output is None and not sys.stdout.isatty():
         raise SettingsTrouble(
-            "standard output is no terminal, and a log must not have keys."
+            "standard output is not a terminal, and a log must not have keys."
             " Give --output text or --output json to print the key there"
         )
     return output or "text"
 
 
 def show_new(made: NewKey, output: str) -> None:
-    """Print a new secret: as JSON alone, or for people with the warning that belongs to it."""
+    """Print a new secret, as JSON or as text with a warning."""
     key = made.key
     environment = None if key.environment_name is None else key.environment_name.name
     if output == "json":
@@ -190,7 +197,7 @@ def show_new(made: NewKey, output: str) -> None:
 
 
 def shown(key: KeyRecord) -> dict[str, Any]:
-    """Return a key as lists show it: the API's fields, no secret."""
+    """Return a key for lists: the API's fields, without the secret."""
     secret = key.secrets[0]
     return {
         "id": key.id,

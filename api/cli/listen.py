@@ -1,5 +1,4 @@
-"""`angarium listen PORT`: a receiver that prints and verifies incoming webhooks, for trying
-things out."""
+"""`angarium listen PORT`: a receiver that prints and verifies incoming webhooks, for experiments."""
 
 import json
 import signal
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 ABOUT = "made by `angarium listen`, which archives it when it ends"
-# Seconds after failed attempts: whoever watches waits no five minutes.
+# Seconds after failed attempts, short for a user who watches.
 RETRIES = [1, 5, 30]
 
 
@@ -40,7 +39,8 @@ class Borrowed(NamedTuple):
 
 
 def borrow(open_client: Callable[[], "Client"], url: str, patterns: Sequence[str]) -> Borrowed:
-    """Make a destination for these event types. Raises AngariumError, and leaves nothing behind then."""
+    """Create a destination for these event types. If it raises AngariumError, no destination
+    remains."""
     from angarium import AngariumError
 
     with open_client() as client:
@@ -62,30 +62,30 @@ def give_back(open_client: Callable[[], "Client"], borrowed: Borrowed) -> None:
         client.destinations.archive(borrowed.id)
 
 
-SHOWN_BODY = 2_000  # characters: a terminal's worth
+SHOWN_BODY = 2_000  # characters, about one screen
 FAILURE = 500
-# What ends a listener with a destination in order: Ctrl-C, a process manager, a terminal that is closed.
+# The signals that end a listener in order: Ctrl-C, a process manager, a closed terminal.
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
 
 HELP = """Receive webhooks on PORT and print each: its event, attempt, signature and body.
 
-With --events 'order.*' it makes a destination with a rule for itself, verifies with the destination's
-secret, and archives the destination at the end, also after Ctrl-C. PORT can be left out then. This needs
-a key of scope manage.
+With --events 'order.*' the command creates a destination with a rule for itself, verifies with the
+destination's secret, and archives the destination at the end, also after Ctrl-C. PORT can be left out
+then. This needs a key of scope manage.
 
-With a secret (whsec_... or a public key whpk_...) every signature is verified; what is not genuine is
-answered with 400, as a real receiver should. --secret-file is read anew for each webhook, so that the
-destination may be created after this was started. Stop it with Ctrl-C.
+With a secret (whsec_... or a public key whpk_...) the command verifies every signature, and answers 400
+to a wrong one, as a real receiver should. It reads --secret-file for each webhook, so you can create
+the destination after the start of the command. Stop it with Ctrl-C.
 
-Angarium sends to this machine only when ANGARIUM_EGRESS_ALLOW names its network (`make run` does).
+Angarium sends to this machine only if ANGARIUM_EGRESS_ALLOW names its network (`make run` does).
 """
 
 
 @dataclass(slots=True)
 class LocalListener:
-    """The options of the receiver, and the number of webhooks it has had."""
+    """The options of the receiver, and its count of webhooks."""
 
     secrets: tuple[str, ...] = ()
     secret_file: Path | None = None
@@ -110,7 +110,7 @@ class LocalListener:
         return ReceiverReply(status, b'{"received":true}' if status < 300 else b"", self.delay_s)
 
     def judge(self, request: ReceivedRequest) -> tuple[str, bool]:
-        """Return the verdict on a request's signature, and whether to accept the request."""
+        """Return the verdict on a request's signature, and True if the request is accepted."""
         secrets = list(self.secrets)
         if self.secret_file is not None and self.secret_file.exists():
             secrets += self.secret_file.read_text().split()
@@ -144,13 +144,13 @@ class LocalListener:
 @click.argument("port", type=click.IntRange(0, 65_535), required=False)
 @click.option(
     "--events", "patterns", multiple=True, metavar="PATTERN",
-    help="Deliver events of these types here; may be repeated.",
+    help="Deliver events of these types here; can be repeated.",
 )  # fmt: skip
 @click.option(
     "--address", metavar="URL",
     help="With --events: the address at which the server reaches this port. [http://HOST:PORT/]",
 )  # fmt: skip
-@click.option("--secret", "secrets", multiple=True, help="Secret to verify with; may be repeated.")
+@click.option("--secret", "secrets", multiple=True, help="Secret to verify with; can be repeated.")
 @click.option(
     "--secret-file", type=click.Path(path_type=Path, dir_okay=False), help="File with secrets."
 )
@@ -215,7 +215,7 @@ async def _run_borrowing(
     patterns: Sequence[str],
     open_client: Callable[[], "Client"],
 ) -> None:
-    """Receive until a signal, by a destination that exists for that time."""
+    """Receive until a signal, with a temporary destination."""
     sockets = await _listen(host, port)
     url = address or f"http://{host}:{port_of(sockets)}/"
     with trio.open_signal_receiver(*SIGNALS) as signals, trio.CancelScope() as everything:
@@ -239,7 +239,7 @@ def _give_back(open_client: Callable[[], "Client"], borrowed: Borrowed) -> None:
         give_back(open_client, borrowed)
     except AngariumError as error:
         raise Trouble(
-            f"the destination is still there: {error}. Remove it with"
+            f"the destination could not be removed: {error}. Remove it with"
             f" `angarium destinations delete {borrowed.id} --yes`"
         ) from None
     say("The destination and its rule are removed.")
@@ -250,6 +250,6 @@ def _readable(body: bytes) -> str:
         text = json.dumps(json.loads(body), indent=2, ensure_ascii=False)
     except ValueError:
         text = body.decode("utf-8", "backslashreplace")
-    # Control characters of a stranger's body do not reach the terminal.
+    # Control characters of the body must not reach the terminal.
     text = "".join(c if c == "\n" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
     return text if len(text) <= SHOWN_BODY else text[:SHOWN_BODY] + f" ... ({len(body)} bytes)"

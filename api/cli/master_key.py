@@ -30,7 +30,7 @@ from storage.encryption.secretbox import SecretBox
 
 SETTINGS = (*DATABASE, "file_url_lifetime")
 _SAID = {
-    "added": "a new key was made, and can decrypt",
+    "added": "a new key was created, and can decrypt",
     "known": "every running server has the new key",
     "first": "the new key is the first in the key file",
     "used": "every server encrypts with the new key",
@@ -41,8 +41,8 @@ _SAID = {
 @click.group(
     "master-key",
     short_help="Replace the key that encrypts secrets at rest.",
-    help="Replace the key that encrypts secrets in the database, without stopping the server. A key is"
-    " named by an id that tells nothing about it; no key is ever printed.",
+    help="Replace the key that encrypts secrets in the database, without stopping the server. A "
+    "key has an id that reveals nothing about it; no key is ever printed.",
     cls=CommandGroup,
 )
 def command() -> None:
@@ -63,11 +63,11 @@ class _Work:
 @output_option
 @settings_flags(*SETTINGS)
 def rotate(output: str, **flags: Any) -> None:
-    """Make a new key, have every running server take it, and encrypt everything anew with it.
+    """Create a new key, distribute it to every running server, and encrypt all secrets with it.
 
-    Deliveries continue. After an interruption, run it again: it continues where it stopped. The former
-    key still opens secrets. Remove it with `drop` when `status` allows that. With keys in
-    ANGARIUM_MASTER_KEY, put the new key behind the old one and restart the server. Then put it first,
+    Deliveries continue. After an interruption, run the command again: it continues where it stopped.
+    The former key can still decrypt. Remove it with `drop` when `status` allows that. With keys in
+    ANGARIUM_MASTER_KEY, put the new key after the old one and restart the server. Then put it first,
     restart again, and run this command.
     """
     text = output != "json"
@@ -85,7 +85,7 @@ def rotate(output: str, **flags: Any) -> None:
 
     old, new = trio.run(work, settings_from(flags))
     if text:
-        say(f"the new key is {new.hex()}; keep a copy of it apart from the database's backups")
+        say(f"the new key is {new.hex()}; keep a copy of it separate from the database's backups")
         say(f"{old.hex()} can still decrypt: angarium master-key status says when to drop it")
     else:
         say(json_text({"former": old.hex(), "present": new.hex()}))
@@ -97,13 +97,13 @@ def rotate(output: str, **flags: Any) -> None:
 def drop(key_id: str, **flags: Any) -> None:
     """Remove the former key ID from the key file, if nothing needs the key any more.
 
-    Backups from before the rotation still need the key: keep a copy as long as you keep them. With keys
-    in ANGARIUM_MASTER_KEY, the command only says whether you can remove the key there.
+    Backups from before the rotation still need the key: keep a copy while you keep them. With keys
+    in ANGARIUM_MASTER_KEY, the command only reports if you can remove the key there.
     """
     try:
         key = bytes.fromhex(key_id)
     except ValueError:
-        raise SettingsTrouble("ID is one of angarium master-key status") from None
+        raise SettingsTrouble("ID must be an id that `angarium master-key status` shows") from None
 
     async def work(settings: Settings) -> bool:
         async with _open(settings) as work:
@@ -121,7 +121,7 @@ def drop(key_id: str, **flags: Any) -> None:
 @output_option
 @settings_flags(*SETTINGS)
 def status(output: str, **flags: Any) -> None:
-    """Show the keys, what each has encrypted, and which of them can be dropped."""
+    """Show the keys, the number of secrets that each has encrypted, and which keys can be dropped."""
 
     async def work(settings: Settings) -> list[dict[str, Any]]:
         async with _open(settings) as work:
@@ -165,7 +165,7 @@ async def _shown(work: _Work) -> list[dict[str, Any]]:
 
 
 def _entries(workspaces: Sequence[str], old: bytes, new: bytes) -> list[AuditEntry]:
-    """Return the audit log's entry on a rotation, for every workspace: ids, no keys."""
+    """Return the audit entry of a rotation for every workspace, with the keys' ids."""
     auditor = Auditor(Identity())
     changes = {"key": {"from": old.hex(), "to": new.hex()}}
     return [
@@ -183,10 +183,10 @@ def _entries(workspaces: Sequence[str], old: bytes, new: bytes) -> list[AuditEnt
 async def _open(
     settings: Settings, reached: Callable[[str], None] = lambda step: None
 ) -> AsyncIterator[_Work]:
-    """Lend the keys and the database that the settings name."""
+    """Yield the keys and the database of the settings."""
     file = key_file_of(settings.master_key, settings.data_dir, settings.master_key_file)
     if file is not None and not file.path.exists():
-        raise Trouble(f"{file.path} is not there: it is made at the server's first start")
+        raise Trouble(f"{file.path} does not exist: the server's first start creates it")
     async with database(settings) as url, open_bridge(url) as bridge:
         await bring_up_to_date(bridge)
         box = open_secret_box(

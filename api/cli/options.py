@@ -1,4 +1,4 @@
-"""Flags made from the settings: every `ANGARIUM_...` variable is a flag of the same name."""
+"""The flags made from the settings: every `ANGARIUM_...` variable has a flag of the same name."""
 
 import os
 from collections.abc import Callable
@@ -15,7 +15,7 @@ DATABASE = ("data_dir", "database_url", "master_key", "master_key_file")
 
 
 def settings_flags(*names: str) -> Callable[[Command], Command]:
-    """Add the flags of some settings, of all where none is named."""
+    """Add the flags of the named settings, or of all settings if none is named."""
 
     def decorate(command: Command) -> Command:
         for name in reversed(names or tuple(Settings.model_fields)):
@@ -46,42 +46,42 @@ def _flag(name: str) -> Callable[[Command], Command]:
 
 
 def _refused(_: click.Context, __: click.Parameter, value: str | None) -> None:
-    """Refuse a master key in the arguments: every account of the machine can read those of a process, and
-    shells keep them."""
+    """Refuse a master key in the arguments: every account of the machine can read a process's
+    arguments, and shells store them."""
     if value is not None:
         raise SettingsTrouble(
-            "--master-key is not taken any more: the list of processes shows it to everybody. Give it by"
-            " --master-key-file or by ANGARIUM_MASTER_KEY, and regard the key"
-            " that was just given as known: angarium master-key rotate"
+            "--master-key is not accepted any more: every user can see it in the list of "
+            "processes. Use --master-key-file or ANGARIUM_MASTER_KEY, and replace the key that was "
+            "just given: angarium master-key rotate"
         )
 
 
 def _secret_refused(_: click.Context, option: click.Parameter, value: str | None) -> None:
-    """Refuse a secret that can be given by its variable alone, for the same reason."""
+    """Refuse a secret in the arguments, for the same reason."""
     if value is not None:
         raise SettingsTrouble(
-            f"{option.opts[0]} is a secret, and the list of processes shows arguments to everybody."
-            f" Give it by {PREFIX}{str(option.name).upper()}, with another value than the one just given"
+            f"{option.opts[0]} is a secret, and every user can see arguments in the list of processes."
+            f" Use {PREFIX}{str(option.name).upper()}, with another value than the one just given"
         )
 
 
 def _without_password(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Refuse a database address that holds a password, for the same reason."""
+    """Refuse a database address with a password, for the same reason."""
     if value is not None and _has_password(value):
         raise SettingsTrouble(
-            "--database-url holds a password, and the list of processes shows arguments to everybody."
-            f" Give the address by {PREFIX}DATABASE_URL, or leave the password out of it and give that by"
-            " PGPASSWORD or ~/.pgpass; and change the password that was just given"
+            "--database-url has a password, and every user can see arguments in the list of processes."
+            f" Use {PREFIX}DATABASE_URL, or leave the password out and use"
+            " PGPASSWORD or ~/.pgpass. Change the password that was just given"
         )
     return value
 
 
 def _proxy_without_password(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Refuse a proxy address that holds a password, for the same reason."""
+    """Refuse a proxy address with a password, for the same reason."""
     if value is not None and _has_password(value):
         raise SettingsTrouble(
-            "--egress-proxy holds a password, and the list of processes shows arguments to everybody."
-            f" Give the address by {PREFIX}EGRESS_PROXY, and change the password that was just given"
+            "--egress-proxy has a password, and every user can see arguments in the list of processes."
+            f" Use {PREFIX}EGRESS_PROXY, and change the password that was just given"
         )
     return value
 
@@ -94,7 +94,7 @@ def _has_password(url: str) -> bool:
         return "password" in url or "@" in url
 
 
-# Settings that arguments must not hold, or not wholly: what the help says more, and the check.
+# The settings that are secret, or can contain a secret: a text for the help, and the check.
 _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
     "master_key": (
         " Give it by the variable only: every user of the machine can see arguments.",
@@ -116,7 +116,7 @@ _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
 
 
 def default_text(name: str) -> str:
-    """Return a setting's default in the form that people write."""
+    """Return a setting's default as text for the help."""
     default = Settings.model_fields[name].default
     if default is None or default == ():
         return "default: none"

@@ -1,7 +1,7 @@
-"""Output of strangers' text to a terminal, made harmless: nothing moves the cursor or turns the
-writing.
+"""The safe output of untrusted text to a terminal: it cannot move the cursor or change the direction of
+text.
 
-Commands print through `say`. Only tables and progress displays write by themselves.
+Commands print through `say`. Only tables and progress displays write directly.
 """
 
 import json
@@ -28,18 +28,18 @@ def printable_lines(text: str) -> str:
 
 
 def say(text: str, *, err: bool = False, mark: str = "") -> None:
-    """Print lines on standard output, or on standard error. `mark` is our own text in front of them."""
+    """Print lines on standard output, or on standard error. `mark` is trusted text before them."""
     click.echo(mark + printable_lines(text), err=err)
 
 
 def say_whole(text: str) -> None:
-    """Print a stranger's document, byte for byte if a program reads it."""
+    """Print an untrusted document; unchanged if standard output is not a terminal."""
     if sys.stdout.isatty():
         text = printable_lines(text.replace("\t", "    "))
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 
 def json_text(document: Any, *, indent: bool = False) -> str:
-    """Return JSON, in one line or laid out, with its unprintable characters escaped as JSON allows."""
+    """Return JSON, in one line or indented, with its unprintable characters escaped."""
     text = json.dumps(document, ensure_ascii=False, indent=2 if indent else None)
     return _UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,6 +1,6 @@
 """A small webhook receiver for `listen` and `demo`: HTTP/1.1 with keep-alive, for use on this machine.
 
-It frames requests with httptools, hands each to a function and writes the answer. It keeps nothing.
+It frames requests with httptools, calls a function for each and writes the answer. It stores nothing.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,9 +10,8 @@ from http import HTTPStatus
 import httptools
 import trio
 
-MAX_BODY = (
-    32 * 1024 * 1024
-)  # an outbound body is 256 KiB of payload and its envelope; files are links
+# An outbound body is a payload of 256 KiB with its envelope; files are links.
+MAX_BODY = 32 * 1024 * 1024
 READ_BYTES = 65_536
 
 
@@ -74,7 +73,7 @@ class _Conversation:
             async with self._stream:
                 await self._converse()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            return  # the sender went away: it will try again
+            return  # the sender has closed the connection, and will retry
 
     async def _converse(self) -> None:
         while True:
@@ -106,7 +105,7 @@ class _Conversation:
             head % (reply.status, phrase.encode(), len(reply.body), connection) + reply.body
         )
 
-    # --- what the parser calls
+    # --- callbacks of the parser
 
     def on_message_begin(self) -> None:
         """Start a request."""

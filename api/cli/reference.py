@@ -27,7 +27,7 @@ def reference() -> str:
 
 
 def page() -> str:
-    """Return the text that docs/cli.md must have: its own beginning, and the list of all commands."""
+    """Return the text of docs/cli.md: its handwritten beginning, and the list of all commands."""
     head, mark, _ = PAGE.read_text("utf-8").partition(MARK)
     return head + (mark or MARK) + reference()
 
@@ -42,7 +42,7 @@ def _described(command: click.Command, context: click.Context, level: int) -> It
             yield from ["", f"{'#' * level} `{_usage(inner, below)}`", ""]
             yield from _described(inner, below, level + 1)
         return
-    # Not by their names alone: a command on the server's machine may have an `--output` of its own.
+    # Compared by all properties, because a command on the server's machine can have its own `--output`.
     common = [option.to_info_dict() for option in common_options()]
     options = [
         parameter

@@ -1,4 +1,4 @@
-"""`angarium restore`: make a server's data folder from a backup."""
+"""`angarium restore`: create a server's data folder from a backup."""
 
 from pathlib import Path
 from typing import Any
@@ -16,35 +16,36 @@ from storage.encryption.key_file import given_keys
 
 HELP = """Restore the backup in SOURCE into an empty data folder, given by --data-dir.
 
-Every part is checked against the backup's list of checksums, and the list with the master key of the
-backup: give the key by --with-key, from elsewhere than the backup. If you press Ctrl-C while files are
-being restored, the command removes what it has written. After any interruption, run it again: it begins
-from the start. No server starts on a folder that is half restored. PostgreSQL's settings are written
-anew: your changes in postgresql.conf are not taken from a backup.
+The command checks every part with the backup's list of checksums, and the list with the master key of
+the backup: give the key with --with-key, not from the backup itself. If you press Ctrl-C while files
+are being restored, the command removes the files that it has written. After any interruption, run it
+again: it starts from the beginning. No server starts on an incomplete folder. The command writes
+PostgreSQL's settings anew: your changes in postgresql.conf are not restored.
 
-The folder has everything that was accepted until the backup. A server that starts on it delivers what
-was unsettled then: also what the original has delivered since, with the same webhook-id. Use --hold if
-the original still runs, or to look first. Then a server on the folder accepts and shows everything, but
-sends nothing until you remove the file `hold-deliveries` from the folder and start the server again.
+The folder has all events accepted before the backup. A server that starts on it delivers the deliveries
+that were unsettled then. Some of them can have been delivered by the original server since, with the
+same webhook-id. Use --hold if the original server still runs, or to inspect the data first. Then a
+server on the folder accepts and shows everything, but sends nothing until you remove the file
+`hold-deliveries` from the folder and start the server again.
 """
 
 
 @click.command("restore", help=HELP, short_help="Restore a backup into a data folder.")
 @click.argument("source", metavar="SOURCE", type=click.Path(path_type=Path))
-@click.option("--hold", is_flag=True, help="Keep a server on the folder from delivering.")
+@click.option("--hold", is_flag=True, help="Prevent a server on the folder from delivering.")
 @click.option(
     "--with-key",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="The file of the master key that made the backup. It proves that nobody has changed"
-    " the backup. If the backup has no key, the folder gets this one.",
+    help="The file of the master key that made the backup. With it the command checks that nobody "
+    "has changed the backup. If the backup has no key, the folder gets this one.",
 )
 @click.option(
     "--unauthenticated",
     is_flag=True,
-    help="Restore without a proof: a backup of an older version, or of another key. Anyone"
-    " who could write to the backup can then run programs as the database's account, and"
-    " have events delivered.",
+    help="Restore without that check: a backup of an older version, or of another key. Anyone who "
+    "could write to the backup can then run programs as the database's account, and have "
+    "events delivered.",
 )
 @settings_flags("data_dir", "master_key", "master_key_file")
 def command(
@@ -52,7 +53,7 @@ def command(
 ) -> None:
     """Restore a backup."""
     if flags.get("data_dir") is None:
-        raise SettingsTrouble("name the new folder by --data-dir: nothing is restored by default")
+        raise SettingsTrouble("name the new folder with --data-dir: there is no default")
     settings = settings_from(flags)
     if settings.master_key_file is not None and not unauthenticated:
         require_elsewhere(settings.master_key_file, source)
@@ -69,11 +70,14 @@ def command(
         manifest = restore.run()
     place = settings.data_dir
     say(
-        f"{place} has all that was accepted before {manifest.made_at}, when the backup was begun, and"
-        f" nothing from after {manifest.ended_at}, when it had ended"
+        f"{place} has all events accepted before {manifest.made_at}, when the backup began, and"
+        f" none from after {manifest.ended_at}, when it ended"
     )
     if unauthenticated:
-        say("warning: nothing has proved that nobody changed this backup", err=True)
+        say(
+            "warning: this backup can have been changed: it was not checked with a master key",
+            err=True,
+        )
     if not manifest.master_key and with_key is None:
         say(
             f"  the backup had no master key: put yours into {place / 'master.key'}, or set"
@@ -85,7 +89,7 @@ def command(
         say(f"  deliveries are held: remove {place / HOLD} and start again to deliver")
     else:
         say(
-            "  a server on it delivers what was unsettled in the backup,"
-            " even if the original delivered it since"
+            "  a server on it delivers all deliveries that were unsettled in the backup,"
+            " also those that the original server has delivered since"
         )
     say(f"Next: angarium serve --data-dir {place}")

@@ -16,16 +16,16 @@ from engine.settings import PREFIX, Settings
 
 HELP = """Run the service until SIGTERM or Ctrl-C.
 
-Every setting is a flag here and a variable of the environment there; the flag wins. Without a
-database URL an embedded PostgreSQL runs in the data folder. Receivers on private and loopback
-addresses are refused unless --egress-allow names their network.
+Set any option with a flag or an environment variable; the flag wins. Without a database URL an embedded
+PostgreSQL runs in the data folder. Receivers on private and loopback addresses are refused unless
+--egress-allow names their network.
 
 \b
 Exit codes: 0 stopped in order; 1 failed; 2 wrong settings; 3 the database cannot be reached.
-`angarium doctor` says in words what is wrong with a setup.
+`angarium doctor` finds the problems of a setup.
 """
 
-# Variables of the commands over HTTP, of the bench and of tests.
+# Variables of the commands over HTTP, of benchmarks and of tests.
 OTHERS = ("URL", "KEY", "KEY_FILE", "ENVIRONMENT", "COMPLETE", "SCREENSHOTS", "ADVISORIES_URL")
 BENCH = "BENCH_"
 LIKENESS = 0.85  # of two names that both begin with the prefix
@@ -36,19 +36,19 @@ log = structlog.get_logger("angarium.settings")
 @click.command("serve", help=HELP, short_help="Run the service.")
 @settings_flags()
 def command(**flags: Any) -> None:
-    """Serve until told to stop."""
+    """Serve until a signal."""
     settings = settings_from(flags)
     logs.configure(settings.log_format, settings.log_level)
     warn_of_unknown(os.environ)
-    gc.disable()  # what imports make stays: looking at it took a quarter of their time
-    from api.composition.serving import serve  # loads the whole server, which --help can do without
+    gc.disable()  # objects of imports stay: garbage collection took a quarter of the import time
+    from api.composition.serving import serve  # not needed for `--help`
 
     gc.enable()
     sys.exit(serve(settings))
 
 
 def warn_of_unknown(environment: Mapping[str, str]) -> None:
-    """Log each variable that looks like a setting but is none."""
+    """Log each variable that has the prefix of settings but is not a setting."""
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     for name in sorted(environment):
         own = name.removeprefix(PREFIX)

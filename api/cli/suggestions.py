@@ -1,4 +1,4 @@
-"""Suggestions for a misspelt word: of a command, a subcommand, or a variable of the environment."""
+"""The suggestions for a misspelt command, subcommand or environment variable."""
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -33,7 +33,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command by its name. Raises UsageError that names the closest names."""
+        """Return the command by its name. Raises UsageError with the closest name."""
         found: tuple[str | None, click.Command | None, list[str]] = suggesting(
             super().resolve_command, self.commands
         )(ctx, args)

@@ -1,4 +1,4 @@
-"""`angarium version`: the versions of the program and its parts, for a report of a problem."""
+"""`angarium version`: the versions of the program and its parts, for problem reports."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version

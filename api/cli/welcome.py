@@ -1,5 +1,4 @@
-"""A server's welcome on standard output: the keys at the first start, its address, and the next
-commands."""
+"""The welcome text of a server: the keys at the first start, its address, and the next commands."""
 
 import shlex
 import shutil
@@ -13,7 +12,7 @@ from engine.settings import Settings
 
 
 def server_url(settings: Settings) -> str:
-    """Return the base address for a client on this machine: a wildcard becomes the loopback."""
+    """Return the server's URL for a client on this machine: a wildcard address becomes the loopback."""
     host, port = settings.address
     if host != "localhost" and (address := ip_address(host)).is_unspecified:
         host = "127.0.0.1" if address.version == 4 else "::1"
@@ -25,8 +24,9 @@ def server_url(settings: Settings) -> str:
 def welcome(
     settings: Settings, port: int, first_keys: Sequence[NewKey], code: str | None = None
 ) -> str:
-    """Return the text for a server that listens on `port`, or without an address if another process has
-    the connections. It shows the first keys at the first start. `code` signs in to the console."""
+    """Return the text for a server that listens on `port`. With port 0, another process has the
+    connections, and the text has no address. `first_keys` are shown at the first start. `code` signs in
+    to the console."""
     bind = f"{settings.bind.rpartition(':')[0]}:{port}"
     url = server_url(settings.model_copy(update={"bind": bind}))
     lines = []
@@ -36,14 +36,14 @@ def welcome(
             lines.append(f"  {made.key.scope.name.lower():<7} {made.secret}")
         lines += [
             "",
-            f"Keep them now: they are shown only once. `{_program()} keys create` makes more.",
+            f"Store them now: they are shown only once. Create more with `{_program()} keys create`.",
             "",
         ]
     if port:
         demo = " ".join([_program(), "demo", *_elsewhere(settings, bind)])
         lines += [
             f"Angarium listens on {url} ({url}/docs)",
-            f"The console, which takes a key: {url}/console"
+            f"The console (sign in with a key): {url}/console"
             if code is None
             else f"The console, signed in (once, within 10 minutes): {login_link(url, code)}",
             f"Next, in another terminal: {demo}",
@@ -52,12 +52,13 @@ def welcome(
 
 
 def login_link(url: str, code: str) -> str:
-    """Return the address that signs in to the console. A fragment is in no request and no log."""
+    """Return the link that signs in to the console. Its fragment is in no request and no log."""
     return f"{url}/console#code={code}"
 
 
 def _program() -> str:
-    """Return the command that starts this program: its name if the PATH finds it, else its path."""
+    """Return the command that starts this program: its name if the PATH finds it, otherwise its
+    path."""
     called = Path(sys.argv[0])
     found = shutil.which("angarium")
     known = found is not None and Path(found).resolve() == called.resolve()
@@ -65,12 +66,12 @@ def _program() -> str:
 
 
 def _elsewhere(settings: Settings, bind: str) -> list[str]:
-    """Return the flags with which a command finds this server, if the defaults do not."""
+    """Return the flags that a command needs to find this server, besides the defaults."""
     usual = Settings.model_fields
     flags = []
     if bind != usual["bind"].default:
         flags += ["--bind", shlex.quote(bind)]
-    # a database of one's own is found by its variable: its address holds a password
+    # An external database is found by its variable, since its URL has a password.
     if settings.database_url is None and settings.data_dir != usual["data_dir"].default:
         flags += ["--data-dir", shlex.quote(str(settings.data_dir))]
     return flags

@@ -1,4 +1,4 @@
-"""`angarium workspaces`: make and list tenants and set their plans, directly on the database."""
+"""`angarium workspaces`: create and list tenants and set their plans, directly in the database."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ SETTINGS = (*DATABASE, "plans_file")
 
 @click.group(
     "workspaces",
-    help="Make and list workspaces, which are isolated tenants, and set their plans.",
+    help="Create and list workspaces, which are isolated tenants, and set their plans.",
     cls=CommandGroup,
 )
 def command() -> None:
@@ -31,17 +31,17 @@ def command() -> None:
 @click.option(
     "--plan",
     default=FIRST,
-    help=f"Its limits: free, pro, scale, or one of your plans file. [{FIRST}]",
+    help=f"Its plan: free, pro, scale, or one from your plans file. [{FIRST}]",
 )
 @output_option
 @settings_flags(*SETTINGS)
 def create(name: str, plan: str, output: str, **flags: Any) -> None:
-    """Make a workspace with its three environments."""
+    """Create a workspace with its three environments."""
     tenant = trio.run(_create, settings_from(flags), name, plan)
     if output == "json":
         say(json_text(shown(tenant)))
     else:
-        say(f"workspace {name} ({plan}) made; next: angarium keys create --workspace {name} ...")
+        say(f"workspace {name} ({plan}) created; next: angarium keys create --workspace {name} ...")
 
 
 async def _create(settings: Settings, name: str, plan: str) -> Tenant:
@@ -55,7 +55,7 @@ async def _create(settings: Settings, name: str, plan: str) -> Tenant:
 @output_option
 @settings_flags(*SETTINGS)
 def set_plan(name: str, plan: str, output: str, **flags: Any) -> None:
-    """Put the workspace NAME on PLAN. A running server acts by it within a second."""
+    """Set the plan of the workspace NAME. A running server applies it within a second."""
     tenant = trio.run(_set_plan, settings_from(flags), name, plan)
     if output == "json":
         say(json_text(shown(tenant)))
@@ -87,7 +87,7 @@ async def _list(settings: Settings) -> list[Tenant]:
 
 
 def shown(tenant: Tenant) -> dict[str, Any]:
-    """Return a workspace as JSON shows it."""
+    """Return a workspace for JSON."""
     return {
         "id": tenant.workspace.id,
         "name": tenant.workspace.name,

@@ -1,6 +1,6 @@
-"""The composition root: builds the server, lists the supervised tasks, and ends the server in order.
+"""The composition root: it builds the server, lists the supervised tasks, and ends the server in order.
 
-It is the one place that knows every part. It wires and decides nothing.
+Only this package knows every part. It connects the parts and decides nothing.
 """
 
 import sys
@@ -22,6 +22,7 @@ from api.composition.process_limits import collect_in_small_lots
 from api.composition.standby import Standby
 from api.door.front import FrontDoor
 from api.door.tls import watch
+from api.mcp.loading import load_early
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.control.keys import NewKey
 from engine.core.vocabulary import Scope
@@ -36,24 +37,27 @@ from storage.encryption.secretbox import SecretBox
 from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
 
-FLUSH_S = 3.0  # part of the grace time, kept for making past decisions durable
-# For attempts in flight when a part is handed over. Meanwhile the part's other deliveries wait; a slower
-# attempt is sent again by the successor.
+# After a takeover the part's deliveries wait, and huge pages come later: moving the memory takes 100 ms
+# of a processor, and new memory waits meanwhile.
+CAUGHT_UP_S = 10.0
+FLUSH_S = 3.0  # part of the grace time, reserved for writing past decisions
+# The wait for attempts in flight when a part is handed over. Meanwhile the part's other deliveries
+# wait. The successor sends a slower attempt again.
 HAND_OVER_S = 5.0
-# From the first answers that end their connections to the end of the door: a client that sends one
-# request after another learns from an answer that the connection ends, and loses no request.
+# The time in which each answer closes its connection, before the door closes: a client that sends one
+# request after another sees the announced close in an answer, and loses no request.
 PARTING_S = 0.2
-LAST_REQUESTS_S = 2.0  # for requests under way; other requests wait as long for the successor
-OWN_EVENTS_S = 0.5  # the least part of the grace time for the service's own events
-DATABASE_STOP_S = 1.0  # the least time that the embedded database has to end in order
-ANSWER_S = 1.0  # of the shortest grace time: the time that a healthy database needs to answer
-TWICE_S = 0.5  # two signals within this time are one: a terminal and a wrapper both pass it on
+LAST_REQUESTS_S = 2.0  # for requests under way; new requests wait as long for the successor
+OWN_EVENTS_S = 0.5  # the minimum for the service's own events
+DATABASE_STOP_S = 1.0  # the minimum for the embedded database to stop in order
+ANSWER_S = 1.0  # the minimum for the database to answer, whatever the grace time
+TWICE_S = 0.5  # two signals within this time count as one: a terminal and a wrapper both send it
 
 log = structlog.get_logger("angarium")
 
 
 class Server(ControlParts):
-    """All parts of one process. Made within trio; `prepare`, then `run`."""
+    """All parts of one process. Create it within trio; call `prepare`, then `run`."""
 
     def __init__(
         self,
@@ -70,8 +74,8 @@ class Server(ControlParts):
         super().__init__(settings, bridge, box, embedded, self._address, worker)
         self.clock.tell(self._clock_stepped)
         self.stopping = False
-        self.told_to_stop = False  # by a signal
-        self._acceptors: set[trio.CancelScope] = set()  # of links
+        self.told_to_stop = False  # a signal has come
+        self._acceptors: set[trio.CancelScope] = set()  # of the tasks that accept links
         self._preparing = trio.CancelScope()
         self.door: FrontDoor = door_of(self, self.unready, listens=listens)
         if worker is not None:
@@ -82,22 +86,23 @@ class Server(ControlParts):
     def _address(self) -> tuple[str, int]:
         return self.door.address
 
-    # --- its life
+    # --- start and end
 
     async def prepare(self) -> None:
-        """Bring the database up to date and take it over; give up when the server is to stop."""
+        """Migrate the database and take it over. Return early if the server is told to stop."""
         with self._preparing:
             async with self.bridge.pool.connection() as other:
                 await require_sessions(self.upkeep, other)
             await migrate(self.upkeep)
             taken = await self._take()
             async with trio.open_nursery() as nursery:
-                # Runs beside steps that can take long, since standbys take a silent node for dead.
+                # Heartbeats must go on during the slow steps, or standbys would take this node for
+                # dead.
                 nursery.start_soon(self.membership.run)
                 await self.bridge.connect()
                 self.filing.alone = self.part.whole and not taken.live_writers
                 await self.housekeeping.run_once()
-                await self.changes.begin()  # reads them
+                await self.changes.begin()  # reads the configuration
                 nursery.cancel_scope.cancel()
 
     async def _take(self) -> Takeover:
@@ -106,20 +111,24 @@ class Server(ControlParts):
         return await self.standby.wait_turn()
 
     async def run(self) -> None:
-        """Run everything until stopped. Raises GivenUpError when a part cannot be kept running."""
+        """Run all children until the server stops. Raises GivenUpError if a child fails too often."""
         async with trio.open_nursery() as nursery:
             if self.stopping or not await nursery.start(self.supervisor.run):
-                return  # told to stop before all of it ran
+                return  # a signal came before all children ran
             collect_in_small_lots()
-            await trio.to_thread.run_sync(take_huge_pages)
+            if self.standby is None:
+                await trio.to_thread.run_sync(take_huge_pages)
+            else:
+                self.background.spawn(self._take_huge_pages)
             self.watch.served.set()
-            # Made once everything runs: the keys are shown only once, and not by a start that fails.
+            # After all children have started: the first keys are shown only once, so a failed start
+            # must not create them.
             try:
-                if self.part.number == 0:  # of several workers one greets
+                if self.part.number == 0:  # only the first of several workers greets
                     await self._greet()
             except (Refusal, StoreAwayError):
                 if self._preparing.cancel_called:
-                    return  # told to stop meanwhile
+                    return  # a signal came meanwhile
                 raise
             log.info("server started", address=":".join(map(str, self.door.address)))
 
@@ -130,12 +139,13 @@ class Server(ControlParts):
         sys.stdout.flush()
 
     async def _first_keys(self) -> Sequence[NewKey]:
-        scopes = Scope if sys.stdout.isatty() else ()  # else it is a log, which must not have keys
-        # In its turn: a reload under way has read the rows before these, and would shut them out again.
+        scopes = Scope if sys.stdout.isatty() else ()  # a log must not have keys
+        # Through the command queue: a reload under way has read older rows, and would drop the new
+        # keys.
         return await self.commands.run(lambda: self.keys.bootstrap(scopes))
 
     async def _login_code(self) -> str | None:
-        """Return a console code for the strongest key; None if standard output is no terminal."""
+        """Return a login code for the strongest key; None if standard output is not a terminal."""
         key = await self.keys.strongest() if sys.stdout.isatty() else None
         return None if key is None else self.console.code(key.id, self.clock.now())
 
@@ -148,7 +158,7 @@ class Server(ControlParts):
             child("reactor", self.reactor.run),
             child("membership", self.membership.run),
             child("transforms", self.transforms.serve, restarts=ALWAYS),
-            child("commands", self.commands.serve),
+            child("commands", self.commands.tasks.serve),
             child("background", self.background.run),
             child("recorder", self.recorder.run, restart=Restart.TRANSIENT),
             child("intake", self.intake.small.run, restart=Restart.TRANSIENT),
@@ -171,15 +181,16 @@ class Server(ControlParts):
             child("housekeeping", self.housekeeping.run, restarts=ALWAYS),
             *self._upkeep(),
             child("database", self._keep_database, restart=Restart.TRANSIENT),
-            *self._peers(),
             child("operations", partial(operate, self), restart=Restart.TRANSIENT),
             child("door", self._open_door, restart=Restart.TRANSIENT),
+            *self._peers(),  # they give connections to the door
             child("certificate", partial(watch, self.door.certificate), restart=Restart.TRANSIENT),
+            child("agents", self._expect_agents, restart=Restart.TRANSIENT),
         ]
 
     async def hand_over(self) -> None:
-        """End in order for another server that takes over. It accepts events until no attempt is in
-        flight, so that requests wait for the successor alone."""
+        """End in order for a server that takes over. This server accepts events until no attempt is in
+        flight, so that requests wait only for the successor's start."""
         grace_s = self.settings.shutdown_grace
         self.door.part()
         await trio.sleep(min(PARTING_S, grace_s))
@@ -196,16 +207,17 @@ class Server(ControlParts):
             await self.stop(min(LAST_REQUESTS_S + FLUSH_S, grace_s))
 
     async def stop(self, grace_s: float | None = None) -> None:
-        """End in order: accept no more, finish or hand back what is in flight, make it durable."""
+        """End in order: accept no more events, finish or return the attempts in flight, write all
+        outcomes."""
         if self.stopping:
-            return  # it hands its part over already
+            return  # the server is handing its part over already
         self.stopping = True
         grace_s = self.settings.shutdown_grace if grace_s is None else grace_s
         for scope in self._acceptors:
             scope.cancel()
         self.live.stop()
         if self.standby is not None:
-            self.standby.part()
+            self.standby.relay.part()
         self._preparing.cancel()
         end = trio.current_time() + grace_s
         deadline = max(trio.current_time(), end - FLUSH_S)
@@ -213,24 +225,24 @@ class Server(ControlParts):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.door.drain, deadline)
             nursery.start_soon(self.directory.drain, deadline)
-        self.trouble.sum_up()  # while an announcement can still enter
+        self.trouble.sum_up()  # while `own_events` still accepts announcements
         with trio.move_on_at(max(deadline, trio.current_time() + OWN_EVENTS_S)):
             await self.own_events.wait_empty()
             await self.filter_failures.flush()
         self.intake.close()
         self.outbound.stop()
-        self.filing.blobs.stop()  # requests that still wait for it are past the grace time
+        self.filing.blobs.stop()  # the grace time of requests that still wait for it is over
         self.wire.abort_all()
         if self.embedded is not None:
-            end -= 2 * DATABASE_STOP_S  # to end in order, or else by force
+            end -= 2 * DATABASE_STOP_S  # for its end in order, and then by force
         with trio.move_on_at(end):
             await self.recorder.wait_empty()
             if self.tracing is not None:
                 await self.tracing.close()
-        if self.embedded is not None:  # what is left of the grace time is its own
+        if self.embedded is not None:  # it gets the rest of the grace time
             left_s = end + DATABASE_STOP_S - trio.current_time()
             self.embedded.stop_within_s = max(DATABASE_STOP_S, left_s)
-            self.embedded.given_up = True  # a start in progress ends, too
+            self.embedded.given_up = True  # a start in progress ends too
         self.supervisor.stop()
 
     async def stop_at_signal(
@@ -253,17 +265,22 @@ class Server(ControlParts):
             everything.cancel()
 
     async def _cut_in_time(self) -> None:
-        """Bound every wait for the database by the grace time: a read would wait up to a minute."""
+        """Close the database connections at the end of the grace time: a read could wait up to a
+        minute."""
         own_s = 0.0 if self.embedded is None else 2 * DATABASE_STOP_S
         await trio.sleep(max(ANSWER_S, self.settings.shutdown_grace - own_s))
         self.bridge.cut()
-        if self.embedded is not None:  # its share of the grace time is over too
+        if self.embedded is not None:  # its share of the grace time is over
             self.embedded.stop_within_s = DATABASE_STOP_S
 
     # --- small children
 
+    async def _take_huge_pages(self) -> None:
+        await trio.sleep(CAUGHT_UP_S)
+        await trio.to_thread.run_sync(take_huge_pages)
+
     def _upkeep(self) -> list[Child]:
-        """Return the tasks that one process runs for the whole database."""
+        """Return the children that only one process runs for the whole database."""
         if self.part.number != 0:
             return []
         return [child("summaries", self.summarising.run, restarts=ALWAYS)]
@@ -288,12 +305,15 @@ class Server(ControlParts):
         accept: Callable[..., Awaitable[None]],
         task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept links until the part is handed over or the server stops: from then on others try until
-        its next node is there."""
+        """Accept links until the part is handed over or the server stops. From then on other nodes
+        retry until the part's next node answers."""
         with trio.CancelScope() as scope:
             self._acceptors.add(scope)
             await accept(task_status=task_status)
         self._acceptors.discard(scope)
+
+    async def _expect_agents(self) -> None:
+        await load_early(self.projection.mcp_key_known, self.watch.served)
 
     def _clock_stepped(self, by_s: float) -> None:
         self.waker.clock_stepped(by_s)
@@ -327,7 +347,7 @@ class Server(ControlParts):
         if self.stopping:
             reasons.append("the server is stopping")
         if self.intake.away:
-            reasons.append("the database is away")
+            reasons.append("the database does not respond")
         elif self.freshness.stale:
-            reasons.append("the configuration could not be confirmed lately")
+            reasons.append("the configuration was not confirmed recently")
         return reasons

@@ -1,4 +1,4 @@
-"""The files' side of the composition: the store of their bytes, and their way to receivers."""
+"""The composition of files: the store of their bytes, and the parts that send them to receivers."""
 
 from collections.abc import Callable
 
@@ -17,18 +17,15 @@ from storage.files.blobs import open_blobs
 from storage.files.rows import PostgresFiles, PostgresUnfetched
 from storage.files.spool import DiskSpool
 
-FOLDER = "files"  # below the data folder
-INCOMING = (
-    "incoming"  # in that folder, beside a folder for each environment, whose names are numbers
-)
-# Files that another process had under way at a takeover are judged at the second look only. That
-# process can write until its own grace time is over, and would leave behind files that were just
-# removed.
+FOLDER = "files"  # in the data folder
+INCOMING = "incoming"  # in FOLDER, beside one numbered folder for each environment
+# After a takeover, files of another process are removed only after this time. That process can still
+# write until its grace time is over, and would leave content behind.
 SECOND_LOOK_S = 60.0
 
 
 class Filing:
-    """The parts of a process that files need."""
+    """The store of files: the spool, the blobs, their rows, and the library."""
 
     def __init__(self, base: Foundation, box: SecretBox) -> None:
         settings = base.settings
@@ -40,14 +37,14 @@ class Filing:
         self.library = FileLibrary(
             self.store, self.blobs, Visibility(base.plans, base.clock.now), base.plans
         )
-        self.alone = True  # whether no other process was alive when this one took over
+        self.alone = True  # no other process was alive at the takeover
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Make the spool, clear the spools of dead processes, and remove content without a file."""
+        """Open the spool, clear the spools of dead processes, and remove content without a file."""
         try:
             await self.spool.open()
         finally:
-            task_status.started()  # events are taken also where files cannot be
+            task_status.started()  # the server accepts events even if it cannot accept files
         try:
             await self.depot.run(0.0 if self.alone else SECOND_LOOK_S)
         finally:
@@ -56,8 +53,7 @@ class Filing:
 
 
 class Carrying:
-    """The parts of files that deliveries and ingestion need, made from the foundation and the file
-    store."""
+    """The parts for files in deliveries and in ingestion."""
 
     def __init__(
         self,
@@ -86,13 +82,12 @@ class Carrying:
         self.attaching = Attaching(filing.depot, filing.store, base.identity)
 
     def portal(self, workspace: str) -> str:
-        """Return the address of the customer portal of a workspace: the operator's, else
-        this server's."""
+        """Return the address of a workspace's customer portal: `portal_url`, or else this server's."""
         return self._settings.portal_url or f"{self._origin()}/portal/{workspace}"
 
     def _origin(self) -> str:
-        """Return the address where receivers and browsers find this server: the setting's, else the one
-        it listens on."""
+        """Return the address of this server for receivers and browsers: `public_url`, or else the one
+        that it listens on."""
         settings = self._settings
         if settings.public_url is not None:
             return settings.public_url.rstrip("/")

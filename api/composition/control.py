@@ -1,5 +1,4 @@
-"""The configuring side of the composition: commands, read models, keys, and the tasks that
-update them."""
+"""The composition of the configuration: commands, read models, keys, and the tasks that update them."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -62,17 +61,17 @@ class Keyring:
         self._loader = loader
         self._box = box
         self._limit = trio.CapacityLimiter(1)
-        self.changed = trio.Event()  # renewed whenever the keys were read
+        self.changed = trio.Event()  # set and replaced after each reading of the keys
         self._signed_for_s = max(CONSOLE_TTL_S, TTL_MOST_S, base.settings.file_url_lifetime)
 
     @property
     def ids(self) -> tuple[bytes, ...]:
-        """The ids of the keys, the one that seals first."""
+        """The ids of the keys; the first one seals."""
         return self._box.ids
 
     async def refresh(self) -> None:
-        """Read the present keys, and record them in the database. Raises StoreError. If the keys cannot
-        be read, the present ones stay."""
+        """Read the keys again, and record their ids in the database. Raises StoreError. If the keys
+        cannot be read, the present ones stay."""
         base, box = self._base, self._box
         try:
             if await trio.to_thread.run_sync(box.reread, limiter=self._limit):
@@ -90,7 +89,8 @@ class Keyring:
         self.changed = trio.Event()
 
     async def reload(self) -> None:
-        """Read the whole configuration again: values written meanwhile can be sealed with a new key."""
+        """Read the keys and the whole configuration again: values written meanwhile can be sealed with
+        a new key."""
         await self.refresh()
         await self._loader.load()
 
@@ -147,7 +147,7 @@ class ControlParts(DeliveryParts):
             self.directory.configure(destination)
 
     async def _disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
-        """Disable a destination, however long the database is unreachable."""
+        """Disable a destination; try again until the database responds."""
         while True:
             try:
                 await self.destinations.disable_gone(gone, quiet=quiet, overdue=overdue)
@@ -168,7 +168,7 @@ class ControlParts(DeliveryParts):
         self.identity.limit(covered.ceiling_ms)
 
 
-SWEPT = 1_000  # archived destinations of one start; the next start sweeps further ones
+SWEPT = 1_000  # archived destinations of one start; the next start sweeps the next ones
 
 
 def routing_of(
@@ -192,7 +192,7 @@ def routing_of(
 
 
 async def _sweep(base: Foundation, rules: RuleCommands) -> None:
-    """Remove the rules of archived destinations: a server was killed before it removed them."""
+    """Remove the rules of archived destinations, which a killed server left behind."""
     with suppress(StoreAwayError, Refusal):
         for number, destination in await base.tables.rules.left_behind(SWEPT):
             environment = base.models.environments.get(number)

@@ -1,4 +1,4 @@
-"""The control plane's side of the composition: the services that its routes call."""
+"""The composition of the control plane: the services that its routes call."""
 
 from collections.abc import Callable
 

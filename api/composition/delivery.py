@@ -1,4 +1,4 @@
-"""The delivering side of the composition: files, sender, recorder, actors, intakes and replays."""
+"""The composition of deliveries: files, sender, recorder, actors, intakes and replays."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -45,7 +45,7 @@ from storage.replays.running import READERS, REPLAYING, PostgresReplays
 
 
 class Sharing:
-    """The shares of the control plane, and the pressure on all shares."""
+    """The shares of the control plane, and the measurement of everything that waits for a share."""
 
     def __init__(self, settings: Settings, client: WireClient, directory: Directory) -> None:
         wire = client.wiring
@@ -65,7 +65,7 @@ class Sharing:
 
 
 class DeliveryParts(Foundation):
-    """A process's path from an event to its receivers, and the record of it."""
+    """The parts from an event's intake to its receivers, and the recorder of outcomes."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class DeliveryParts(Foundation):
         gone: Callable[[Destination, bool, bool], Awaitable[None]],
         address: Callable[[], tuple[str, int]],
     ) -> None:
-        """`gone` runs when a destination must be disabled; see `Directory`. `address` is the server's
-        own."""
+        """`gone` disables a destination; see `Directory`. `address` returns the address of this
+        server."""
         super().__init__(settings, bridge, box, embedded, worker)
         now = self.clock.now
         self.filing = Filing(self, box)
@@ -157,7 +157,7 @@ class DeliveryParts(Foundation):
         )
 
     def load(self) -> NodeLoad:
-        """See `Foundation.load`; with the deliveries in memory."""
+        """See `Foundation.load`; this adds the deliveries in memory."""
         return structs.replace(super().load(), waiting=self.directory.memory.deliveries)
 
     def _intake(self, store: IntakeStore, wake: Wake | None) -> Intake:

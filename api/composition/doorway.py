@@ -1,4 +1,4 @@
-"""The front door and the parts behind it: admission, ingestion, uploads and application."""
+"""The composition of the front door: admission, ingestion, uploads and application."""
 
 from collections.abc import Callable
 
@@ -25,14 +25,14 @@ from storage.intake.store import PostgresClaims
 
 
 def make_pages() -> None:
-    """Make the pages once, before the first request for them. That takes 150 ms of CPU: on the loop or
-    in a thread, the first request would hold up every tenant."""
+    """Make the pages once, before the first request for them. Making them takes 150 ms of CPU, which
+    would delay every tenant, on the event loop or in a thread."""
     docs_html()
     web_files()
 
 
 async def pages_made() -> None:
-    """Make the pages, as a task: during a start of the embedded PostgreSQL they cost no extra time."""
+    """Make the pages as a task, while the embedded PostgreSQL starts."""
     make_pages()
 
 

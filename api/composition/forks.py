@@ -1,4 +1,4 @@
-"""Forks of this process: the function that each runs, and its end."""
+"""The forks of this process: each runs one function and exits with its result."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ log = structlog.get_logger("angarium.workers")
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 SIGNALS = (*ENDING, signal.SIGHUP, signal.SIGCHLD)
-# The parent is gone without having ended its workers. The data folder must be free at once.
+# A worker gets SIGKILL when its parent dies, so that the data folder is free at once.
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 _NUMBER = struct.Struct("q")
 
@@ -36,7 +36,7 @@ def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
     except BaseException:
         log.critical("worker.failed", exc_info=True)
     finally:
-        # Nothing of the parent's must run in here: its database goes on.
+        # No exit handler of the parent must run in the fork: it would stop the parent's database.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -45,8 +45,8 @@ def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
 def asked_in_fork(
     settings: Settings, run: Callable[[Callable[[int], None]], int]
 ) -> tuple[int, int]:
-    """Run a function in a fork, so that this process keeps no thread or connection of it. Return the exit
-    code that the function returned, and the number that it told; 0 if it told none."""
+    """Run a function in a fork, so that it leaves no thread or connection in this process. Return the
+    function's exit code, and the number that it passed to its argument; 0 if none."""
     reader, writer = os.pipe()
     try:
         pid = fork("parent", settings, lambda: run(lambda number: _tell(writer, number)))
@@ -63,7 +63,7 @@ def _tell(writer: int, number: int) -> None:
 
 
 def _become_worker(parent: int) -> None:
-    """Close the parent's sockets and files, and end when the parent ends."""
+    """Reset the parent's signal handlers, and end when the parent ends."""
     signal.set_wakeup_fd(-1)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)

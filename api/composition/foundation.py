@@ -1,8 +1,8 @@
 """The foundation of a server: the first stage of its construction.
 
 A server is made in stages: Foundation, DeliveryParts, ControlParts, Server. Each stage is a class that
-extends the stage before. A part takes the stage that it needs as its type, so mypy refuses a use of a
-later stage.
+extends the stage before. A function's parameter has the stage that it needs as its type, so mypy
+refuses a use of a later stage.
 """
 
 import socket
@@ -56,17 +56,17 @@ log = structlog.get_logger("angarium")
 
 
 class WorkerNode(Struct, frozen=True):
-    """The things that a parent gives to one of its servers: a name, and sockets that listen already."""
+    """The arguments of a worker from its parent, such as its name and the listening sockets."""
 
     name: str
     listeners: Sequence[socket.socket]
     part: WorkerPart = WHOLE
-    links: Path | None = None  # the folder of the workers' sockets, where they share the work
-    pulse: Callable[[], None] | None = None  # tells the parent that the worker is alive
+    links: Path | None = None  # the folder of the workers' sockets for links between them
+    pulse: Callable[[], None] | None = None  # a sign of life to the parent
 
 
 class Foundation:
-    """The parts of a process below events, deliveries and configuration. Made within trio."""
+    """The parts of a process that deliveries and configuration use. Create it within trio."""
 
     def __init__(
         self,
@@ -101,8 +101,8 @@ class Foundation:
         self.tracing = open_tracing(
             settings, self.ownership.process, self.clock.now, self.models.workspace_of
         )
-        self.links: LocalLinks | None = None  # to the other processes of this machine
-        self.part_links: PartLinks | None = None  # to those of all machines
+        self.links: LocalLinks | None = None  # to the other workers of this machine
+        self.part_links: PartLinks | None = None  # to the workers of all machines
         if worker is not None and worker.links is not None:
             keys = box.derived(LINK_KEYS)
             self.links = LocalLinks(worker.links, worker.part.number, keys)
@@ -133,7 +133,7 @@ class Foundation:
         self.live = Live(self.feed)
 
     def load(self) -> NodeLoad:
-        """Return what this process does, for the table of nodes."""
+        """Return this process's rates, for the table of nodes."""
         return NodeLoad(*self._pace.look())
 
 

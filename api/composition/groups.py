@@ -1,56 +1,56 @@
-"""The groups of the supervision tree: the tasks restarted together when one fails, and the reasons.
+"""The groups of the supervision tree: which tasks restart together when one fails, and why.
 
-A child whose state is lost with it must not be restarted alone. Its queue, claim or read model is kept
-outside of its task. Otherwise the process ends: the store holds every promise, and the next process
-reads it.
+A child can restart alone only if its state (a queue, a claim, a read model) is outside its task.
+Otherwise the process ends: the store has every accepted delivery, and the next process reads it.
 """
 
 from collections.abc import Awaitable, Callable
 
 from engine.actors.supervisor import Child, Group, Restart
 
-ALWAYS = 1_000_000  # restarts of a side task: its fault must not end the process
+ALWAYS = 1_000_000  # restarts of a side task, whose failure must not end the process
 _PROCESS = {
-    "timers": "a deadline that was taken off the heap and not served would be lost",
-    "reactor": "a readiness that was taken from the kernel and not passed on would be lost",
-    "background": "its jobs end with it, and requests and attempts wait for them",
-    "dispatcher": "an actor that was taken off its line and had no turn would never run again",
+    "timers": "a timer that was removed from the heap and not called would be lost",
+    "reactor": "an event that was read from the kernel and not handled would be lost",
+    "background": "its jobs end with it, while requests and attempts wait for them",
+    "dispatcher": "an actor that was taken from the queue and had no turn would never run again",
     "membership": "a process that cannot confirm its lease must not write",
-    "door": "an address that cannot be listened on does not become free by trying again",
+    "door": "another attempt does not free an address that is in use",
 }
 _ALONE = {
-    "loop watch": "it measures anew",
-    "clock": "it holds nothing: the next look finds the same difference",
-    "transforms": "runs under way fail as attempts, and the workers are made anew",
-    "commands": "callers that wait for a command get `internal`; read models change only with a row",
-    "recorder": "outcomes leave its queue once they are durable; a list has the actors still to be"
+    "loop watch": "it begins a new measurement",
+    "clock": "it has no state: the next check finds the same difference",
+    "transforms": "runs under way fail as attempts, and new workers start",
+    "commands": "callers that wait for a command get `internal`; read models change only with their row",
+    "recorder": "outcomes stay in its queue until they are durable; a list has the actors to be"
     " informed",
-    "intake": "submissions leave its queue once they are answered; submitters without an answer"
+    "intake": "submissions stay in its queue until they are answered; submitters without an answer"
     " read the store",
     "large intake": "like the intake, whose queue it shares",
-    "readers": "the actor that asked gets the failure of its reading, and asks again",
+    "readers": "the actor gets the failure of its read, and reads again",
     "changes": "after a pause it reads the whole configuration again",
-    "read models": "it holds nothing but the time of its last look",
-    "recovery": "it reads the backlog from its beginning; actors that are there are passed over",
-    "waker": "it holds nothing: the next look reads the same rows",
-    "attempts": "it looks anew at all that is in flight",
+    "read models": "its only state is the time of its last check",
+    "recovery": "it reads the backlog from the beginning, and skips actors that exist",
+    "waker": "it has no state: the next read finds the same rows",
+    "attempts": "it checks all attempts in flight again",
     "replays": "a job's progress is in the store",
     "own events": "announcements wait in its queue until they are durable",
-    "trouble log": "dead letters that were not announced are kept for its next run",
-    "filter failures": "what it counts is kept and written by its next run",
-    "last use": "what it noted is kept and written by its next run",
+    "trouble log": "its next run announces the remaining dead letters",
+    "filter failures": "its counts stay, and its next run writes them",
+    "last use": "its notes stay, and its next run writes them",
     "files": "it reads the removable rows from the store again",
     "unrouted files": "it reads the files to fetch from the store again",
-    "pressure": "it measures anew",
-    "housekeeping": "every run begins from what the store holds",
-    "summaries": "every run begins from what the store holds",
-    "links": "it holds nothing but its listener: links that it accepted are the door's",
-    "passages": "it holds nothing but its listener: passages that it accepted are the door's",
-    "peers": "it holds nothing but its listener: links that it accepted are the door's",
-    "placement": "it counts its looks anew",
-    "operations": "it holds nothing but its listener",
-    "certificate": "it looks at the files again; the certificate that was read last is the door's",
-    "database": "it looks whether the embedded database runs, and starts it",
+    "pressure": "it begins a new measurement",
+    "housekeeping": "every run begins from the rows in the store",
+    "summaries": "every run begins from the rows in the store",
+    "links": "its only state is its listener: the door owns accepted links",
+    "passages": "its only state is its listener: the door owns accepted passages",
+    "peers": "its only state is its listener: the door owns accepted links",
+    "placement": "it begins a new count of its checks",
+    "operations": "its state is its listener, and counts that it makes again",
+    "agents": "it has no state: the first message of an agent loads the library as well",
+    "certificate": "it checks the files again; the door owns the certificate read last",
+    "database": "it checks if the embedded database runs, and starts it",
 }
 
 

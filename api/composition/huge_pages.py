@@ -1,9 +1,8 @@
-"""Huge pages for the objects that a server has made by the end of its start.
+"""Huge pages for the objects that a server has created by the end of its start.
 
-The processor looks up the place of each page of memory, and remembers a few thousand places. An
-interpreter touches objects all over its memory, so with pages of 4 KiB many accesses begin with such a
-look-up, and in a virtual machine a look-up is a walk through two tables. One huge page takes the place
-of 512 small ones.
+The processor caches the addresses of a few thousand memory pages. An interpreter uses objects all over
+its memory, so with pages of 4 KiB many accesses miss that cache, and in a virtual machine a miss costs
+a walk through two tables. One huge page replaces 512 small ones.
 """
 
 import ctypes
@@ -13,10 +12,10 @@ from pathlib import Path
 
 import structlog
 
-_MADV_COLLAPSE = 25  # <linux/mman.h>, Linux 6.1: now, not when the kernel finds time
+_MADV_COLLAPSE = 25  # <linux/mman.h>, Linux 6.1: collapse now, not later in the background
 _SYSTEM = Path("/sys/kernel/mm/transparent_hugepage")
-# A part of memory that is emptier than this stays as it is: a huge page would fill it up. The stack of a
-# thread has 8 MiB, of which some 50 KiB are in use.
+# A mapping with a smaller used share is left alone: a huge page would allocate the rest too. A thread's
+# stack has 8 MiB, of which some 50 KiB are in use.
 FULL_PART = 3 / 4
 
 log = structlog.get_logger("angarium.server")
@@ -25,9 +24,9 @@ log = structlog.get_logger("angarium.server")
 def take_huge_pages() -> int:
     """Move the memory of this process into huge pages, and return the number of bytes that moved.
 
-    The system decides: 0 without Linux 6.1, where the administrator has switched huge pages off, and
-    where no huge page is free. Later memory has small pages. The call takes some milliseconds for each
-    10 MB, so it belongs to the start.
+    The result is 0 before Linux 6.1, if the administrator has disabled huge pages, and if no huge page
+    is free. Memory allocated later has small pages. The call takes some milliseconds for each 10 MB, so
+    the server makes it at its start.
     """
     try:
         if sys.platform != "linux" or "[never]" in (_SYSTEM / "enabled").read_text("ascii"):
@@ -35,7 +34,8 @@ def take_huge_pages() -> int:
         page = int((_SYSTEM / "hpage_pmd_size").read_text("ascii"))
         lines = Path("/proc/self/smaps").read_text("utf-8", "replace").splitlines()
         parts = list(full_parts(lines))
-    except (OSError, ValueError):  # a kernel, or a container, without them or with its own form
+    except (OSError, ValueError):
+        # A kernel or a container without these files, or with another format.
         return 0
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -50,7 +50,7 @@ def take_huge_pages() -> int:
 
 
 def full_parts(smaps: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each private part of memory without a file that is in use almost everywhere.
+    """Yield start and end of each private anonymous mapping that is at least `FULL_PART` in use.
 
     `smaps`: the lines of `/proc/self/smaps`, see proc_pid_smaps(5).
     """

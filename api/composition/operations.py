@@ -1,10 +1,10 @@
-"""The listener for operations: the state of the process at an address of its own, served by Hypercorn.
+"""The listener for operations: Hypercorn serves the state of the process at a separate address.
 
-It shares nothing with the door, so it answers while the door is full. It changes nothing.
+It shares nothing with the door, so it answers while the door is full. It only reads.
 """
 
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,16 +15,18 @@ from hypercorn.config import Config
 from hypercorn.trio import serve
 from hypercorn.typing import ASGIFramework
 
+from api.metrics.dead_letters import DeadLetterCount
 from api.metrics.exposition import Exposition
+from storage.log.troubles import PostgresTroubles
 
 if TYPE_CHECKING:
     from api.composition import Server
 
-CONNECTIONS = 32  # at a time: probes and a person or two
+CONNECTIONS = 32  # requests at a time: of probes, and of one or two operators
 UNSTORED = (b"cache-control", b"no-store")
 REFUSED = (b"www-authenticate", b"Bearer")
 READING = ("GET", "HEAD")
-PROBES = ("/livez", "/readyz")  # they carry no key
+PROBES = ("/livez", "/readyz")  # they send no key
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -44,18 +46,21 @@ async def operate(
     config.accesslog = None
     config.include_server_header = False
     config.h2_max_concurrent_streams = 1
-    app = cast("ASGIFramework", OperationsServer(server))
+    counted = DeadLetterCount(server, PostgresTroubles(server.bridge.pool))
+    app = cast("ASGIFramework", OperationsServer(server, counted.sizes))
     log.info("operations are served", address=bind)
-    await serve(app, config, shutdown_trigger=trio.sleep_forever, mode="asgi")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(counted.keep_counting)
+        await serve(app, config, shutdown_trigger=trio.sleep_forever, mode="asgi")
 
 
 class OperationsServer:
-    """The application: three documents, and metrics."""
+    """The ASGI application: three documents, and metrics."""
 
-    def __init__(self, server: "Server") -> None:
+    def __init__(self, server: "Server", dead_letters: Mapping[int, int]) -> None:
         self._server = server
         self._at_once = trio.CapacityLimiter(CONNECTIONS)
-        self._metrics = Exposition(server)
+        self._metrics = Exposition(server, dead_letters)
         key = server.settings.operations_key
         self._authorization = None if key is None else f"Bearer {key}".encode()
 
@@ -65,7 +70,7 @@ class OperationsServer:
             await _live(receive, send)
             return
         if scope["type"] != "http":
-            raise ValueError("nothing but HTTP here")
+            raise ValueError("the address for operations serves only HTTP")
         given = dict(scope["headers"])
         async with self._at_once:
             if not self._allowed(scope["path"], given.get(b"authorization", b"")):

@@ -1,4 +1,4 @@
-"""The Quart application with the engine in its lifespan, for a server of another project (`api.asgi`)."""
+"""The Quart application with the engine in its lifespan, for another ASGI server (`api.asgi`)."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -34,7 +34,9 @@ class PlainServer:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif self._server is None:
-            raise RuntimeError("the lifespan has not begun: serve this with a server that runs it")
+            raise RuntimeError(
+                "the lifespan has not begun: use an ASGI server that runs the lifespan"
+            )
         else:
             await self._server.door.app(scope, receive, send)
 

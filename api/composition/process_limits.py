@@ -1,24 +1,25 @@
-"""The limits of a server's own process: a garbage collector whose passes are short."""
+"""The thresholds of a server's garbage collector, for short passes."""
 
 import gc
 
-# Hardly anything on the hot path is cyclic: the collector is for what requests and connections leave now
-# and then. Looking at an object costs 0.3 to 0.9 us, most of it for memory that the processor has not at
-# hand: a millisecond or two for the youngest, some 4 ms with those that outlived a look. The
-# interpreter's own thresholds (700, 10, 10) cost 4 % of all CPU. Twenty times ours held the loop for 20
-# to 40 ms each time, and for most of a second where a million objects had come to stay: ten thousand
-# destinations that became busy. Smaller looks cost no more, since only what is made and stays counts:
-# 40,000 events at the full rate bring about some twenty of them.
-YOUNG = 2_500  # objects made and not freed again
-# Looks at the youngest, past which the next one is at their elders too: each other one is.
+# The hot path has hardly any reference cycles: the collector is for the few that requests and
+# connections leave. Examining an object costs 0.3 to 0.9 us, mostly for memory that is not in the
+# processor's cache: a pass takes 1 to 2 ms for the youngest generation, and some 4 ms for the first
+# two. The interpreter's default thresholds (700, 10, 10) cost 4 % of all CPU. Thresholds twenty times
+# as large blocked the event loop for 20 to 40 ms each time, and for most of a second after ten thousand
+# destinations became busy (a million new objects). Shorter passes cost no more in all, since only
+# objects that stay are counted: 40,000 events at the full rate cause some twenty passes.
+YOUNG = 2_500  # net allocations between two passes
+# Passes over the youngest generation between two passes over both young generations: every other pass.
 TIMES_YOUNG = 0
-# Past some five million more, and where what stays has grown by a quarter, everything is looked at: for
-# cycles that were still held when they were young, 200 objects a second where clients do their worst.
+# A full pass runs after some five million allocations, if the surviving objects have grown by a
+# quarter. It frees cycles that were in use when they were young: 200 objects a second with the worst
+# clients.
 TIMES_ELDERS = 1_000
 
 
 def collect_in_small_lots() -> None:
-    """Freeze all present objects for the collector, and let it collect later ones in small lots."""
+    """Exclude all present objects from collection, and collect later ones in short passes."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG, TIMES_YOUNG, TIMES_ELDERS)

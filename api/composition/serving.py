@@ -10,7 +10,7 @@ import trio
 
 from api.cli.failures import EXIT_FAILED, ListenError, known_failure
 from api.composition import Server
-from api.composition.doorway import pages_made
+from api.composition.doorway import make_pages, pages_made
 from api.composition.forks import asked_in_fork
 from api.composition.foundation import WorkerNode
 from api.composition.workers import EXIT_HANDED_OVER, EXIT_LOST, Workers
@@ -39,9 +39,11 @@ from storage.nodes.cluster import agree_on_parts
 from storage.nodes.namesake import require_own_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-# Reads the certificate again. In a terminal it means that the terminal is gone: the server stops.
+# The server reads the certificate again. In a terminal the signal means that the terminal has closed,
+# and the server stops.
 HANG_UP = signal.SIGHUP
-# For PostgreSQL's last checkpoint where a second signal said so; else its next start replays its log.
+# The time for PostgreSQL's last checkpoint after a second signal. After a longer one is cut off,
+# PostgreSQL's next start replays its log.
 AT_ONCE_S = 2.0
 
 log = structlog.get_logger("angarium")
@@ -54,7 +56,8 @@ def serve(settings: Settings) -> int:
 
 
 def _serve_shared(settings: Settings) -> int:
-    """Run one server, or the workers. On a database that machines share there is one for each part."""
+    """Run one server, or the workers. On a database that several machines share, there is one worker
+    for each part."""
     read_declared(settings)
     if settings.peer_bind is not None:
         code, parts = asked_in_fork(
@@ -70,7 +73,10 @@ def _serve_shared(settings: Settings) -> int:
 
 def _serve_alone(settings: Settings, box: SecretBox) -> int:
     while trio.run(_serve, settings, box, clock=LoopClock()):
-        log.info("server starts again", meaning="its part was handed over, and it stands by")
+        log.info(
+            "server starts again",
+            meaning="the server has handed its part over, and is a standby now",
+        )
     return 0
 
 
@@ -81,12 +87,13 @@ def _serve_workers(settings: Settings, box: SecretBox) -> int:
     def bring_up_to_date(own: Settings) -> int:
         return _explained(partial(_migrate, own))
 
+    make_pages()  # once for all workers: a worker that is started again has a part to take over
     return Workers(settings, bring_up_to_date, run_worker).run()
 
 
 def _agree(settings: Settings, tell: Callable[[int], None]) -> int:
-    """Bring the database up to date, and `tell` in how many parts machines share it. Raises PartsError
-    and NameTakenError."""
+    """Migrate the database, and call `tell` with the number of parts. Raises PartsError and
+    NameTakenError."""
     first = first_parts(settings.workers, MOST_WORKERS)
 
     async def ask(url: str) -> int:
@@ -94,7 +101,8 @@ def _agree(settings: Settings, tell: Callable[[int], None]) -> int:
             upkeep = bridge.connection(UPKEEP)
             await migrate(upkeep)
             parts = await agree_on_parts(upkeep, settings.parts, first)
-            if parts > 1:  # else the others stand by, whatever their names are
+            # With one part the other nodes are standbys, and their names do not matter.
+            if parts > 1:
                 await require_own_name(upkeep, machine_of(settings.node_name))
             return parts
 
@@ -115,14 +123,14 @@ async def _bring_up_to_date(url: str) -> None:
 
 
 def _serve_worker(settings: Settings, box: SecretBox, worker: WorkerNode) -> int:
-    see_that_addresses_are_free(settings, but="bind")  # the parent has that
+    see_that_addresses_are_free(settings, but="bind")  # the parent listens there
     handed_over = trio.run(_serve, settings, box, worker, clock=LoopClock())
     return EXIT_HANDED_OVER if handed_over else 0
 
 
 def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
-    """Return the exit code of `run`; `lost` if another server has taken the database over. An error
-    that operators can correct is logged in words."""
+    """Return the exit code of `run`; `lost` if another server has taken the database over. Log an error
+    that operators can correct without a traceback."""
     try:
         return run()
     except Exception as error:
@@ -135,7 +143,7 @@ def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
 
 
 def secret_box(settings: Settings) -> SecretBox:
-    """Return the secret box, with the keys that the settings name."""
+    """Return the secret box with the keys from the settings."""
     return open_secret_box(
         settings.master_key,
         settings.data_dir,
@@ -145,8 +153,8 @@ def secret_box(settings: Settings) -> SecretBox:
 
 
 def read_declared(settings: Settings) -> None:
-    """Read the operator's files beside the settings, as the server will. A mistake in them stops the
-    start before it makes a data folder, a key or a database."""
+    """Read the files that the settings name. An error in them stops the start before it creates a data
+    folder, a key or a database."""
     plans_of(settings)
     catalog_of(settings)
     shared_context(settings.egress_ca)
@@ -157,13 +165,13 @@ def read_declared(settings: Settings) -> None:
         open_blobs(settings.file_store, settings.data_dir)
         try:
             try_store(settings.file_store)
-        except BlobsAwayError as error:  # it may come back; events need it only for their files
+        except BlobsAwayError as error:  # the store can come back; only events with files need it
             log.warning("file_store.away", error=str(error))
 
 
 def see_that_addresses_are_free(settings: Settings, but: str = "") -> None:
-    """Raise ListenError if another program has an address that the server will listen on, `but` for the
-    address of one setting."""
+    """Raise ListenError if another program uses an address on which the server will listen. `but`: a
+    setting whose address is not checked."""
     for setting, (host, port) in settings.listening.items():
         if setting == but:
             continue
@@ -174,14 +182,16 @@ def see_that_addresses_are_free(settings: Settings, but: str = "") -> None:
 
 
 async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None = None) -> bool:
-    """Run a server to its end; return whether it has handed its part over, and is to stand by again."""
+    """Run a server to its end; return True if it has handed its part over and must start again as a
+    standby."""
     handed_over = False
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
-    # What the receiver goes back to: one that comes when all has ended must not become the exit code.
+    # The receiver restores these handlers at its end: a later signal must not change the exit code.
     for number in (*SIGNALS, HANG_UP):
         signal.signal(number, signal.SIG_IGN)
-    # To the end: a signal while PostgreSQL starts or stops must not leave it behind.
+    # The receiver stays to the end: a signal during PostgreSQL's start or stop must not leave
+    # PostgreSQL running.
     with trio.open_signal_receiver(*stopping) as signals:
         try:
             url = settings.database_url if embedded is None else await _started(embedded, signals)
@@ -208,24 +218,26 @@ async def _run(
 ) -> bool:
     async with open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded, worker=worker)
-        # Asked now that the folder is ours: a restoration may have put it there until then.
+        # Checked after the takeover of the folder: before it, a restoration could still create the
+        # file.
         if await trio.Path(settings.data_dir / HOLD).exists():
             server.directory.hold()
             log.warning("deliveries are held", until="the file is removed", file=HOLD)
         in_order = False
         async with trio.open_nursery() as nursery:
             if worker is not None and worker.pulse is not None:
-                # From its start on: a worker can freeze before it serves, too.
+                # From the start on: a worker can also freeze before it serves.
                 nursery.start_soon(beat, worker.pulse)
             nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
             if server.standby is not None:
-                nursery.start_soon(server.standby.carry)
+                # also the connections that come before this server takes its part over
+                nursery.start_soon(server.standby.relay.carriers.serve)
             if renews:
                 nursery.start_soon(_renew_at_hang_up, server.door.certificate)
             try:
                 await server.prepare()
             except StoreAwayError:
-                if not server.stopping:  # else its connections were dropped, to end it
+                if not server.stopping:  # otherwise `stop` has closed the connections
                     raise
             await server.run()
             if server.standby is not None:
@@ -239,7 +251,7 @@ async def _run(
 
 
 async def beat(pulse: Callable[[], None]) -> None:
-    """Tell the parent again and again that this process is alive, until cancelled."""
+    """Give the parent signs of life until cancelled."""
     while True:
         pulse()
         await trio.sleep(BEAT_S)
@@ -253,7 +265,7 @@ async def _renew_at_hang_up(certificate: Certificate | None) -> None:
 
 
 async def _started(embedded: EmbeddedServer, signals: AsyncIterator[int]) -> str | None:
-    """Start the embedded database and return its URL; None if a signal has asked for the end."""
+    """Start the embedded database and return its URL; None if a signal has come."""
 
     async def give_up() -> None:
         await anext(signals)
@@ -262,7 +274,7 @@ async def _started(embedded: EmbeddedServer, signals: AsyncIterator[int]) -> str
     url: str | None = None
     async with trio.open_nursery() as nursery:
         nursery.start_soon(give_up)
-        nursery.start_soon(pages_made)  # while this thread has nothing else to do
+        nursery.start_soon(pages_made)  # this thread is idle meanwhile
         try:
             url = await trio.to_thread.run_sync(embedded.start)
         except EmbeddedError:

@@ -1,9 +1,12 @@
-"""This server among others on one database: it stands by for its part, takes it over, and hands it over.
+"""The standby role of a server on a shared database: it waits for its part, takes it over, and hands it
+over.
 
-As a standby it relays its clients' connections, observes the other nodes, and takes over when it is next.
+A standby relays its clients' connections, observes the other nodes, and takes over when it is the
+successor.
 """
 
 import socket
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +18,7 @@ from api.door.listener import listening_sockets
 from engine.model.setting_values import host_and_port
 from engine.nodes.liveness import (
     BEAT_S,
+    SOON_S,
     Active,
     NameTakenError,
     NodeState,
@@ -33,44 +37,54 @@ from storage.ownership import Takeover
 if TYPE_CHECKING:
     from api.composition import Server
 
-LEAVE_S = 1.0  # for the last statement of a server that ends
-PART_S = (
-    2.0  # for requests on relayed connections of a server that ends, as for requests at the door
-)
-SOON_S = 0.1  # between two looks at a part that is about to come here
+HEIR_S = BEAT_S / 2  # between two looks of the standby that the part would belong to next
+LEAVE_S = 1.0  # for the last statement of a stopping server
+PART_S = 2.0  # for requests on relayed connections of a stopping server, as at the door
 
 log = structlog.get_logger("angarium")
 
 
 class Standby:
-    """This server among others on one database. Unused if `peer_bind` is not set."""
+    """The standby of one server. None if `peer_bind` is not set."""
 
     def __init__(self, server: "Server", box: SecretBox) -> None:
         self._server = server
         self._keys = box.derived(PURPOSE)
-        self._relay = Relay(self._keys)
+        self.relay = Relay(self._keys)
         self._outage = Outage("the table of nodes")
-        self._active: str | None = ""  # as of the last look; "" before the first one
+        # The part's node at the last check; "" before the first one.
+        self._active: str | None = ""
         self._pause_s = BEAT_S
-        self.handed_over = False  # its part, in order, because that belongs on another machine
+        self.handed_over = False  # the part was handed over, because another machine must have it
 
     async def wait_turn(self) -> Takeover:
-        """Relay connections until this server has taken its part over; then the door serves them."""
+        """Relay connections until this server has taken its part over. Then the door serves new
+        ones."""
         server = self._server
         listeners = self._opened()
+        try:
+            taken = await self._relayed(listeners)
+        except BaseException:
+            # At once: the relayed connections go on for a moment, and new clients belong elsewhere.
+            for sock in (*listeners, *(client for client, _ in self.relay.waiting)):
+                sock.close()
+            raise
+        server.door.inherit(listeners, self.relay.waiting)
+        return taken
+
+    async def _relayed(self, listeners: Sequence[socket.socket]) -> Takeover:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._relay.run, listeners)
+            nursery.start_soon(self.relay.run, listeners)
             taken = None
             while taken is None:
                 taken = await self._outage.outlast(lambda _: self._look())
                 await trio.sleep(0 if taken else self._pause_s)
             nursery.cancel_scope.cancel()
-        server.door.inherit(listeners, self._relay.waiting)
         return taken
 
     async def _look(self) -> Takeover | None:
-        """Send heartbeats, and take over when this server is next. Raises NameTakenError: two machines
-        with one name were started at once."""
+        """Send a heartbeat, and take over if this server is the successor. Raises NameTakenError if two
+        machines with one name were started at once."""
         server = self._server
         active = await server.membership.stand_by()
         liveness, part = server.membership.liveness, server.part
@@ -82,30 +96,36 @@ class Standby:
         if is_successor(liveness, node, self._candidates(node, machine)):
             taken = await server.ownership.succeed(server.upkeep, active)
             if taken is not None:
-                self._relay.leave(node)
+                # `former`: the node that died; None if it handed the part over.
+                log.info("part.taken_over", part=part.number, former=node)
+                self.relay.leave(node)
             return taken
-        self._pause_s = SOON_S if machine == server.membership.machine else BEAT_S
+        self._pause_s = liveness.pause_s
+        here = server.membership.machine
+        if machine == here:
+            self._pause_s = SOON_S
+        elif belongs_on(liveness, part.number, part.of, without=machine) == here:
+            self._pause_s = min(HEIR_S, self._pause_s)
         self._steer(active)
         return None
 
     def _candidates(self, active: str | None, machine: str | None) -> frozenset[str]:
-        """Return the nodes that can take this part over: those of the machine that it belongs on, or all
-        where that machine has none."""
-        membership, part = self._server.membership, self._server.part
-        live = [
-            row for row in membership.liveness.live_rows() if row.part == part and row.id != active
-        ]
+        """Return the nodes that can take this part over: those of `machine`, or all nodes if it has
+        none. A node that has just started would notice the death later."""
+        liveness, part = self._server.membership.liveness, self._server.part
+        live = [row for row in liveness.live_rows() if row.part == part and row.id != active]
+        live = [row for row in live if liveness.outlives(row.id, active)] or live
         there = frozenset(row.id for row in live if row.machine == machine)
         return there or frozenset(row.id for row in live)
 
     def _steer(self, active: Active | None) -> None:
-        """Let the relay carry its clients to the node that has the part, or to any other that works.
-        Where a process of this machine works, that one has the machine's clients."""
+        """Direct the relay to the node that has the part, or to any other active node. If an active
+        process of this machine has a part, it serves the machine's clients, and the relay pauses."""
         membership = self._server.membership
         liveness = membership.liveness
         working = [row for row in liveness.rows if row.active]
         here = membership.machine
-        self._relay.rest(
+        self.relay.rest(
             any(
                 row.machine == here and row.part.of > 1 and liveness.state(row.id) is NodeState.LIVE
                 for row in working
@@ -115,7 +135,7 @@ class Standby:
         row = next((row for row in working if row.id == node), None)
         if row is None and not self._server.part.whole:
             row = min((row for row in working if row.address), key=lambda row: row.id, default=None)
-        self._relay.aim(node if row is None else row.id, None if row is None else row.address)
+        self.relay.aim(node if row is None else row.id, None if row is None else row.address)
         if node != self._active:
             self._active = node
             log.info(
@@ -135,11 +155,11 @@ class Standby:
         except OSError as error:
             raise ListenError("bind", settings.bind, error) from error
 
-    # --- while the part is here
+    # --- while this server has the part
 
     async def accept(self, task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve the connections that standbys bring, and the requests of this part that come to other
-        machines, until cancelled."""
+        """Serve connections from standbys, and requests of this part from other machines, until
+        cancelled."""
         bind, door = self._server.settings.peer_bind, self._server.door
         assert bind is not None
         await accept_links(
@@ -148,6 +168,7 @@ class Standby:
             door.adopt,
             partial(door.adopt_link, remote=True),
             self._digest,
+            door.end_soon,
             task_status,
         )
 
@@ -156,7 +177,7 @@ class Standby:
         return NO_TLS if certificate is None else certificate.digest
 
     async def watch_placement(self) -> None:
-        """Hand the part over once it belongs on another machine. Never returns."""
+        """Hand the part over when the placement gives it to another machine. Never returns."""
         server = self._server
         watch = MoveWatch(server.membership.machine)
         while True:
@@ -169,22 +190,14 @@ class Standby:
                 self.handed_over = True
                 await server.hand_over()
 
-    async def carry(self) -> None:
-        """Carry the relayed connections, also those that came before this server took its part over."""
-        await self._relay.carry()
-
-    def part(self) -> None:
-        """Begin to close the relayed connections, each once its request is answered."""
-        self._relay.part()
-
     async def leave(self) -> None:
-        """Release the part for another server at once, and close the relayed connections."""
+        """Release the part at once for another server, and close the relayed connections."""
         try:
             with trio.move_on_after(LEAVE_S):
                 await self._server.membership.leave()
         except StoreError as error:
             log.warning(
-                "node.left_late", error=str(error), meaning="others notice within some seconds"
+                "node.left_late", error=str(error), meaning="other nodes notice within some seconds"
             )
         with trio.move_on_after(PART_S):
-            await self._relay.wait_parted()
+            await self.relay.wait_parted()

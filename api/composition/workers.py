@@ -1,8 +1,8 @@
 """The parent of several servers on one machine: `angarium serve --workers N`.
 
-The parent owns the listening sockets and the embedded database. Each worker is a fork of the parent and a
-node of its own. The parent starts again what dies and passes signals on. It has one thread and serves
-nothing.
+The parent owns the listening sockets and the embedded database. Each worker is a fork of the parent and
+a separate node. The parent restarts workers that die, and passes signals on. It has one thread and
+serves no requests.
 """
 
 import gc
@@ -31,19 +31,19 @@ from storage.embedded.server import EmbeddedError, EmbeddedServer
 
 log = structlog.get_logger("angarium.workers")
 
-EXIT_LOST = 64  # of a worker: another server has taken over the database or the part
+EXIT_LOST = 64  # of a worker: another server has taken the database or the part over
 EXIT_HANDED_OVER = 65  # of a worker: its part now runs on another machine
-FROZEN_S = 10.0  # without a sign of life, after one was seen: the parent kills the worker
-# The same before a sign of life was seen: the fork gets its first turns, and opens the event loop. A
-# machine under heavy load needs some seconds.
+FROZEN_S = 10.0  # without a new sign of life: the parent kills the worker
+# The same before the first sign of life: the fork gets CPU and opens the event loop, which takes some
+# seconds on a machine under heavy load.
 STARTING_S = 20.0
 PULSE = struct.Struct("Q")
-STEADY_S = 30.0  # a worker that ran at least this long is no failed start
-REST_S = 0.25  # before the second start in a row of a worker; twice as long before each further one
+STEADY_S = 30.0  # a worker that ran at least this long did not fail to start
+REST_S = 0.25  # before a worker's second start in a row; doubled before each further start
 LONGEST_REST_S = 30.0
-LOOK_S = 0.5  # between two looks at the embedded database, as one server has
-DATABASE_STOP_S = 1.0  # the least time that the embedded database has to end in order
-KILL_S = 10.0  # past the grace time: a worker that has not ended by then is killed
+LOOK_S = 0.5  # between two checks of the embedded database, as in a single server
+DATABASE_STOP_S = 1.0  # the minimum for the embedded database to stop in order
+KILL_S = 10.0  # after the grace time: the parent kills a worker that has not ended by then
 
 RunWorker = Callable[[Settings, WorkerNode], int]
 
@@ -56,17 +56,17 @@ class _Worker:
         self.name = f"{machine}-{number}"
         self.pid: int | None = None
         self.started = self.due = 0.0
-        self.failures = 0  # starts in a row that did not last
-        self.proven = False  # the worker once ran for long enough
-        self.pulse = 0  # the last sign of life that was seen; 0: none yet
-        self.silent_s = 0.0  # observed since then
+        self.failures = 0  # failed starts in a row
+        self.proven = False  # the worker has once run for `STEADY_S`
+        self.pulse = 0  # the last sign of life; 0: none yet
+        self.silent_s = 0.0  # seconds observed since then
 
 
 class Workers:
     """The workers of a parent. Owner: the parent's only thread.
 
-    Both functions run in a fork and return its exit code. `migrate` brings the database up to date before
-    any worker starts. `run_worker` runs a server until its end.
+    Both functions run in a fork and return its exit code. `migrate` migrates the database before any
+    worker starts. `run_worker` runs a server until its end.
     """
 
     def __init__(
@@ -84,16 +84,16 @@ class Workers:
             _Worker(machine_of(settings.node_name), number)
             for number in range(1, settings.workers + 1)
         ]
-        # With a port for other machines, a worker can lose its part to one, and stands by again.
+        # With `peer_bind` a worker can lose its part to another machine, and becomes a standby again.
         self._clustered = settings.peer_bind is not None
-        self._links: LinkFolder | None = None  # of their sockets
+        self._links: LinkFolder | None = None  # of the workers' sockets
         self._pulses = mmap.mmap(-1, PULSE.size * settings.workers)  # shared with the forks
         self._looked_at = time.monotonic()
         self._signals: list[int] = []
-        # In a terminal a hang-up means that the terminal is gone, as for one server.
+        # In a terminal a hang-up means that the terminal has closed, as for a single server.
         self._ending = (*ENDING, signal.SIGHUP) if os.isatty(0) else ENDING
         self._stopping = False
-        self._end_at = 0.0  # of the grace time, once it is stopping
+        self._end_at = 0.0  # the end of the grace time, while stopping
         self._code = 0
         self._settings_of(settings.workers - 1)  # raises if there are too few ports
 
@@ -111,7 +111,7 @@ class Workers:
             self._links = LinkFolder()
             if self._start_database():
                 gc.collect()
-                gc.freeze()  # the workers share what is loaded already
+                gc.freeze()  # the workers share the memory of loaded modules
                 self._code = self._migrated(wake)
                 if not self._code:
                     self._keep(wake)
@@ -140,7 +140,7 @@ class Workers:
     def _note(self, number: int, _: FrameType | None) -> None:
         self._signals.append(number)
         if number in self._ending and self._embedded is not None:
-            self._embedded.given_up = True  # a start under way ends
+            self._embedded.given_up = True  # this ends a start under way
 
     def _opened(self) -> list[socket.socket]:
         settings = self._settings
@@ -150,8 +150,7 @@ class Workers:
             raise ListenError("bind", settings.bind, error) from error
 
     def _migrated(self, wake: socket.socket) -> int:
-        """Bring the database up to date; return the exit code. Workers would hinder each other if all
-        tried."""
+        """Migrate the database; return the exit code. The parent does it once for all workers."""
         settings = self._settings.model_copy(update={"database_url": self._url})
         pid = fork("parent", settings, lambda: self._migrate(settings))
         while True:
@@ -199,10 +198,10 @@ class Workers:
     def _tell(self, number: int) -> None:
         for worker in self._workers:
             if worker.pid is not None:
-                os.kill(worker.pid, number)  # it is not reaped yet: no other process has its number
+                os.kill(worker.pid, number)  # the pid is still the worker's: it was not reaped yet
 
     def _look_at(self, worker: _Worker, now: float) -> None:
-        """Notice the end of a worker, and start one that is due."""
+        """Notice the end of a worker, and start it again when it is due."""
         if worker.pid is not None:
             pid, status = os.waitpid(worker.pid, os.WNOHANG)
             if pid:
@@ -224,18 +223,18 @@ class Workers:
             os.kill(worker.pid, signal.SIGKILL)
 
     def _beat(self, index: int) -> None:
-        """Give a sign of life: called in the fork."""
+        """Give a sign of life. The fork calls this."""
         at = PULSE.size * index
         (pulse,) = PULSE.unpack_from(self._pulses, at)
         PULSE.pack_into(self._pulses, at, pulse + 1)
 
     def _ended(self, worker: _Worker, code: int, now: float) -> None:
-        """Decide when a worker that has ended starts again, or that all end with it."""
+        """After a worker's end, schedule its next start, or stop all workers."""
         lived_s = now - worker.started
         worker.pid = None
         worker.proven = worker.proven or lived_s >= STEADY_S
         if self._stopping:
-            # Before it could listen to signals, a worker ends by the signal itself.
+            # A worker that has not installed its handlers yet is killed by the signal.
             if code not in (0, EXIT_HANDED_OVER, *(-number for number in self._ending)):
                 self._code = self._code or EXIT_FAILED
             return
@@ -248,7 +247,7 @@ class Workers:
             worker.failures, worker.due = 0, now
             return
         if code == EXIT_LOST and not self._clustered:
-            self._code = EXIT_FAILED  # as one server ends when another replaces it
+            self._code = EXIT_FAILED  # a single server also ends when another replaces it
             self._stop()
             self._tell(signal.SIGTERM)
             return
@@ -274,7 +273,7 @@ class Workers:
         log.info("worker.started", worker=worker.name, pid=worker.pid)
 
     def _settings_of(self, index: int) -> Settings:
-        """Return a worker's settings: the database's address, and addresses of its own."""
+        """Return a worker's settings, with the database's URL and the worker's own addresses."""
         settings = self._settings
         changes: dict[str, object] = {"workers": 1, "database_url": self._url}
         if self._embedded is not None:
@@ -296,7 +295,7 @@ class Workers:
 
 
 def _wait(wake: socket.socket) -> None:
-    """Wait for a signal, for a bounded time."""
+    """Wait for a signal, at most `LOOK_S`."""
     select.select([wake], [], [], LOOK_S)
     with suppress(BlockingIOError):
         while wake.recv(1024):

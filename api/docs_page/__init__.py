@@ -1,4 +1,5 @@
-"""The OpenAPI document as one page of HTML: no scripts, nothing from other sites, everything escaped."""
+"""The OpenAPI document as one HTML page, without scripts and files of other sites, with all text
+escaped."""
 
 from html import escape
 from typing import Any
@@ -24,7 +25,7 @@ def page_of(document: dict[str, Any]) -> str:
         f'<body><div class="frame">{_navigation(document)}<main>'
         f"<h1>{escape(info['title'])} API <small>{escape(info['version'])}</small></h1>"
         f"{prose(info['description'])}"
-        '<p>The same for programs, OpenAPI 3.1: <a href="/openapi.json">openapi.json</a></p>'
+        '<p>For programs, the OpenAPI 3.1 document: <a href="/openapi.json">openapi.json</a></p>'
         f"{_credentials(document)}{_sections(document)}{_errors(document)}{shapes(document)}"
         "</main></div></body></html>\n"
     )
@@ -72,15 +73,15 @@ def _sections(document: dict[str, Any]) -> str:
 def _credentials(document: dict[str, Any]) -> str:
     schemes = document["components"]["securitySchemes"]
     rows = [(code(name), inline(scheme["description"])) for name, scheme in schemes.items()]
-    told = "Every credential goes into the same header: <code>Authorization: Bearer ...</code>"
+    told = "Send every credential in the same header: <code>Authorization: Bearer ...</code>"
     return (
         f'<h2 id="credentials">Credentials</h2><p>{told}</p>{table(rows)}'
-        f"<p>The examples take it, and the service's address, from the shell:</p>{block(_START)}"
+        f"<p>The examples read it, and the service's address, from shell variables:</p>{block(_START)}"
     )
 
 
 def _errors(document: dict[str, Any]) -> str:
-    """Return every error with an example of each of its codes."""
+    """Return every error, with an example of each of its codes."""
     parts = []
     for name, response in document["components"]["responses"].items():
         status = name.removeprefix("Error")

@@ -1,4 +1,4 @@
-"""Pieces of HTML and their style: they escape their input, and the page consists of them alone."""
+"""The pieces of HTML of the page, and their style. Each piece escapes its input."""
 
 import json
 import re
@@ -25,22 +25,22 @@ def inline(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return a name."""
+    """Return a name as code."""
     return f"<code>{escape(text)}</code>"
 
 
 def block(text: str) -> str:
-    """Return an example."""
+    """Return an example as a block."""
     return f"<pre>{escape(text)}</pre>"
 
 
 def pretty(value: Any) -> str:
-    """Return JSON laid out for people."""
+    """Return JSON with indentation."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:
-    """Return rows of cells; nothing where there are none."""
+    """Return a table of rows; empty without rows."""
     if not rows:
         return ""
     cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)

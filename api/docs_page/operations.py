@@ -1,4 +1,4 @@
-"""One operation on the page: its parameters, its answers, and a call with curl."""
+"""The view of one operation: its parameters, its answers, and a call with curl."""
 
 import json
 from html import escape
@@ -29,11 +29,11 @@ class OperationsView:
         )
 
     def webhook(self, name: str, operation: dict[str, Any]) -> str:
-        """Return a request that receivers get, with its headline."""
+        """Return a webhook's request, with its headline."""
         return f"{_headline(operation)}{self.request('post', name, operation)}</article>"
 
     def request(self, method: str, name: str, operation: dict[str, Any]) -> str:
-        """Return a request that receivers get, without its headline."""
+        """Return a webhook's request, without its headline."""
         media = operation["requestBody"]["content"]["application/json"]
         lines = [f"{each['name']}: {each['example']}" for each in operation["parameters"]]
         rows = [
@@ -42,7 +42,7 @@ class OperationsView:
         ]
         return (
             f"{_line(method, name)}{prose(operation['description'])}"
-            f'<div class="sides"><div>{self._takes(operation)}<h4>What your answer means</h4>'
+            f'<div class="sides"><div>{self._takes(operation)}<h4>The meaning of your answer</h4>'
             f"{table(rows)}</div><div><h4>Request</h4>"
             f"{block(chr(10).join([*lines, '', pretty(media['example'])]))}</div></div>"
         )
@@ -131,7 +131,7 @@ def _line(method: str, path: str) -> str:
 
 
 def _json(holder: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON of a body or an answer; nothing where it has none."""
+    """Return the JSON of a body or an answer; empty if it has none."""
     found: dict[str, Any] = holder.get("content", {}).get("application/json", {})
     return found
 

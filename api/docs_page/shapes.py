@@ -1,4 +1,4 @@
-"""Schemas in words: the kind of a value with its bounds, and the fields of an object as a table."""
+"""The view of schemas: the type of a value with its bounds, and the fields of an object as a table."""
 
 import json
 from html import escape
@@ -7,7 +7,7 @@ from typing import Any
 from api.docs_page.markup import code, inline, prose, table
 from api.openapi.readable import choices
 
-# A schema's bounds, as they are said.
+# The texts for a schema's bounds.
 _BOUNDS = {
     "minLength": "at least {} long",
     "maxLength": "at most {} long",
@@ -19,7 +19,7 @@ _BOUNDS = {
     "maxItems": "at most {}",
     "maxProperties": "at most {}",
 }
-_LONGEST_PATTERN = 60  # characters; a longer one is for programs
+_LONGEST_PATTERN = 60  # characters; longer patterns are not shown
 
 
 def kind(schema: dict[str, Any]) -> str:
@@ -47,7 +47,7 @@ def _bounded(text: str, schema: dict[str, Any]) -> str:
 
 
 def fields(schema: dict[str, Any], *, needed: bool) -> str:
-    """Return an object's fields as a table. `needed`: mark the fields that a caller must give;
+    """Return an object's fields as a table. `needed`: mark the fields that a request must have;
     otherwise mark those that an answer can lack."""
     required = schema.get("required", ())
     rows = []
@@ -83,7 +83,7 @@ def shapes(document: dict[str, Any]) -> str:
 
 
 def shapes_of(document: dict[str, Any]) -> list[tuple[str, dict[str, Any], bool]]:
-    """Return each shape's name and schema, and whether a request has it."""
+    """Return each shape's name and schema, and True if a request has it."""
     requested = _requested(document)
     found = sorted(document["components"]["schemas"].items())
     return [(name, schema, name in requested) for name, schema in found]
@@ -98,7 +98,7 @@ def shape(schema: dict[str, Any], *, needed: bool) -> str:
 
 
 def with_words(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with lists of words put in where they are used: a reader need not look them
+    """Return the document with the shared enumerations inlined, so that a reader need not look them
     up."""
     found = document["components"]["schemas"]
 
@@ -119,7 +119,7 @@ def with_words(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _requested(document: dict[str, Any]) -> set[str]:
-    """Return the shapes that bodies of requests are made of."""
+    """Return the names of the shapes in bodies of requests."""
     found: set[str] = set()
     schemas = document["components"]["schemas"]
 

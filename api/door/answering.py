@@ -1,6 +1,6 @@
 """The end of a request on an HTTP/1.1 connection: the answer, and the connection's next state.
 
-The connection goes on if the rest of the request can be read. Nothing here awaits.
+The connection is kept if the rest of the request can be read. Nothing here awaits.
 """
 
 from typing import Protocol
@@ -20,21 +20,22 @@ from api.heads import Heads, Told
 from api.ingestion import Admitted, Ingestion
 from engine.model.errors import Refusal
 
-# The state of a connection. Constants instead of an Enum: its members cost three times as much to name.
+# The states of a connection. Constants instead of an Enum: reading a member of an Enum takes three
+# times as long.
 HEAD = "head"  # waiting for a head, or in the middle of one
 RECEIVING = "receiving"  # reading an ingestion body
 DECIDING = "deciding"  # the body is with Ingest
 PASSED = "passed"  # the application answers
-FLUSHING = "flushing"  # an answer has not left yet
-DRAINING = "draining"  # answered; the rest of the request's body is read and dropped
-LINGERING = "lingering"  # answered and half-closed; until the client closes, for a moment
+FLUSHING = "flushing"  # the answer is not sent completely yet
+DRAINING = "draining"  # answered; the door reads and drops the rest of the request's body
+LINGERING = "lingering"  # answered and half-closed; the door waits a moment for the client to close
 
 
 NOTHING = memoryview(b"")
-# Requests in a row that belong to one other worker, before a kept connection goes there. The first
-# request of a connection takes it there at once. A hand-over costs about as much CPU as one relayed
-# request (some 0.4 ms, measured). So no mix of workspaces on a connection costs more than twice the
-# least.
+# Requests in a row for one other worker, after which a kept connection is handed over to that worker.
+# The first request of a connection hands it over at once. A hand-over costs about as much CPU as one
+# relayed request (some 0.4 ms, measured). So no mix of workspaces on a connection costs more than twice
+# the minimum.
 STRAYS = 2
 
 
@@ -46,7 +47,7 @@ class Door(Owner, Protocol):
     elsewhere: Elsewhere | None
     handing: Handing | None
     closing: bool
-    parting: bool  # each connection ends with its next answer
+    parting: bool  # each connection closes after its next answer
 
     def pass_on(self, exchange: Exchange, client: Address) -> None:
         """Have the application answer."""
@@ -68,6 +69,7 @@ class Answering(Channel):
         "_buffer",
         "_door",
         "_drawn",
+        "_ends",
         "_exchange",
         "_fresh",
         "_head",
@@ -89,25 +91,30 @@ class Answering(Channel):
         super().__init__(door, transport, address)
         self._door = door
         self._ingestion = door.ingestion
-        self.linked = False  # another worker relays a client's requests by it
-        self._strays_to: int | None = None  # the part of the last request that was another worker's
-        self._strayed = STRAYS - 1  # such requests in a row; at STRAYS the connection goes there
+        self.linked = False  # another worker relays a client's requests over this connection
+        self._strays_to: int | None = None  # the part of the last request, if another worker's
+        self._strayed = STRAYS - 1  # such requests in a row; STRAYS of them cause a hand-over
         self._state = HEAD
-        self._buffer = b""  # bytes that were read and not examined yet
-        self._scanned = 0  # bytes of the buffer without a head's end
-        self._fresh = True  # nothing was received yet: it may turn out to be HTTP/2
+        self._buffer = b""  # bytes that were read and not parsed yet
+        self._scanned = 0  # bytes of the buffer that were searched for a head's end
+        self._fresh = True  # nothing was received yet: the connection can turn out to be HTTP/2
         self._head: Head | None = None
         self._last_raw = b""  # a kept connection mostly sends the same head again
         self._body: Body | None = None
         self._pieces = bytearray()
         self._drawn = 0  # bytes drawn on the budget
         self._admitted: Admitted | None = None
-        self._before: Admitted | None = None  # who was admitted with this very head
+        self._before: Admitted | None = None  # the admission that the same head got before
         self._request_id = ""
         self._exchange: Exchange | None = None
-        self._invited = False  # 100 Continue was said, or is not waited for
+        self._invited = False  # 100 Continue was sent, or the client does not wait for it
         self._keep = True
-        self._left = NOTHING  # of the present answer's body, to be written as the client takes it
+        self._ends = False  # with its next answer, while other connections go on
+        self._left = NOTHING  # the unsent part of the present answer's body
+
+    def end_soon(self) -> None:
+        """End with the next answer."""
+        self._ends = True
 
     def _give_back(self) -> None:
         drawn, self._drawn = self._drawn, 0
@@ -125,9 +132,9 @@ class Answering(Channel):
                 self._write(CONTINUE)
 
     def may_keep(self) -> bool:
-        """Whether the connection can go on after an answer given now. It cannot if too much of the
-        request is still to come, or if it is unknown whether the rest will come."""
-        if not self._keep or self._door.parting:
+        """Return True if the connection can be kept after an answer given now. It cannot if too much of
+        the request is missing, or if it is unknown whether the client will send the rest."""
+        if not self._keep or self._ends or self._door.parting:
             return False
         body = self._body
         if body is None or body.complete:
@@ -136,7 +143,7 @@ class Answering(Channel):
         return self._invited and missing is not None and missing <= self._limits.drain_bytes
 
     def _refuse(self, refusal: Refusal, allowance: Allowance, keep: bool = True) -> None:
-        """Answer before the body was read to its end."""
+        """Answer before the body was read completely."""
         self._give_back()
         self._keep = self._pass_over() and keep and self.may_keep()
         self._answer_refusal(refusal, allowance)
@@ -153,7 +160,7 @@ class Answering(Channel):
         return True
 
     def _tell(self, head: Head, told: Told) -> None:
-        """Answer in the application's stead, in the same form."""
+        """Send an answer that the door gives instead of the application, in the same form."""
         self._keep = self._pass_over() and self.may_keep()
         headers = told.headers
         if head.origin is not None:
@@ -171,7 +178,8 @@ class Answering(Channel):
         self._write_on(data)
 
     def _write_on(self, data: bytes = b"") -> None:
-        """Write on, a slice at a time: bytes that the client does not take yet are not copied."""
+        """Write the rest of the answer in slices, so that bytes that the client does not take yet are
+        not copied."""
         while True:
             piece = bytes(self._left[:PAGE_SLICE_BYTES])
             self._left = self._left[len(piece) :]
@@ -187,7 +195,7 @@ class Answering(Channel):
         self._refuse_connection(Refusal("invalid_request", str(error)))
 
     def _refuse_connection(self, refusal: Refusal) -> None:
-        """Answer bytes that are no whole request, and close."""
+        """Answer bytes that are not a whole request, and close."""
         self._request_id = request_id_of(None)
         self._give_back()
         self._keep = False
@@ -204,8 +212,9 @@ class Answering(Channel):
         self._state = FLUSHING
         self._reading = False
         door, head = self._door, self._head
-        keep = self._keep = self._keep and not door.parting
-        line = connection_line(keep, 1 if head is None else head.minor)
+        keep = self._keep = self._keep and not (self._ends or door.parting)
+        plain = keep and (head is None or head.minor)
+        line = b"" if plain else connection_line(keep, 1 if head is None else head.minor)
         if head is not None and head.origin is not None:
             line += lines_of(self._ingestion.cors.headers(head.method, head.index, status, ()))
         data = render(status, body, allowance, self._request_id, retry_after_s, line)
@@ -216,10 +225,10 @@ class Answering(Channel):
             self._next()
 
     def _next(self) -> None:
-        """An answer has left: continue with the connection's next task."""
+        """The answer was sent: continue with the connection's next task."""
         self._admitted = None
         body, self._body = self._body, None
-        if not self._keep or self._door.closing:
+        if not self._keep or self._ends or self._door.closing:
             self.linger()
             return
         if body is not None:
@@ -233,7 +242,7 @@ class Answering(Channel):
         self._state = HEAD
         self._scanned = 0
         if self._buffer:
-            self._again()  # the next request is here already; others come first
+            self._again()  # the next request has arrived already; other channels are served first
         elif self._transport.ended:
             self.close()
         else:
@@ -261,5 +270,5 @@ class Answering(Channel):
         self._read_on(True)
 
     def turn_away(self, refusal: Refusal) -> None:
-        """Answer a connection for which there is no room, before it has sent anything."""
+        """Answer a connection without room for it, before it has sent anything."""
         self._refuse_connection(refusal)

@@ -11,13 +11,13 @@ from api.door.framing import Head
 from api.escapes import unescaped
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
-LIFESPAN_S = 10.0  # for the application's own start and end, which do next to nothing
+LIFESPAN_S = 10.0  # for the application's start and end, which normally take no time
 
 
 def scope_of(
     head: Head, request_id: str, client: Address, server: Address, secure: bool
 ) -> Message:
-    """Return the scope of an HTTP/1.1 request; `state` carries the door's request id."""
+    """Return the scope of an HTTP/1.1 request; `state` has the door's request id."""
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},
@@ -47,7 +47,7 @@ class Lifespan:
         self._failure: str | None = None
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Start the application, report that, and serve it until `stop`. Raises RuntimeError if the
+        """Start the application, report the start, and wait for its end. Raises RuntimeError if the
         application reports a failed start."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._serve)
@@ -72,7 +72,7 @@ class Lifespan:
         except Exception:
             if self._started.is_set():
                 raise
-            # An application that has no lifespan raises at once; so ASGI has it.
+            # By the ASGI specification, an application without a lifespan raises an error at once.
         finally:
             self._started.set()
             self._stopped.set()

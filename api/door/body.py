@@ -1,24 +1,24 @@
 """Bodies of HTTP/1.1 requests, decoded from arriving bytes: by length, or in chunks.
 
-A decoder takes bytes and returns those of the body; the bytes behind its end are in `rest`. Extensions
-and trailers are bounded and discarded. Nothing here does I/O.
+A decoder takes bytes and returns those of the body; `rest` has the bytes after the body's end.
+Extensions and trailers are bounded and discarded. Nothing here does I/O.
 """
 
 import re
 
 from api.door.framing import MalformedError
 
-MAX_CHUNK_LINE = 256  # a size and its extensions, which nobody sends
-MAX_EXTENSIONS = 4 * 1024  # over a whole body
+MAX_CHUNK_LINE = 256  # a size and its extensions, which real clients do not send
+MAX_EXTENSIONS = 4 * 1024  # bytes in a whole body
 MAX_TRAILERS = 8 * 1024
-CHUNKS_PER_FEED = 512  # a chunk of one byte costs as much as a large one, and others wait
+CHUNKS_PER_FEED = 512  # a chunk of one byte costs as much CPU as a large one
 
 _SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,12})[ \t]*(;[\t -~\x80-\xff]*)?")
 _TRAILER = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t -~\x80-\xff]*")
 
 
 class LengthBody:
-    """A body of so many bytes."""
+    """A body with a Content-Length."""
 
     __slots__ = ("complete", "missing", "more", "rest")
 
@@ -41,7 +41,7 @@ class LengthBody:
 
 
 class ChunkedBody:
-    """A body in chunks. `more`: `rest` still holds work, so feed it again (with newer bytes)."""
+    """A body in chunks. `more`: `rest` still has chunks to decode, so call `feed` again."""
 
     __slots__ = ("_extensions", "_left", "_trailers", "complete", "missing", "more", "rest")
 
@@ -50,12 +50,12 @@ class ChunkedBody:
         self.complete = False
         self.more = False
         self.rest = b""
-        self._left = 0  # bytes of the present chunk, its CRLF included; 0: a size line comes
+        self._left = 0  # bytes of the present chunk, its CRLF included; 0: a size line is next
         self._extensions = 0
         self._trailers = -1  # bytes of trailers seen; -1 before the last chunk
 
     def feed(self, data: bytes) -> bytes:
-        """Return the body's bytes among `data` and the kept `rest`. Raises MalformedError."""
+        """Return the body's bytes in the kept `rest` and `data`. Raises MalformedError."""
         data = self.rest + data if self.rest else data
         pieces: list[bytes] = []
         at, end = 0, len(data)
@@ -65,7 +65,7 @@ class ChunkedBody:
                 longest = MAX_CHUNK_LINE if self._trailers < 0 else MAX_TRAILERS
                 line_end = data.find(b"\r\n", at, at + longest + 2)
                 if line_end == -1:
-                    seen = end - at - data.endswith(b"\r")  # its end may have come by half
+                    seen = end - at - data.endswith(b"\r")  # perhaps a CR came alone
                     if seen > longest or b"\n" in data[at:]:
                         raise MalformedError("a chunk's line is too long or ends wrongly")
                     break

@@ -1,8 +1,9 @@
-"""A client's connection on the reactor, below any protocol: reading, writing, deadlines, the end.
+"""A client's connection on the reactor, independent of its protocol: reading, writing, deadlines, the
+end.
 
 A channel reads only while its protocol wants bytes, so that a peer that sends without end fills the
-kernel's buffers and not ours. It has one deadline at a time, and one timer that follows it lazily.
-Nothing here awaits.
+kernel's buffers and not the server's memory. A channel has one deadline at a time. One timer follows
+the deadline lazily. Nothing here awaits.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ Address = tuple[str, int]
 
 
 class Owner(Protocol):
-    """The keeper of the channels: the door."""
+    """The owner of the channels: the door."""
 
     reactor: Reactor
     timers: Timers
@@ -57,26 +58,26 @@ class Channel:
         self.closed = False
         self.priority = NEWCOMER
         self._reading = True
-        self._recall = False  # `_flushed` is wanted with the next pass
+        self._recall = False  # call `_flushed` in the next pass
         self._due = FOREVER
-        self._instant = trio.lowlevel.current_clock().current_time  # trio's, without its detour
+        self._instant = trio.lowlevel.current_clock().current_time  # trio's clock, called directly
         self._timer: Timer | None = None
         self._registration: Registration | None = owner.reactor.register(
             transport.sock, self, priority=NEWCOMER
         )
 
-    # --- what the protocol is told
+    # --- the events for the protocol
 
     def _arrived(self, data: bytes) -> None:
         """Take bytes that were read."""
         raise NotImplementedError
 
     def _ended(self) -> None:
-        """The peer sends nothing more (and may still read)."""
+        """The peer sends nothing more, but can still read."""
         raise NotImplementedError
 
     def _flushed(self) -> None:
-        """Everything written has left."""
+        """The socket has taken everything written."""
         raise NotImplementedError
 
     def _expired(self) -> None:
@@ -89,9 +90,12 @@ class Channel:
 
     @property
     def idle_until(self) -> float | None:
-        """The deadline of an idle connection, earliest for the longest idle. None while a request is
-        under way."""
+        """The deadline of an idle connection; the longest idle one has the earliest. None while a
+        request is under way."""
         raise NotImplementedError
+
+    def end_soon(self) -> None:
+        """End with the next answer. A channel that gives no answers goes on."""
 
     # --- the reactor's side
 
@@ -119,7 +123,8 @@ class Channel:
 
     def _serve_read(self) -> None:
         if not self._reading:
-            # Nobody wants bytes now: stop asking, the kernel keeps them. A reset is noticed here.
+            # The protocol wants no bytes now: stop watching, the kernel keeps them. `recv` raises if
+            # the peer has reset.
             with contextlib.suppress(BlockingIOError):
                 self._transport.sock.recv(1, socket.MSG_PEEK)
             self._watch()
@@ -131,19 +136,19 @@ class Channel:
         if data is not None:
             self._ended()
         elif self._transport.pending:
-            self._watch()  # TLS itself has more to say than the socket takes
+            self._watch()  # the socket has not taken all bytes of TLS itself
 
     # --- the protocol's side
 
     def _read_on(self, wanted: bool) -> None:
-        """Read, or stop reading. Stopping costs nothing until bytes really arrive."""
+        """Read, or stop reading. Stopping costs no system call until bytes arrive."""
         self._reading = wanted
         if wanted:
             self._watch()
 
     def _write(self, data: bytes) -> bool:
-        """Send. Returns True if everything has left; otherwise `_flushed` or the write deadline
-        follows."""
+        """Send. Returns True if the socket has taken everything; otherwise `_flushed` or the write
+        deadline follows."""
         try:
             if self._transport.write(data):
                 return True
@@ -155,7 +160,7 @@ class Channel:
         return False
 
     def _again(self) -> None:
-        """Call `_flushed` with the next pass: there is work left, and other channels wait too."""
+        """Call `_flushed` in the next pass: work remains, and other channels get their turn first."""
         self._recall = True
         self._watch()
 
@@ -180,12 +185,12 @@ class Channel:
 
     @property
     def known(self) -> bool:
-        """Whether the caller of the last request was known."""
+        """True if the caller of the last request was known."""
         return self.priority == KNOWN
 
     def _know(self, known: bool) -> None:
-        """Note whether the caller of a request is known: the connection is then served with those of
-        known callers, otherwise among strangers."""
+        """Note whether the caller of a request is known. The reactor gives the connections of unknown
+        callers a bounded share of each pass."""
         priority = KNOWN if known else STRANGER
         if priority != self.priority:
             self.priority = priority
@@ -194,7 +199,7 @@ class Channel:
                 self._owner.reactor.set_priority(registration, priority)
 
     def _within(self, seconds: float) -> None:
-        """Set the deadline; `_expired` is called unless it is moved before."""
+        """Set the deadline; `_expired` is called at it, unless the deadline is moved before."""
         due = self._due = self._instant() + seconds
         timer = self._timer
         if timer is None or timer.due > due:
@@ -218,7 +223,7 @@ class Channel:
             except OSError:
                 self.close()
             except Exception:
-                self.close()  # a fault of ours leaves no connection behind that has no deadline
+                self.close()  # a bug must not leave a connection behind without a deadline
                 raise
 
     # --- the end
@@ -244,7 +249,7 @@ class Channel:
             timer.cancel()
 
     def hand_over(self) -> Transport:
-        """Give the open transport to another channel; this one is done."""
+        """Release the open transport for another channel or worker. This channel is then closed."""
         self.closed = True
         self._release(keep_socket=True)
         self._owner.forget(self)

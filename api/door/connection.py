@@ -1,7 +1,7 @@
-"""One HTTP/1.1 connection: requests one at a time, in order, each framed here and answered once.
+"""One HTTP/1.1 connection: it frames requests one at a time, in order, and answers each once.
 
-Ingestion is answered here; every other request is passed to the application as an `Exchange`. Nothing
-is read while a request is being answered. Nothing here awaits.
+The connection answers ingestion itself and passes every other request to the application as an
+`Exchange`. It reads nothing while it answers a request. Nothing here awaits.
 """
 
 from api.admission import AdmissionRefusal
@@ -36,12 +36,12 @@ from api.ingestion import PATHS, Admitted
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 
-REMEMBERED_HEAD = 2048  # bytes; our clients send a quarter of this
+REMEMBERED_HEAD = 2048  # bytes; Angarium's clients send a quarter of this
 
 
 def _begun(data: bytes) -> bytes:
     """Return `data` without the empty lines before a request, which must be ignored (RFC 9112, 2.2).
-    All are dropped: how many arrive together is the network's choice."""
+    All are dropped, since the network decides how many arrive together."""
     at = 2
     while data.startswith(b"\r\n", at):
         at += 2
@@ -56,32 +56,32 @@ class ClientConnection(Passing):
     def __init__(
         self, door: Door, transport: Transport, address: Address, due: float | None = None
     ) -> None:
-        """`due`: until when the first head must have come, by trio's clock; `head_s` from now where it is
-        None."""
+        """`due`: the deadline of the first head, by trio's clock. None: `head_s` from now."""
         super().__init__(door, transport, address)
         self._within(self._limits.head_s if due is None else due - self._instant())
 
     def begin(self, data: bytes | None) -> None:
-        """Take what came with the end of a handshake: b"" if the client has ended too."""
+        """Serve the bytes that came with the end of a handshake. b"": the client has ended. None: no
+        bytes came."""
         try:
             if data:
                 self._arrived(data)
             elif data is not None:
                 self._ended()
             else:
-                self._watch()  # the handshake's last words can be more than the socket takes
+                self._watch()  # perhaps the socket has not taken the handshake's last bytes yet
         except OSError:
             self.close()
 
     @property
     def idle_until(self) -> float | None:
-        """The deadline of an idle connection, earliest for the longest idle. None while a request is
-        under way."""
+        """The deadline of an idle connection; the longest idle one has the earliest. None while a
+        request is under way."""
         return self._due if self._state is HEAD and not self._buffer else None
 
     def wind_up(self) -> None:
-        """Stop: close now if no request is under way, otherwise after the answer. What the client has
-        sent by now is still served."""
+        """Stop: close now if no request is under way, otherwise after the answer. A request that the
+        client has sent already is still served."""
         if self.idle_until is None:
             return
         try:
@@ -100,7 +100,8 @@ class ClientConnection(Passing):
             self.close()
 
     def _part(self) -> None:
-        """Close an idle link. A request that is on its way is not begun: the other worker learns that."""
+        """Close an idle link. The goodbye tells the other worker that this worker did not begin a later
+        request."""
         if self._write(GOODBYE):
             self.linger()
         else:
@@ -120,7 +121,7 @@ class ClientConnection(Passing):
             self._drain(data)
 
     def _ended(self) -> None:
-        self.close()  # not read while an answer is due: a half-closing client gets its answer
+        self.close()  # never while a request is answered: a half-closing client gets its answer
 
     def _flushed(self) -> None:
         state = self._state
@@ -157,7 +158,7 @@ class ClientConnection(Passing):
             self.close()
 
     def _lost(self) -> None:
-        if self._state is not DECIDING:  # while deciding, ingestion holds the body
+        if self._state is not DECIDING:  # while deciding, Ingest still has the body
             self._give_back()
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
@@ -194,10 +195,10 @@ class ClientConnection(Passing):
         self._begin(head)
 
     def _is_like_last(self, head: Head, raw: bytes) -> bool:
-        """Whether `raw` is the last head again except for the body's length, which is then set in
-        `head`.
+        """Return True if `raw` is the last head again except for the body's length, which is then set
+        in `head`.
 
-        Ingestion only: an application can still be reading the fields of an earlier head.
+        For ingestion only: the application can still be reading the fields of an earlier head.
         """
         before = self._before
         length = None if before is None else length_of_like(self._last_raw, raw)
@@ -217,7 +218,8 @@ class ClientConnection(Passing):
         self._scanned = 0 if data == b"\r" else len(data)
 
     def _is_http2(self, data: bytes) -> bool:
-        """Whether the connection speaks HTTP/2, or can turn out to; then `data` is handled here."""
+        """Return True if the connection speaks HTTP/2, or can still turn out to; then this method
+        handles `data`."""
         if self._transport.alpn == "h2" or data.startswith(PREFACE):
             self._door.serve_http2(self.hand_over(), self.address, data)
             return True
@@ -230,25 +232,15 @@ class ClientConnection(Passing):
         self._request_id = request_id_of(head.index.get(b"x-request-id"))
         self._invited = not head.expects_continue
         self._keep = head.keep_alive
-        elsewhere = self._door.elsewhere
-        if elsewhere is not None and self._before is None and not self.linked:
-            part = elsewhere.part_of(head.index)
-            if part is not None:
-                if not self._goes_to(part):
-                    self._begin_passed(head, part)
-                return
-            self._strayed = 0
-        batch = PATHS.get(head.path)
-        if batch is None or head.method != b"POST":
-            self._begin_passed(head)
+        admitted = self._before  # with the same head
+        if admitted is None and self._passes_on(head):
             return
         ingestion = self._ingestion
-        admitted = self._before  # with the very same head
         try:
             if admitted is None or not ingestion.judge_again(admitted):
                 length = None if head.chunked else head.length
-                admitted = ingestion.judge(batch, head.query, head.index, length)
-                # Whether a page may call can change while its head does not.
+                admitted = ingestion.judge(PATHS[head.path], head.query, head.index, length)
+                # The permission of a page to call can change between two equal heads.
                 self._before = admitted if head.origin is None else None
         except AdmissionRefusal as refusal:
             self._know(False)
@@ -263,9 +255,24 @@ class ClientConnection(Passing):
         else:
             self._begin_receiving(head)
 
+    def _passes_on(self, head: Head) -> bool:
+        """Pass on a request that is another worker's, or not ingestion. Returns whether it was one."""
+        elsewhere = self._door.elsewhere
+        if elsewhere is not None and not self.linked:
+            part = elsewhere.part_of(head.index)
+            if part is not None:
+                if not self._goes_to(part):
+                    self._begin_passed(head, part)
+                return True
+            self._strayed = 0
+        if head.path in PATHS and head.method == b"POST":
+            return False
+        self._begin_passed(head)
+        return True
+
     def _goes_to(self, part: int) -> bool:
-        """Hand the connection over to the worker of a part, if enough of its requests belong there. The
-        request goes with it."""
+        """Hand the connection over to the worker of a part, with the present request, if enough
+        requests in a row belong to that part. False: the connection stays."""
         if part != self._strays_to:
             if self._strays_to is not None:
                 self._strayed = 0
@@ -273,10 +280,10 @@ class ClientConnection(Passing):
         self._strayed += 1
         handing, elsewhere = self._door.handing, self._door.elsewhere
         transport, head = self._transport, self._last_raw
-        if handing is None or self._strayed < STRAYS or part == UNKNOWN or not head:
+        if self._ends or handing is None or self._strayed < STRAYS or part == UNKNOWN or not head:
             return False
         if not isinstance(transport, PlainTransport):
-            return False  # TLS has a state that stays here
+            return False  # the state of TLS cannot be handed over
         if elsewhere is None or elsewhere.is_away(part):
             return False
         if not handing.hand(part, transport.sock, self.address, head + self._buffer):
@@ -285,8 +292,8 @@ class ClientConnection(Passing):
         return True
 
     def go_on(self, data: bytes, *, stays: bool = False) -> None:
-        """Serve the bytes that were read before with the next pass. `stays`: the first request does not
-        take the connection to another worker."""
+        """Serve bytes that were read before, in the next pass. `stays`: the first request does not hand
+        the connection over to another worker."""
         self._buffer = data
         if stays:
             self._strayed = 0
@@ -295,7 +302,7 @@ class ClientConnection(Passing):
     # --- bodies of ingestion
 
     def _take_whole(self, admitted: Admitted, length: int) -> None:
-        """Serve a body that came with its head, as most do."""
+        """Serve a body that came with its head, which is the usual case."""
         if not self._ingestion.bodies.draw(admitted.workspace, length):
             self._body = LengthBody(length)
             self._refuse(no_room(), admitted.allowance)
@@ -363,7 +370,7 @@ class ClientConnection(Passing):
                 admitted.trace,
             )
         except Exception:
-            self._give_back()  # no other code gives it back; the reactor closes the connection
+            self._give_back()  # no other code gives the bytes back; the reactor closes the connection
             raise
 
     def _replied(self, reply: Reply) -> None:

@@ -21,6 +21,7 @@ from engine.peers.parts import Link
 
 PIECE = 64 * 1024
 LINK_S = 2.0  # for a worker to read a request
+REFUSED = frozenset({429, 503})  # statuses that promise that nothing was done
 FIRST_LOOK_S = 0.0005  # until the first look for a read head; doubled each time
 LAST_LOOK_S = 0.05  # the longest time between two looks
 
@@ -82,8 +83,14 @@ class LinkReply:
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
-        """Take bytes. Raises HttpParserError."""
-        self._parser.feed_data(data)
+        """Take bytes. Raises HttpParserError. What comes behind the answer says that the worker closes
+        the link."""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            if not self.complete:
+                raise
+            self.keep_alive = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -91,72 +98,141 @@ class LinkReply:
             self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
+        if self.complete:
+            self.keep_alive = False
+            return
         self.status = self._parser.get_status_code()
         self.keep_alive = self._parser.should_keep_alive()
         self.begun = True
         self.complete = self._silent
 
     def on_body(self, data: bytes) -> None:
-        self.pieces.append(data)
+        if self.complete:  # the parser does not know that an answer to HEAD has no body
+            self.keep_alive = False
+        else:
+            self.pieces.append(data)
 
     def on_message_complete(self) -> None:
         self.complete = True
 
 
-async def _answer(
-    link: Link, reply: LinkReply, exchange: Exchange, send: Send, data: bytes = b""
-) -> None:
-    """Pass the answer on to the client as it arrives; `data` has arrived already."""
-    started = False
-    while not reply.complete:
-        data = data or await link.receive_some(PIECE)
-        if not data:
-            raise trio.BrokenResourceError("the worker closed the link")
-        reply.feed(data)
-        data = b""
-        if reply.begun and reply.status == GONE:
-            raise NotBegunError
-        if reply.begun and not started:
-            started = exchange.relayed = True
-            await send(
-                {
-                    "type": "http.response.start",
-                    "status": reply.status,
-                    "headers": reply.headers,
-                }
-            )
-        if reply.pieces and not reply.complete:
-            body = b"".join(reply.pieces)
-            reply.pieces.clear()
-            await send({"type": "http.response.body", "body": body, "more_body": True})
-    await send({"type": "http.response.body", "body": b"".join(reply.pieces), "more_body": False})
+class Conversation:
+    """A request on a link, and its answer. `receive` and `send` are the client's.
+
+    `doubtful`: the request can have been served on another link. Then the client must not get a refusal,
+    which would promise that it was not.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        exchange: Exchange,
+        receive: Receive,
+        send: Send,
+        *,
+        doubtful: bool = False,
+    ) -> None:
+        self.link = link
+        self._unwanted = {GONE, *REFUSED} if doubtful else {GONE}
+        self.reply = LinkReply(exchange.head.method == b"HEAD")
+        self._exchange = exchange
+        self._receive = receive
+        self._send = send
+
+    async def hold(self, outgoing: Outgoing) -> bool:
+        """Send the request and pass the answer on; return whether the whole request was sent. Raises
+        NotBegunError, AwayError, and the errors of a link whose end leaves the result unknown."""
+        link = self.link
+        if outgoing.rest is not None:
+            await _hand_over(link, outgoing.data)
+            await _read(link)
+            return await self._stream(outgoing.rest)
+        sent, answer = False, b""
+        with trio.move_on_after(LINK_S) as waiting:
+            await _hand_over(link, outgoing.data)
+            sent = True
+            answer = await _received(link, begun=False)
+            if not answer:
+                raise trio.BrokenResourceError("the worker closed the link")
+        if waiting.cancelled_caught:
+            see_that_read(link, sent=sent)  # the worker may work for longer on what it has read
+        await self._answer(answer)
+        return True
+
+    async def _answer(self, data: bytes = b"") -> None:
+        """Pass the answer on to the client as it arrives; `data` has arrived already."""
+        reply, send, started = self.reply, self._send, False
+        while not reply.complete:
+            data = data or await _received(self.link, begun=reply.begun)
+            if not data:
+                raise trio.BrokenResourceError("the worker closed the link")
+            reply.feed(data)
+            data = b""
+            if reply.begun and reply.status in self._unwanted:
+                raise NotBegunError
+            if reply.begun and not started:
+                started = self._exchange.relayed = True
+                await send(
+                    {
+                        "type": "http.response.start",
+                        "status": reply.status,
+                        "headers": reply.headers,
+                    }
+                )
+            if reply.pieces and not reply.complete:
+                body = b"".join(reply.pieces)
+                reply.pieces.clear()
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+        body = b"".join(reply.pieces)
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def _stream(self, data: bytes) -> bool:
+        """Relay a request whose body is still arriving: its answer can come before the body's end."""
+        sent = False
+        broken: Exception | None = None
+
+        async def send_on() -> None:
+            nonlocal data, sent
+            with suppress(OSError, trio.BrokenResourceError):  # the answer can be there
+                while not sent:
+                    await self.link.send_all(data)
+                    message = await self._receive()
+                    if message["type"] != "http.request":
+                        return
+                    last = not message["more_body"]
+                    data = body_on_link(self._exchange.head, message["body"], last=last)
+                    if last:
+                        await self.link.send_all(data)
+                        sent = True
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send_on)
+            try:
+                await self._answer()
+            except (
+                OSError,
+                trio.BrokenResourceError,
+                httptools.HttpParserError,
+                NotBegunError,
+            ) as error:
+                broken = error
+            nursery.cancel_scope.cancel()
+        if broken is not None:
+            raise broken
+        return sent
 
 
-async def converse(
-    link: Link,
-    reply: LinkReply,
-    exchange: Exchange,
-    outgoing: Outgoing,
-    receive: Receive,
-    send: Send,
-) -> bool:
-    """Send the request and pass the answer on; return whether the whole request was sent. Raises
-    NotBegunError, AwayError, and the errors of a link whose end leaves the result unknown."""
-    if outgoing.rest is not None:
-        await _hand_over(link, outgoing.data)
-        await _read(link)
-        return await _stream(link, reply, exchange, receive, send, outgoing.rest)
-    sent, answer = False, b""
-    with trio.move_on_after(LINK_S) as waiting:
-        await _hand_over(link, outgoing.data)
-        sent = True
-        answer = await link.receive_some(PIECE)
-        if not answer:
-            raise trio.BrokenResourceError("the worker closed the link")
-    if waiting.cancelled_caught:
-        see_that_read(link, sent=sent)  # the worker may work for longer on what it has read
-    await _answer(link, reply, exchange, send, answer)
-    return True
+async def _received(link: Link, *, begun: bool) -> bytes:
+    """Return the next bytes of the answer. Raises NotBegunError before the answer has `begun` if the
+    other worker ended with bytes of the request unread: the kernel then resets a link within the machine.
+    Between machines a reset has many causes."""
+    try:
+        return await link.receive_some(PIECE)
+    except trio.BrokenResourceError as error:
+        unread = isinstance(error.__cause__, ConnectionResetError)
+        if unread and not begun and link.socket.family == socket.AF_UNIX:
+            raise NotBegunError from error
+        raise
 
 
 async def _hand_over(link: Link, data: bytes) -> None:
@@ -196,45 +272,3 @@ def _unread(link: Link) -> int:
     link to another machine: that the other kernel has not confirmed."""
     size = fcntl.ioctl(link.socket.fileno(), termios.TIOCOUTQ, bytes(4))
     return int(struct.unpack("i", size)[0])
-
-
-async def _stream(
-    link: Link,
-    reply: LinkReply,
-    exchange: Exchange,
-    receive: Receive,
-    send: Send,
-    data: bytes,
-) -> bool:
-    """Relay a request whose body is still arriving: its answer can come before the body's end."""
-    sent = False
-    broken: Exception | None = None
-
-    async def send_on() -> None:
-        nonlocal data, sent
-        with suppress(OSError, trio.BrokenResourceError):  # the answer can be there
-            while not sent:
-                await link.send_all(data)
-                message = await receive()
-                if message["type"] != "http.request":
-                    return
-                data = body_on_link(exchange.head, message["body"], last=not message["more_body"])
-                if not message["more_body"]:
-                    await link.send_all(data)
-                    sent = True
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(send_on)
-        try:
-            await _answer(link, reply, exchange, send)
-        except (
-            OSError,
-            trio.BrokenResourceError,
-            httptools.HttpParserError,
-            NotBegunError,
-        ) as error:
-            broken = error
-        nursery.cancel_scope.cancel()
-    if broken is not None:
-        raise broken
-    return sent

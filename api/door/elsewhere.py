@@ -1,4 +1,4 @@
-"""The relay of requests whose workspaces belong to other workers: their recognition and their way.
+"""The relay of requests whose workspaces belong to other workers.
 
 A request is relayed as HTTP/1.1 over a link to the worker that has the workspace. That worker's door
 judges and answers it. A request that came over a link is never relayed again.
@@ -13,26 +13,36 @@ import trio
 from api.door.channel import Address
 from api.door.conversation import (
     AwayError,
-    LinkReply,
+    Conversation,
     NotBegunError,
     Outgoing,
     Receive,
     Send,
     SilentError,
-    converse,
     prepared,
 )
 from api.door.exchange import Exchange
+from api.door.repeats import SAFE, can_repeat
 from api.envelope import envelope
 from engine.model.read_models import Credential
 from engine.nodes.parts import WorkerPart, number_of
 from engine.peers.parts import Link
 
-UNKNOWN = -1  # the part of a credential that this worker does not know, or not yet
-_AWAY = "the workspace's worker is not there"
+UNKNOWN = -1  # the part of a credential that this worker does not know yet
+_OUTCOME_UNKNOWN = (
+    "the workspace's server process failed during the request, and the outcome is unknown: see whether"
+    " the change was made, and repeat the request if it was not"
+)
+_AWAY = "the workspace's server process does not respond: try again"
 IDLE_LINKS = 256  # kept for the next request of the same client
 LINK_S = 2.0  # to reach another worker, which may just be starting again
+# To reach the next worker for a request whose fate is unknown. A killed worker starts again, and a dead
+# machine is succeeded, in 1 to 4 s. An answer that comes late is better than none.
+AFRESH_S = 5.0
 AGAIN_S = 0.05  # between two tries
+# Whether each try of a request needs a fresh link: a kept one can have ended, and the worker at the end
+# of a fresh one can be killed.
+TRIES = (False, True, True)
 AWAY_S = 1.0  # after a worker stood still, until it is tried again
 CATCH_UP_S = 1.0  # to learn of a credential that another worker has just made
 STRANGERS = 100  # requests with an unknown credential that wait at a time
@@ -42,7 +52,7 @@ Dial = Callable[[int, Address], Awaitable[Link]]
 
 
 class Elsewhere:
-    """Owner of the idle links. `lookup` finds the credential of an Authorization header."""
+    """The owner of the idle links. `lookup` finds the credential of an Authorization header."""
 
     def __init__(
         self,
@@ -54,9 +64,9 @@ class Elsewhere:
         *,
         moved: Callable[[], Iterable[int]] | None = None,
     ) -> None:
-        """`catch_up` waits until this worker has everything written so far. `places`: requests relayed
-        at a time; each takes a descriptor on both sides. `moved` returns the parts that other nodes have
-        since the last call. None: parts do not move."""
+        """`catch_up` waits until this worker has read all configuration written so far. `places`:
+        requests relayed at a time; each takes a descriptor on both sides. `moved` returns the parts
+        that have moved to other nodes since the last call. None: parts do not move."""
         self._places = trio.CapacityLimiter(places)
         self._part = part
         self._lookup = lookup
@@ -72,7 +82,8 @@ class Elsewhere:
         self.relayed = 0  # requests
 
     def part_of(self, fields: Mapping[bytes, bytes]) -> int | None:
-        """Return the part that a request belongs to, UNKNOWN, or None if this worker answers it."""
+        """Return the part of another worker that must answer a request; UNKNOWN; or None: this worker
+        answers."""
         authorization = fields.get(b"authorization")
         if authorization is None:
             return None
@@ -83,7 +94,8 @@ class Elsewhere:
         return None if number == self._part.number else number
 
     async def decide(self, fields: Mapping[bytes, bytes]) -> int | None:
-        """Return the part of a request whose credential was unknown, None if it stays unknown."""
+        """Return the part of a request whose credential was unknown; None if the credential stays
+        unknown or is this worker's."""
         if self._strangers.available_tokens:
             async with self._strangers:
                 with trio.move_on_after(CATCH_UP_S):
@@ -95,8 +107,9 @@ class Elsewhere:
         self, part: int, exchange: Exchange, client: Address, receive: Receive, send: Send
     ) -> None:
         """Let another worker answer a request. If that worker cannot be reached, or surely has not begun
-        the request, the answer is 503. If the link breaks later before the answer, the result is unknown:
-        500."""
+        the request, the answer is 503. If the link breaks later before the answer, the result is unknown.
+        The part's next worker then serves the request again if that cannot have a second effect.
+        Otherwise, or if that one cannot be reached or refuses, the answer is 500."""
         self.relayed += 1
         if self.is_away(part):
             await _refuse(exchange, send, 503, "overloaded", _AWAY)
@@ -104,7 +117,9 @@ class Elsewhere:
         with trio.move_on_after(LINK_S) as waiting:
             await self._places.acquire_on_behalf_of(exchange)
         if waiting.cancelled_caught:
-            await _refuse(exchange, send, 503, "overloaded", "too many requests are relayed")
+            await _refuse(
+                exchange, send, 503, "overloaded", "too many requests are being relayed: try again"
+            )
             return
         try:
             await self._relay(part, exchange, client, receive, send)
@@ -115,16 +130,18 @@ class Elsewhere:
         self, part: int, exchange: Exchange, client: Address, receive: Receive, send: Send
     ) -> None:
         outgoing: Outgoing | None = None
-        for fresh in (False, True):
+        doubtful = False  # a worker may have served the request
+        for fresh in TRIES:
             try:
-                link = await self._link(part, client, fresh=fresh)
+                within_s = AFRESH_S if doubtful else LINK_S
+                link = await self._link(part, client, fresh=fresh, within_s=within_s)
             except OSError:
                 break
-            reply = LinkReply(exchange.head.method == b"HEAD")
+            conversation = Conversation(link, exchange, receive, send, doubtful=doubtful)
             try:
                 outgoing = outgoing or await prepared(exchange, receive)
-                sent = await self._conversed(part, link, reply, exchange, outgoing, receive, send)
-            except NotBegunError:  # a kept link can end at any time, just as it is used too
+                sent = await self._conversed(part, conversation, outgoing)
+            except NotBegunError:  # a kept link can end at any time, even just when it is used
                 await trio.aclose_forcefully(link)
                 if outgoing is not None and outgoing.streamed:
                     break
@@ -135,44 +152,49 @@ class Elsewhere:
             except (OSError, trio.BrokenResourceError, httptools.HttpParserError) as error:
                 if isinstance(error, SilentError):
                     self.leave_out(part)
-                    self._drop_idle(
-                        part
-                    )  # these are as dead: the next request opens a link, or gets 503
+                    # The other links to it are as dead; the next request opens a new one, or gets 503.
+                    self._drop_idle(part)
                 await trio.aclose_forcefully(link)
                 if exchange.started or exchange.gone:
                     raise BrokenPipeError("the link or the client broke off") from None
-                await _refuse(exchange, send, 500, "internal", "the workspace's worker broke off")
-                return
+                doubtful = True
+                if (
+                    isinstance(error, SilentError)
+                    or outgoing is None
+                    or outgoing.streamed
+                    or not can_repeat(exchange.head, outgoing.data)
+                ):
+                    break
             except BaseException:
                 await trio.aclose_forcefully(link)
                 raise
             else:
-                await self._keep(link, (part, client[0]), sent and reply.keep_alive)
+                await self._keep(link, (part, client[0]), sent and conversation.reply.keep_alive)
                 return
-        await _refuse(exchange, send, 503, "overloaded", _AWAY)
+        if doubtful and exchange.head.method not in SAFE:
+            await _refuse(
+                exchange,
+                send,
+                500,
+                "internal",
+                _OUTCOME_UNKNOWN,
+            )
+        else:
+            await _refuse(exchange, send, 503, "overloaded", _AWAY)
 
     def leave_out(self, part: int) -> None:
-        """Refuse the requests of a part for a moment: its worker stands still or ends."""
+        """Refuse the requests of a part for `AWAY_S`: its worker does not respond, or is ending."""
         self._away_until[part] = trio.current_time() + AWAY_S
 
     def is_away(self, part: int) -> bool:
-        """Return whether the requests of a part are refused for the moment."""
+        """Return True while the requests of a part are refused."""
         return trio.current_time() < self._away_until.get(part, 0.0)
 
-    async def _conversed(
-        self,
-        part: int,
-        link: Link,
-        reply: LinkReply,
-        exchange: Exchange,
-        outgoing: Outgoing,
-        receive: Receive,
-        send: Send,
-    ) -> bool:
+    async def _conversed(self, part: int, conversation: Conversation, outgoing: Outgoing) -> bool:
         with trio.CancelScope() as scope:
             self._under_way[part].add(scope)
             try:
-                return await converse(link, reply, exchange, outgoing, receive, send)
+                return await conversation.hold(outgoing)
             finally:
                 self._under_way[part].discard(scope)
         raise trio.BrokenResourceError("another node has the part now")
@@ -183,7 +205,7 @@ class Elsewhere:
             self.forget(part)
 
     def forget(self, part: int) -> None:
-        """Drop all links of a part, with the requests under way: another node has the part now."""
+        """Close all links of a part, and cancel the requests on them: another node has the part now."""
         self._moves[part] += 1
         self._away_until.pop(part, None)
         self._drop_idle(part)
@@ -201,7 +223,7 @@ class Elsewhere:
         for part in {part for part, _ in self._idle}:
             self.forget(part)
 
-    async def _link(self, part: int, client: Address, *, fresh: bool) -> Link:
+    async def _link(self, part: int, client: Address, *, fresh: bool, within_s: float) -> Link:
         """Return a link to the node that has a part: a `fresh` one, or a kept one. Raises OSError."""
         # Before a link is used: the move must not end the requests that go to the new node.
         self.refresh()
@@ -209,10 +231,10 @@ class Elsewhere:
         while kept:
             link = kept.pop()
             self._kept -= 1
-            if not link.socket.is_readable():  # else it has ended
+            if not link.socket.is_readable():  # readable: the link has ended
                 return link
             await trio.aclose_forcefully(link)
-        with trio.move_on_after(LINK_S):
+        with trio.move_on_after(within_s):
             while True:
                 moves = self._moves[part]
                 try:
@@ -223,7 +245,7 @@ class Elsewhere:
                     self.refresh()
                     if self._moves[part] == moves:
                         return link
-                    await trio.aclose_forcefully(link)  # to the former node
+                    await trio.aclose_forcefully(link)  # it leads to the part's former node
                 self.refresh()
         raise TimeoutError("the worker does not answer")
 
@@ -231,7 +253,7 @@ class Elsewhere:
         if not keep:
             await trio.aclose_forcefully(link)
             return
-        if self._kept >= IDLE_LINKS:  # the oldest client's go
+        if self._kept >= IDLE_LINKS:  # close those of the client that was added first
             oldest = next(iter(self._idle))
             for each in self._idle.pop(oldest):
                 self._kept -= 1

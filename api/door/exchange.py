@@ -1,8 +1,9 @@
-"""One request that the application answers: the meeting point of its connection and its task.
+"""One request that the application answers: it joins the request's connection and the application's
+task.
 
 The connection's side never awaits; `receive` and `send` are the ASGI side. The bytes held between the
-two are bounded: the connection reads once for each `receive`, and `send` waits until its bytes have
-left.
+two sides are bounded: the connection reads once for each `receive`, and `send` waits until its bytes
+are sent.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from engine.model.errors import Refusal
 Message = dict[str, Any]  # ASGI's messages are untyped dicts
 
 _NO_BODY = frozenset({204, 304})
-# The headers kept of a refused answer: those that any answer to the request would have.
+# The headers that remain when 503 replaces an answer: any answer to the request would have them.
 KEPT_OF_REFUSED = frozenset(
     {
         b"cache-control",
@@ -50,7 +51,7 @@ class Side(Protocol):
     """The calls that an exchange makes to its connection."""
 
     def invite(self) -> None:
-        """Say 100 Continue if the client waits for it."""
+        """Send 100 Continue if the client waits for it."""
 
     def resume(self) -> None:
         """Read on: the application waits for more."""
@@ -59,7 +60,7 @@ class Side(Protocol):
         """The application has begun to stream the body."""
 
     def may_keep(self) -> bool:
-        """Whether the connection can be kept after an answer that begins now."""
+        """Return True if the connection can be kept after an answer that begins now."""
 
     def cors(self, head: Head, status: int, own: Headers) -> Headers:
         """Return the CORS headers for an answer that has the headers `own`."""
@@ -68,13 +69,13 @@ class Side(Protocol):
         """Write; False if the caller must wait for `flushed`."""
 
     def exchanged(self, exchange: "Exchange", whole: bool) -> None:
-        """The exchange is over."""
+        """Continue after the end of an exchange."""
 
     def exchange_failed(self, exchange: "Exchange") -> None:
         """The exchange failed before an answer had begun."""
 
     def exchange_refused(self, exchange: "Exchange", refusal: Refusal) -> None:
-        """The application was not asked."""
+        """The request was refused before the application was called."""
 
 
 class BrokenAnswerError(RuntimeError):
@@ -86,7 +87,7 @@ class Exchange:
 
     def __init__(self, side: Side, head: Head, request_id: str, entry: Entry | None = None) -> None:
         self.head = head
-        self.entry = entry  # how the door let it in; None: it did not judge
+        self.entry = entry  # the door's judgement of the request; None: the door did not judge it
         self.request_id = request_id
         self.started = False  # bytes of the answer were written
         self.keep = False
@@ -95,39 +96,37 @@ class Exchange:
         self.place: Place | None = None  # held until the answer begins
         self.account = ""  # the account that the answer's bytes count for
         self.untaken: UntakenAnswers | None = None
-        self.part: int | None = None  # of the worker that answers; None: this one
-        self.relayed = (
-            False  # the answer is another worker's, which has set the headers for browsers
-        )
+        self.part: int | None = None  # the part of the worker that answers; None: this worker
+        self.relayed = False  # another worker answers, and sets the CORS headers
         self._side = side
         self._scope = trio.CancelScope()
         self._chunks: list[bytes] = []
-        self._ended = False  # the body is whole
+        self._ended = False  # the body is complete
         self._end_told = False
-        self._gone = False  # nobody reads the answer any more
+        self._gone = False  # no client reads the answer
         self._news: trio.Event | None = None
         self._flush: trio.Event | None = None
         self._start: Mapping[str, Any] | None = None
-        self._complete = False  # the answer is whole
+        self._complete = False  # the answer is complete
         self._chunked = False
         self._silent = False  # the answer has no body, whatever the application sends
-        self._left: int | None = None  # of Content-Length
+        self._left: int | None = None  # bytes still to send of Content-Length
 
     # --- the connection's side
 
     def feed(self, data: bytes) -> None:
-        """Hand over bytes of the body."""
+        """Add bytes of the body for the application."""
         self._chunks.append(data)
         self.buffered += len(data)
         self._wake()
 
     def end(self) -> None:
-        """The body is whole."""
+        """The body is complete."""
         self._ended = True
         self._wake()
 
     def flushed(self) -> None:
-        """The written bytes have left."""
+        """The written bytes were sent."""
         if self._flush is not None:
             self._flush.set()
             self._flush = None
@@ -138,16 +137,16 @@ class Exchange:
         self._wake()
         self.flushed()
         if self.part is not None:
-            self._scope.cancel()  # the other worker learns of it by the end of the link
+            self._scope.cancel()  # this closes the link, by which the other worker learns of it
 
     def refuse(self, refusal: Refusal) -> None:
-        """Let the connection answer that the application does not."""
+        """Let the connection answer instead of the application."""
         if not self._gone:
             self._side.exchange_refused(self, refusal)
 
     @property
     def gone(self) -> bool:
-        """Whether no client will read the answer."""
+        """True if no client will read the answer."""
         return self._gone
 
     def _leave_place(self) -> None:
@@ -172,9 +171,9 @@ class Exchange:
         try:
             with self._scope:
                 await app(scope, self.receive, self.send)
-        except Exception as error:  # a barrier: an error ends one request, not the door
+        except Exception as error:  # an error ends one request, not the door
             failure = None if self._gone else error
-        except BaseExceptionGroup as group:  # failed and cancelled
+        except BaseExceptionGroup as group:  # both an error and a cancellation
             cancelled, failed = group.split(trio.Cancelled)
             failure = failed if isinstance(failed, ExceptionGroup) and not self._gone else None
             if cancelled is not None:
@@ -189,7 +188,7 @@ class Exchange:
         return failure
 
     async def receive(self) -> Message:
-        """The next part of the body, or the client's leaving; see ASGI."""
+        """Return the next part of the body, or the message that the client has left; see ASGI."""
         self._side.invite()
         while True:
             if self._gone or self._complete:
@@ -213,7 +212,7 @@ class Exchange:
             await news.wait()
 
     def stream(self) -> None:
-        """Take the body as it arrives from now on: an extension of ours to ASGI."""
+        """Take the body as it arrives from now on: an extension of ASGI by this door."""
         self._leave_place()  # a streaming request has a place of another kind
         self._side.stream(self)
 
@@ -225,7 +224,7 @@ class Exchange:
         if kind == "http.response.start" and self._start is None:
             self._start = message
         elif kind == "http.response.body" and self._start is not None and not self._complete:
-            self._leave_place()  # the work is done; bytes that the client has not taken are counted apart
+            self._leave_place()  # the work is done; another budget counts the bytes not taken
             await self._send_counted(
                 bytes(message.get("body", b"")), bool(message.get("more_body", False))
             )
@@ -297,11 +296,11 @@ class Exchange:
                 self._chunked = True
                 headers.append((b"transfer-encoding", b"chunked"))
             else:
-                self.keep = False  # to HTTP/1.0 the end of the connection is the end of the body
+                self.keep = False  # in HTTP/1.0 the end of the connection ends the body
         return render_head(self.status, headers, self.keep, minor, dated)
 
     def _headers(self, size: int, more: bool) -> tuple[list[tuple[bytes, bytes]], bool]:
-        """Begin the answer; return its headers without those of the connection, and whether they have a
+        """Begin the answer; return its headers without the hop-by-hop ones, and True if they have a
         Date."""
         assert self._start is not None
         status = int(self._start["status"])

@@ -1,7 +1,8 @@
-"""The address of a client behind proxies: the one that a trusted proxy reports, else the peer's own.
+"""The address of a client behind proxies: the address that a trusted proxy reports, or else the peer's
+own.
 
 Each proxy appends the address of its client to `X-Forwarded-For`. The client's address is the last one
-that is no trusted proxy's: anybody can have written those before it.
+that does not belong to a trusted proxy: a client can forge the addresses before it.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from api.door.channel import Address
 from api.door.framing import Head
 
 FIELD = b"x-forwarded-for"
-MOST = 32  # addresses that are looked at: no way leads through more proxies
+MOST = 32  # addresses that are examined: no request passes more proxies
 
 
 class Proxies:
@@ -29,7 +30,7 @@ class Proxies:
         for text in reversed(told.split(b",")[-MOST:]):
             address = _address(text.decode("latin-1").strip())
             if address is None:
-                return client  # nothing before what is no address can be believed
+                return client  # entries before one that is not an address cannot be trusted
             client = (str(address), 0)
             if not self._trusts(address):
                 return client
@@ -40,7 +41,8 @@ class Proxies:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Return an address in any form that proxies write: with a port or brackets, or without."""
+    """Parse an address in any form that proxies write: with or without a port or brackets. None: not an
+    address."""
     host = text.partition("%")[0]
     if host.startswith("["):
         host = host[1:].partition("]")[0]

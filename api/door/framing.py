@@ -1,8 +1,9 @@
 """The head of an HTTP/1.1 request: its syntax, and the framing of its body.
 
 The parser is strict on purpose: it refuses every input that two parsers could read differently (request
-smuggling). The request line is split here. httptools gets only the fields, behind a line of ours, since
-a method, a target or an `Upgrade` must not change how it reads them. Nothing here does I/O.
+smuggling). This module splits the request line. httptools parses only the fields, after a fixed request
+line, because the client's method, target or `Upgrade` must not change how httptools reads them. Nothing
+here does I/O.
 """
 
 import re
@@ -11,15 +12,16 @@ import httptools
 
 from engine.model.trace import join_repeated
 
-MAX_HEAD = 32 * 1024  # bytes, the empty line included: eight times what browsers send
+MAX_HEAD = 32 * 1024  # bytes, with the empty line: eight times the head that browsers send
 MAX_FIELDS = 100
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}")
-TARGET = re.compile(rb"[!\"$-~]{1,32768}")  # printable ASCII but `#`: a fragment is never sent
+TARGET = re.compile(rb"[!\"$-~]{1,32768}")  # printable ASCII except `#`: no fragments
 _ABSOLUTE = re.compile(rb"(?P<scheme>(?i:https?))://(?P<authority>[^/?@#\\]+)(?P<rest>(?:[/?].*)?)")
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
-# Narrower than RFC 3986: frameworks encode the name as IDNA, and fail on labels that DNS cannot have.
+# Narrower than RFC 3986: frameworks encode the host name as IDNA, and fail on labels that DNS does not
+# allow.
 HOST = re.compile(
     rb"(?:(?:[A-Za-z0-9_-]{1,63}\.){0,20}[A-Za-z0-9_-]{1,63}\.?|\[[0-9A-Fa-f:]{2,39}(?:\.[0-9]{1,3}){0,3}\])?(?::[0-9]{0,5})?"
 )
@@ -27,7 +29,7 @@ _LENGTH_DIGITS = 15
 _LENGTH = re.compile(rb"[0-9]{1,%d}" % _LENGTH_DIGITS)
 _LENGTH_FIELD = re.compile(rb"\r\n(?i:content-length):[ \t]*([0-9]{1,%d})\r\n" % _LENGTH_DIGITS)
 _METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PATCH", b"PUT", b"DELETE", b"OPTIONS"})
-# Fields of which a second one would leave open which of the two counts.
+# Fields that a head can have once only: with two, it would be ambiguous which one counts.
 SINGLE = (
     b"authorization",
     b"content-encoding",
@@ -43,11 +45,11 @@ SINGLE = (
 
 
 class MalformedError(Exception):
-    """These bytes are no request that can be read safely: answer 400 and close."""
+    """Bytes that cannot be read safely as a request: answer 400 and close."""
 
 
 class NotHttpError(MalformedError):
-    """These bytes name no version of HTTP: the peer would not understand an answer, so close."""
+    """Bytes that name no version of HTTP: the peer would not understand an answer, so close."""
 
 
 class Head:
@@ -81,7 +83,7 @@ class Head:
         self.minor = minor  # of HTTP/1.x
         self.fields = fields  # names in lower case
         self.index = dict(fields)
-        self.origin = self.index.get(b"origin")  # of the page that asks; None: no browser's
+        self.origin = self.index.get(b"origin")  # of the page that sent the request, if any
         self.length = 0
         self.chunked = False
         self.keep_alive = minor == 1
@@ -99,8 +101,8 @@ class _Fields:
 
 
 def hopeless(data: bytes) -> bool:
-    """Whether these first bytes of a head can be refused before the head ends: another protocol (TLS on
-    a plain port), or a line that ends in a bare line feed."""
+    """Return True if these first bytes show that the head will be refused: another protocol (TLS on a
+    plain port), or a line that ends in a bare line feed."""
     first = data.find(b"\n")
     return not 0x21 <= data[0] <= 0x7E or (first != -1 and data[first - 1] != 0x0D)
 
@@ -120,7 +122,7 @@ def parse_head(raw: bytes) -> Head:
         minor = 1
     elif version == b"HTTP/1.0":
         minor = 0
-    elif b"/" not in version and not hopeless(raw):  # which is told before the end has come
+    elif b"/" not in version and not hopeless(raw):  # `hopeless` bytes get the answer 400
         raise NotHttpError("not HTTP")
     else:
         raise MalformedError("the version must be HTTP/1.1 or HTTP/1.0")
@@ -135,18 +137,18 @@ def parse_head(raw: bytes) -> Head:
 
 
 def check(head: Head) -> None:
-    """Judge the fields of a head, and note what they state about the body and the connection. Raises
-    MalformedError."""
+    """Check the fields of a head, and set the framing of the body and the connection's `keep_alive`.
+    Raises MalformedError."""
     _check_fields(head)
     _frame(head)
     _connection(head)
 
 
 def length_of_like(known: bytes, raw: bytes) -> int | None:
-    """Return the Content-Length of `raw` if it differs from `known` in that number only; None
-    otherwise. `known` is a whole head that was accepted.
+    """Return the Content-Length of `raw` if the rest of `raw` equals `known`; None otherwise. `known`
+    is a whole head that was accepted.
 
-    Everything else then means the same: digits replace digits in a field that occurs once.
+    All other fields then have the same meaning: digits replace digits in a field that occurs once.
     """
     field = _LENGTH_FIELD.search(known)
     if field is None:
@@ -183,7 +185,7 @@ def _split_target(method: bytes, target: bytes) -> tuple[bytes, bytes, tuple[byt
 
 def _same_host(scheme: bytes, authority: bytes, host: bytes | None) -> None:
     """Refuse a target in absolute form whose authority differs from Host: a proxy in front can have
-    used one of them, and we would use the other."""
+    routed by one of them, and this server would use the other."""
     port = _DEFAULT_PORTS[scheme]
     names = {
         name.lower().removesuffix(port).removesuffix(b":")
@@ -198,7 +200,7 @@ def _parse_fields(rest: bytes) -> list[tuple[bytes, bytes]]:
     try:
         httptools.HttpRequestParser(collected).feed_data(b"PUT / HTTP/1.1\r\n" + rest)
     except httptools.HttpParserUpgrade:
-        pass  # we offer no upgrade, so that the field means nothing
+        pass  # this server offers no upgrade, so the field has no effect
     except httptools.HttpParserError as error:
         raise MalformedError(f"the header fields: {error}") from None
     return collected.fields

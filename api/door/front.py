@@ -1,12 +1,11 @@
 """The front door: listeners, connections, passed requests, and their end.
 
-It owns every inbound connection of the process. It does not know what a connection says.
+It owns every inbound connection of the process, and does not interpret its bytes.
 """
 
 import math
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence, Set
 
 import trio
 
@@ -18,12 +17,13 @@ from api.door.elsewhere import UNKNOWN, Elsewhere
 from api.door.exchange import Exchange, Message
 from api.door.forwarded import Proxies
 from api.door.handing import Handed, Handing
-from api.door.handshakes import Handshake, HandshakeStatistics, HandshakeTurns
+from api.door.handshakes import Handshake, HandshakeTurns
 from api.door.http2 import Http2Connection
 from api.door.http2_frames import Turns
 from api.door.limits import Limits, limits_for
 from api.door.listener import Listener, listening_sockets
-from api.door.places import Place, Places, PlacesStatistics, UntakenAnswers, account_of
+from api.door.places import Place, Places, UntakenAnswers, account_of
+from api.door.statistics import DoorStatistics
 from api.door.tls import Certificate
 from api.door.transport import LinkTransport, PlainTransport, TlsTransport, Transport
 from api.entry import ENTRY
@@ -35,29 +35,8 @@ from engine.runtime.reactor import Reactor
 from engine.runtime.timers import Timers
 from engine.settings import Settings
 
-FORCE_S = 1.0  # for cancelled requests to unwind; what a database is still doing is not waited for
-_NO_PLACE = Refusal("overloaded", "too many connections", retry_after_s=1)
-
-
-@dataclass(frozen=True, slots=True)
-class DoorStatistics:
-    """Counts since the start, and present numbers."""
-
-    connections: int
-    http2_connections: int
-    passing: int  # requests that the application is answering, or is to answer
-    places: PlacesStatistics  # of these in the application
-    handshakes: HandshakeStatistics  # of TLS
-    body_bytes: int  # drawn by bodies
-    untaken_bytes: int  # of answers that clients have not taken yet
-    streams: int  # requests whose body or answer is streamed
-    accepted: int
-    evicted: int
-    turned_away: int
-    rests: int
-    answered: dict[int, int]  # answers by status
-    handed: int  # connections that went to other workers
-    relayed: int  # requests that other workers answered for this one
+FORCE_S = 1.0  # for cancelled requests to unwind, without waiting for their database statements
+_NO_PLACE = Refusal("overloaded", "the server has too many connections: try again", retry_after_s=1)
 
 
 class FrontDoor:
@@ -77,9 +56,9 @@ class FrontDoor:
         elsewhere: Elsewhere | None = None,
         handing: Handing | None = None,
     ) -> None:
-        """`heads` judges every request but ingestion; without it `app` judges them. `listens`: the door
-        opens its address, or another server has the connections (`api.asgi`). `elsewhere`: the requests
-        that other workers answer. `handing`: the way of whole connections to other workers and back."""
+        """`heads` judges every request except ingestion; if None, `app` judges them. `listens`: the
+        door opens its address; else another server has the connections (`api.asgi`). `elsewhere` relays
+        requests that other workers answer. `handing` exchanges whole connections with other workers."""
         self.heads = heads
         self.elsewhere = elsewhere
         self.handing = handing
@@ -95,7 +74,7 @@ class FrontDoor:
         self.untaken = UntakenAnswers(settings.answer_bytes)
         self._bind = settings.address
         self._proxies = Proxies(settings.trusted_proxies)
-        self.app = app  # what is not answered at the door
+        self.app = app  # it answers the requests that the door does not
         self._listens = listens
         self._on_error = on_error
         self.certificate: Certificate | None = None
@@ -106,9 +85,9 @@ class FrontDoor:
         self._waiting: Sequence[tuple[socket.socket, Address]] = ()
         self._channels: set[Channel] = set()
         self._turning_away: set[Channel] = set()
-        self._look_again_at = 0.0  # for idle connections, where there were none
+        self._look_again_at = 0.0  # when to search again for idle connections
         self._nursery: trio.Nursery | None = None
-        self._settled = trio.Event()  # no connection and no request is left, and none will come
+        self._settled = trio.Event()  # no connection and no request remains, and none will come
         self._over = trio.Event()
         self._ended = trio.Event()
         self._http2_turns = Turns()
@@ -116,7 +95,7 @@ class FrontDoor:
         self._passing = self._accepted = self._evicted = self._turned_away = 0
         self._answered: dict[int, int] = {}
 
-    # --- its life
+    # --- start and end
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Listen and serve until `drain` has ended it or it is cancelled. Raises OSError if it cannot
@@ -133,8 +112,8 @@ class FrontDoor:
                             self.listen()
                         task_status.started()
                         await self._over.wait()
-                    finally:  # before the nursery closes, or a request could come that nobody may serve
-                        self._close_all()  # first: a connection that stops in order still serves
+                    finally:  # before the nursery closes: afterwards no task could serve a request
+                        self._close_all()  # first: `wind_up` would still serve requests
                         self.stop_accepting()
                         self._handshakes.close()
             finally:
@@ -164,11 +143,11 @@ class FrontDoor:
         listeners: Sequence[socket.socket],
         waiting: Sequence[tuple[socket.socket, Address]],
     ) -> None:
-        """Take over sockets that listen already, and clients from which nothing was read yet."""
+        """Take over listening sockets, and clients' connections from which nothing was read yet."""
         self._inherited, self._waiting = listeners, waiting
 
     def adopt(self, sock: socket.socket, address: Address, data: bytes = b"") -> None:
-        """Serve a client's connection that another server has accepted, or this one as a standby.
+        """Serve a client's connection that another server has accepted, or this server as a standby.
         `data`: the bytes read already, with a whole head."""
         if self.closing:
             sock.close()
@@ -178,7 +157,7 @@ class FrontDoor:
         self._accept(sock, address, data)
 
     def take_back(self, part: int, handed: Handed, *, away: bool) -> None:
-        """Serve a connection that another worker has not taken: its request is relayed or refused."""
+        """Serve a connection that another worker did not take: its request is relayed or refused."""
         assert self.elsewhere is not None
         if away:
             self.elsewhere.leave_out(part)
@@ -187,8 +166,8 @@ class FrontDoor:
         connection.go_on(handed.data, stays=True)
 
     def adopt_link(self, sock: socket.socket, address: Address, *, remote: bool = False) -> None:
-        """Serve the requests of a client that another worker relays. They come without TLS, unless they
-        come from a `remote` machine and the door has a certificate."""
+        """Serve the requests of a client that another worker relays over a link. The link has TLS only
+        if it comes from a `remote` machine and the door has a certificate."""
         if self.closing or len(self._channels) >= self.limits.connections:
             sock.close()
             return
@@ -201,8 +180,15 @@ class FrontDoor:
         self._channels.add(connection)
 
     def part(self) -> None:
-        """Let each answer over HTTP/1.1 end its connection from now on: the door will soon close."""
+        """From now on, close each HTTP/1.1 connection after its next answer: the door will close."""
         self.parting = True
+
+    def end_soon(self, clients: Set[Address]) -> None:
+        """Let the connections of these clients end with their next answers: the standby that carries
+        them ends."""
+        for channel in list(self._channels):
+            if channel.address in clients:
+                channel.end_soon()
 
     def stop_accepting(self) -> None:
         """Close the listeners, and every connection as soon as it has no request under way."""
@@ -232,7 +218,7 @@ class FrontDoor:
                 await self._ended.wait()
 
     def settle(self) -> None:
-        """Note the end of the last connection and request, once no more come."""
+        """After the listeners have closed, note the end of the last connection and request."""
         under_way = self.handing is not None and self.handing.waiting
         if self.closing and not self._channels and not self._passing and not under_way:
             self._settled.set()
@@ -242,7 +228,7 @@ class FrontDoor:
             channel.close()
 
     def statistics(self) -> DoorStatistics:
-        """Return counts for health and logs."""
+        """Return the counts for health and logs."""
         return DoorStatistics(
             connections=len(self._channels),
             http2_connections=sum(isinstance(c, Http2Connection) for c in self._channels),
@@ -264,13 +250,13 @@ class FrontDoor:
     # --- connections
 
     def _accept(self, sock: socket.socket, address: Address, data: bytes = b"") -> bool:
-        self._accepted += not data  # else the worker that hands it over has counted it
+        self._accepted += not data  # otherwise the worker that handed it over has counted it
         full = len(self._channels) >= self.limits.connections
         if full:
             self._evict()
             full = len(self._channels) >= self.limits.connections
         secure = self.certificate
-        if full and secure is not None:  # its client could only be answered after a handshake
+        if full and secure is not None:  # an answer would need a handshake first
             self._turned_away += 1
             sock.close()
             return True
@@ -291,15 +277,15 @@ class FrontDoor:
         return len(self._turning_away) < self.limits.overflow
 
     def _serve_secured(self, handshake: Handshake, data: bytes | None) -> None:
-        """Serve a client whose handshake is done. Its head must come within the handshake's time."""
+        """Serve a client after its handshake. The deadline of its first head is the handshake's."""
         connection = ClientConnection(self, handshake.hand_over(), handshake.address, handshake.due)
         self._channels.add(connection)
         connection.begin(data)
 
     def _evict(self) -> None:
-        """Close the longest idle connections, those of strangers first. An eighth of the idle ones is
-        closed at a time, so that a crowd at the door does not cost a walk over all of them for each. If
-        none is idle, the next search waits a moment."""
+        """Close the longest idle connections, those of unknown callers first. One search closes an
+        eighth of the idle connections, so that many new connections do not cost one search each. If
+        none is idle, the next search waits `rest_s`."""
         now = trio.current_time()
         if now < self._look_again_at:
             return
@@ -328,7 +314,7 @@ class FrontDoor:
         """Note an answer."""
         self._answered[status] = self._answered.get(status, 0) + 1
 
-    # --- what is not answered at the door itself
+    # --- requests that the door does not answer itself
 
     def pass_on(self, exchange: Exchange, client: Address) -> None:
         """Pass a request to the application."""

@@ -1,9 +1,9 @@
 """The hand-over of clients' connections to the workers that have their workspaces.
 
-`ClientConnection._goes_to` decides which connection goes. The connection goes as a descriptor, with its
-client's address and the bytes read so far, over a passage: a unix socket to the other worker. That worker
-confirms each connection before it looks at it. A connection that is not confirmed was not served, so the
-sender takes it back. Nothing here awaits.
+`ClientConnection._goes_to` decides which connections are handed over. A connection is sent as a
+descriptor, with its client's address and the bytes read so far, over a passage: a unix socket to the
+other worker. That worker confirms each connection before it serves it. An unconfirmed connection was
+not served, so the sender takes it back. Nothing here awaits.
 """
 
 import socket
@@ -20,11 +20,11 @@ from api.door.transport import RECEIVE_BYTES
 from engine.runtime.reactor import Reactor, Registration
 from engine.runtime.timers import Timer, Timers
 
-TAKEN, REFUSED = b"+", b"-"  # of one connection each, in the order of their sending
-WAITING = 128  # connections that one worker has not confirmed: as many confirmations fit a socket
-CONFIRM_S = 2.0  # a worker that has not confirmed by then stands still
-PER_PASS = 16  # connections or confirmations of one passage, as a listener accepts
-MOST = MAX_HEAD + RECEIVE_BYTES + 1024  # bytes of a message: what was read, and the address
+TAKEN, REFUSED = b"+", b"-"  # one byte for each connection, in the order of sending
+WAITING = 128  # unconfirmed connections of one worker: a socket has room for as many confirmations
+CONFIRM_S = 2.0  # a worker that has not confirmed by then does not respond
+PER_PASS = 16  # connections or confirmations of one passage, as many as a listener accepts
+MOST = MAX_HEAD + RECEIVE_BYTES + 1024  # bytes of a message: the bytes read, and the address
 
 
 class Handed(NamedTuple):
@@ -38,20 +38,21 @@ class Handed(NamedTuple):
 class Taker(Protocol):
     """The calls that the hand-over makes to the door."""
 
-    closing: bool  # no connection is taken any more
+    closing: bool  # the door takes no more connections
 
     def adopt(self, sock: socket.socket, address: Address, data: bytes) -> None:
-        """Serve a connection of which `data` was read already."""
+        """Serve a connection; `data` was read from it already."""
 
     def take_back(self, part: int, handed: Handed, *, away: bool) -> None:
-        """Serve a connection that the worker of a part did not take. `away`: it stands still or ends."""
+        """Serve a connection that the worker of a part did not take. `away`: that worker does not
+        respond, or is ending."""
 
     def settle(self) -> None:
-        """Note that a connection is not on its way any more."""
+        """Note that a hand-over has finished."""
 
 
 class Handing:
-    """Owner of the passages from and to other workers, and of the connections that are on their way."""
+    """The owner of the passages from and to other workers, and of the unconfirmed connections."""
 
     def __init__(
         self, reactor: Reactor, timers: Timers, connect: Callable[[int], socket.socket]
@@ -66,7 +67,7 @@ class Handing:
         self.handed = 0  # connections that other workers have taken
 
     def hand(self, part: int, sock: socket.socket, address: Address, data: bytes) -> bool:
-        """Hand a connection over. False: the caller keeps it, since no worker would take it now."""
+        """Hand a connection over. False: the passage cannot take it now, and the caller keeps it."""
         passage = self._passages.get(part)
         if passage is None:
             try:
@@ -92,15 +93,15 @@ class Handing:
             del self._passages[ended.part]
 
     def close(self) -> None:
-        """Close all passages, and the connections on their way."""
+        """Close all passages and all unconfirmed connections."""
         for passage in list(self._passages.values()):
             for handed in passage.end():
                 handed.sock.close()
         self.stop_receiving()
 
     def stop_receiving(self) -> None:
-        """Close the passages from other workers. The connections on their way go back: each is relayed to
-        the next worker of the part."""
+        """Close the passages from other workers. Their senders take the unconfirmed connections back
+        and relay the requests to the part's next worker."""
         for arrivals in list(self._arrivals):
             arrivals.close()
 
@@ -112,7 +113,7 @@ class _Passage:
         self._handing = handing
         self.part = part
         self._sock = sock
-        self.waiting: deque[tuple[float, Handed]] = deque()  # with when each must be confirmed
+        self.waiting: deque[tuple[float, Handed]] = deque()  # each with its deadline
         self._timer: Timer | None = None
         self._registration: Registration = handing.reactor.register(sock, self)
 
@@ -127,7 +128,7 @@ class _Passage:
                 [b"%d %b\n" % (port, host.encode()), handed.data],
                 [handed.sock.fileno()],
             )
-        except OSError:  # it is full, or has ended: `ready` learns that
+        except OSError:  # the passage is full, or has ended, which `ready` notices
             return False
         self.waiting.append((trio.current_time() + CONFIRM_S, handed))
         if self._timer is None:
@@ -156,7 +157,7 @@ class _Passage:
         _, handed = self.waiting.popleft()
         if said == TAKEN:
             self._handing.handed += 1
-            handed.sock.close()  # the other worker has its own descriptor of it
+            handed.sock.close()  # the other worker has its own descriptor of the connection
             if self._handing.door is not None:
                 self._handing.door.settle()
         else:
@@ -168,7 +169,7 @@ class _Passage:
         door.take_back(self.part, handed, away=away)
 
     def _look(self) -> None:
-        """End the passage if the oldest connection waits for too long."""
+        """End the passage if the oldest connection has waited too long for its confirmation."""
         self._timer = None
         if not self.waiting:
             return
@@ -185,12 +186,12 @@ class _Passage:
     def end(self) -> list[Handed]:
         """Close the passage; return the connections that the other worker has not confirmed.
 
-        From the shutdown on that worker cannot confirm any more, and does not serve what it cannot
-        confirm. Its earlier confirmations are still there to be read.
+        After the shutdown that worker can confirm no more connections, and it does not serve a
+        connection that it cannot confirm. Its earlier confirmations can still be read.
         """
         with suppress(OSError):  # the other worker has ended
             self._sock.shutdown(socket.SHUT_RD)
-        for _ in range(len(self.waiting) + 1):  # one more, for the error that reports the end
+        for _ in range(len(self.waiting) + 1):  # one more: a call can raise the other end's error
             try:
                 said = self._sock.recv(1)
             except BlockingIOError:
@@ -219,7 +220,7 @@ class _Arrivals:
         self._registration = handing.reactor.register(sock, self)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Take connections, a bounded number."""
+        """Take a bounded number of connections."""
         for _ in range(PER_PASS):
             try:
                 data, descriptors, _, _ = socket.recv_fds(
@@ -237,10 +238,10 @@ class _Arrivals:
                 return
 
     def _take(self, message: bytes, sockets: list[socket.socket]) -> bool:
-        """Confirm a connection and serve it; False if the sender does not listen any more."""
+        """Confirm a connection and serve it; return False if the sender has closed the passage."""
         door = self._handing.door
         assert door is not None
-        taken = bool(sockets) and not door.closing  # without sockets: the descriptors have run out
+        taken = bool(sockets) and not door.closing  # no sockets: descriptors have run out
         try:
             self._sock.send(TAKEN if taken else REFUSED)
         except OSError:
@@ -261,6 +262,6 @@ class _Arrivals:
         self.close()
 
     def close(self) -> None:
-        """Close the passage. What it still holds goes back to its sender."""
+        """Close the passage. The sender takes back the connections still in it."""
         self._handing.forget(self)
         self._handing.reactor.close(self._registration, self._sock)

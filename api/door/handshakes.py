@@ -1,8 +1,8 @@
-"""The turns of TLS handshakes at the door: one step at a time, the networks of clients in turn.
+"""The fair queue of TLS handshakes at the door: one step at a time, in turns by the clients' networks.
 
-A full handshake takes about a millisecond of the loop, before anybody is known. However many clients of
-one network begin handshakes, a client of another network waits for one step of theirs. Handshakes whose
-clients stall give way to clients that wait. Nothing here awaits.
+A full handshake takes about a millisecond of the event loop, before the client is known. However many
+clients of one network begin handshakes, a client of another network waits for one step of theirs. A
+handshake whose client stalls is closed for a client that waits. Nothing here awaits.
 """
 
 import socket
@@ -19,22 +19,23 @@ from engine.runtime.reactor import NEWCOMER, WRITE, Reactor, Registration
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# Handshakes that have begun and wait for their client hold some 50 KB each. A network can hold as many
-# as it leaves to others, so half of them alone: at a way of 100 ms that is 1,280 handshakes a second, and
-# the loop makes fewer.
+# Handshakes under way at a time. Each holds some 50 KB. A network can have at most as many as it leaves
+# free, so half of them if it is alone. With a round trip of 100 ms, half allows 1,280 handshakes a
+# second, more than the event loop can do.
 AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
 class HandshakeStatistics:
-    """The present numbers."""
+    """The present numbers of handshakes."""
 
     begun: int
     waiting: int  # clients whose handshake has not begun
 
 
 class HandshakeTurns:
-    """Owner of the turns. It is ready in the reactor, as one of many newcomers, while a client waits."""
+    """The owner of the queue. While a client waits, the reactor calls `ready` with the priority of new
+    connections."""
 
     def __init__(
         self, reactor: Reactor, timers: Timers, patience_s: float, at_once: int = AT_ONCE
@@ -44,23 +45,24 @@ class HandshakeTurns:
         self._timers = timers
         self._patience_s = patience_s
         self._at_once = at_once
-        self._held = Tally()  # begun handshakes, by network
+        self._held = Tally()  # handshakes under way, by network
         self._new: FairWaiters[str, Handshake] = FairWaiters()
         self._begun: FairWaiters[str, Handshake] = FairWaiters()
         self._since: dict[Handshake, float] = {}  # when each began, by trio's clock, in order
-        self._look: Timer | None = None  # at the age of the oldest one
-        # A pair of sockets. One can always be written to: its readiness is the turn.
+        self._look: Timer | None = None  # fires when the oldest handshake reaches `patience_s`
+        # A pair of sockets. One is always writable, so while it is registered, each pass of the reactor
+        # calls `ready`.
         self._bell: tuple[socket.socket, socket.socket] | None = None
         self._rung: Registration | None = None
 
     def wait(self, handshake: "Handshake") -> None:
-        """Give a handshake a turn: its client has sent something."""
+        """Queue a handshake for a step: its client has sent bytes."""
         waiting = self._begun if handshake.begun else self._new
         waiting.add(handshake.account, handshake)
         self._ring()
 
     def leave(self, handshake: "Handshake") -> None:
-        """Forget a handshake that is over: done, failed or given up."""
+        """Forget a handshake that has ended: done, failed or aborted."""
         if handshake.begun:
             handshake.begun = False
             self._begun.leave(handshake.account, handshake)
@@ -72,8 +74,8 @@ class HandshakeTurns:
             self._new.leave(handshake.account, handshake)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Go on with one handshake and begin one, each of the network whose turn it is. None begins
-        while `at_once` are under way, or its network holds as many as are free."""
+        """Continue one handshake and begin another, each of the network whose turn it is. None begins
+        while `at_once` are under way, or while its network has as many as are free."""
         going_on = self._begun.take()
         beginning = self._new.take(self._may) if self._held.total < self._at_once else None
         if beginning is not None:
@@ -82,16 +84,16 @@ class HandshakeTurns:
             self._since[beginning[1]] = trio.current_time()
         gave_way = beginning is None and bool(self._new) and self._give_way()
         if going_on is None and beginning is None and not gave_way:
-            self._rest()  # a new handshake, or one that ends, wakes this again
+            self._rest()  # a new handshake, or the end of one, rings again
         for found in (going_on, beginning):
             if found is not None and not found[1].closed:
                 found[1].proceed()
 
     def abort(self, error: BaseException | None) -> None:
-        """Do nothing: a fault of one handshake must not end the others' turns."""
+        """Do nothing: an error in one handshake must not stop the others."""
 
     def close(self) -> None:
-        """Release the sockets. Nobody may wait any more."""
+        """Release the sockets. No handshake can wait after that."""
         self._rest()
         if self._look is not None:
             self._look.cancel()
@@ -107,8 +109,8 @@ class HandshakeTurns:
         return self._held.of(account) < self._at_once - self._held.total
 
     def _give_way(self) -> bool:
-        """Close the oldest handshake if its client has had its time, and return True. Else look again
-        when it has."""
+        """Close the oldest handshake and return True if it is older than `patience_s`. Otherwise set a
+        timer for that age."""
         oldest, since = next(iter(self._since.items()))
         due = since + self._patience_s
         if trio.current_time() >= due:
@@ -135,7 +137,8 @@ class HandshakeTurns:
 
 
 class Handshake(Channel):
-    """A client's connection until its handshake is done. What its client sends is read in its turn."""
+    """A client's connection until its handshake is done. The client's bytes are read in the handshake's
+    turn."""
 
     __slots__ = ("_done", "_handshakes", "_secure", "account", "begun")
 
@@ -147,7 +150,8 @@ class Handshake(Channel):
         handshakes: HandshakeTurns,
         done: "Callable[[Handshake, bytes | None], None]",
     ) -> None:
-        """`done` is called once, with what the client has sent already, if anything."""
+        """`done` is called once, with the bytes that the client has sent after its handshake, or
+        None."""
         super().__init__(owner, transport, address)
         self.account = account_of(None, address[0])
         self.begun = False
@@ -158,12 +162,12 @@ class Handshake(Channel):
 
     @property
     def due(self) -> float:
-        """Until when a whole head must have come, by trio's clock."""
+        """The deadline of the first head, by trio's clock."""
         return self._due
 
     @property
     def idle_until(self) -> float | None:
-        """Its deadline: a handshake can be given up for another client at any time."""
+        """The deadline: a handshake can be closed for another client at any time."""
         return self._due
 
     def wind_up(self) -> None:
@@ -171,7 +175,7 @@ class Handshake(Channel):
         self.close()
 
     def proceed(self) -> None:
-        """Take a step with what has come."""
+        """Take one step with the received bytes."""
         try:
             data = self._secure.read()
             if self._secure.open:
@@ -182,7 +186,7 @@ class Handshake(Channel):
         except OSError:
             self.close()
         except Exception:
-            self.close()  # a fault of ours leaves no handshake behind that nobody goes on with
+            self.close()  # a bug must not leave a handshake behind that never continues
             raise
 
     # --- events of the channel
@@ -193,7 +197,7 @@ class Handshake(Channel):
         self._handshakes.wait(self)
 
     def _flushed(self) -> None:
-        """What it had to say has left; the client speaks next."""
+        """Do nothing: the handshake's bytes were sent, and the client sends next."""
 
     def _expired(self) -> None:
         self.close()

@@ -1,7 +1,7 @@
-"""One HTTP/2 connection on the reactor, driven by `h2`, with a bounded piece of work for each turn.
+"""One HTTP/2 connection on the reactor, driven by `h2`, with bounded work in each turn.
 
-A client can have a hundred requests under way. This module, `http2_frames` and `http2_stream` bound a
-client's useless work, the bytes held for it, and every wait. Nothing here awaits.
+A client can have a hundred requests under way. This module, `http2_frames` and `http2_stream` bound the
+useless work that a client causes, the bytes held for it, and every wait. Nothing here awaits.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ from api.ingestion import PATHS
 __all__ = ["STREAMS", "Http2Connection"]
 
 
-MOST_NUMBER = 2**31 - 1  # of streams; the bit before it means nothing
+MOST_NUMBER = 2**31 - 1  # of streams; the bit above it is reserved
 
 
 class Http2Connection(Sending):
@@ -67,28 +67,33 @@ class Http2Connection(Sending):
     ) -> None:
         super().__init__(door, transport, address, on_fault)
         self._turns = turns
-        self._spoken = False  # `h2` has seen a request: the connection is in order
-        self._debt = 0  # of work that was done in one turn, beyond what a turn may have
-        self._drained = 0  # bytes since the last word
-        self._unacknowledged = 0  # bytes of bodies, of the window of the connection
-        self._resets = 0.0  # that are not forgiven yet
+        self._spoken = False  # `h2` has seen a valid request on this connection
+        self._debt = 0  # of work done, in units of cost; each turn pays off its share
+        self._drained = 0  # bytes received since the last frame was sent
+        self._unacknowledged = 0  # bytes of bodies not yet given back to the connection's window
+        self._resets = 0.0  # resets by the client, less those forgiven with time
         self._reset_at = 0.0
         self._within(self._limits.idle_s)
 
     @property
     def idle_until(self) -> float | None:
-        """The deadline of an idle connection, earliest for the longest idle. None while a request is
-        under way."""
+        """The deadline of an idle connection; the longest idle one has the earliest. None while a
+        request is under way."""
         return self._idle if not self._streams and not self._transport.pending else None
 
     def begin(self, data: bytes) -> None:
-        """Begin, with the bytes that were read already."""
+        """Serve the bytes that were read already."""
         self._arrived(data)
 
     def wind_up(self) -> None:
-        """Stop: say goodbye now if no request is under way, otherwise after the last answer."""
+        """Stop: send GOAWAY now if no request is under way, otherwise after the last answer."""
         if not self._streams and not self._ending:
             self._end(ErrorCodes.NO_ERROR)
+
+    def end_soon(self) -> None:
+        """Say goodbye now, or with the last answer under way. Later requests are refused as not begun."""
+        self._ends = True
+        self.wind_up()
 
     # --- events of the channel
 
@@ -127,12 +132,11 @@ class Http2Connection(Sending):
             (request.due for request in self._streams.values()),
             default=self._idle,
         )
-        self.sooner(
-            min(due, self._stuck)
-        )  # a last word, said just now, is waited for a moment alone
+        # Sooner, not later: a last frame sent just now has the short deadline of lingering.
+        self.sooner(min(due, self._stuck))
 
     def _expire_requests(self, now: float) -> bool:
-        """Expire the requests whose deadline has passed; False if that has ended the connection."""
+        """Expire the requests whose deadline has passed; return False if that ended the connection."""
         self._busy = True
         for request in list(self._streams.values()):
             if request.due <= now and not self._ending:
@@ -143,12 +147,13 @@ class Http2Connection(Sending):
     # --- a turn
 
     def _turn(self) -> None:
-        """Take frames for one turn, then send the pending bytes. After work beyond a turn, the connection
-        does nothing in the next passes until the work is made up for."""
+        """Take the frames of one turn, then send the pending bytes. If the work exceeded one turn's
+        share, the connection takes no frames in the next passes until the shares have made up for
+        it."""
         most = self._turns.begin(self._owner.reactor.passes)
         self._debt = max(0, self._debt - most)
         self._busy = True
-        waits = self._transport.pending  # what the client was told comes first
+        waits = self._transport.pending  # earlier output must leave first
         try:
             while not waits and self._debt < most:
                 frame = self._frames.take()
@@ -157,7 +162,7 @@ class Http2Connection(Sending):
                 self._debt += self._frames.cost
                 if self._streams and frame[3] == GOAWAY and frame[5:9] == frame[13:17] == bytes(4):
                     self._leaving = (
-                        True  # after a GOAWAY without an error, `h2` would send nothing more
+                        True  # not given to `h2`, which would send nothing after a GOAWAY
                     )
                     continue
                 if self._take_direct(frame):
@@ -175,7 +180,7 @@ class Http2Connection(Sending):
         except RefusedError as refused:
             self._end(refused.code)
             return
-        except ProtocolError:  # and `h2` has said so
+        except ProtocolError:  # `h2` has framed the error
             self._last_word()
             return
         finally:
@@ -191,8 +196,8 @@ class Http2Connection(Sending):
             self._read_on(True)
 
     def _take_direct(self, frame: bytes) -> bool:
-        """Serve a request that came whole, or a frame for such a request; False: the frame
-        is for `h2`."""
+        """Serve a request that came whole, or a frame for such a request; False: the caller must give
+        the frame to `h2`."""
         kind = frame[3]
         if kind != HEADERS and not self._h2.windows:
             return False
@@ -206,7 +211,7 @@ class Http2Connection(Sending):
             body is None
             or number <= self._h2.highest_inbound_stream_id
             or not number % 2
-            or self._door.closing
+            or self._closing
             or len(self._streams) >= STREAMS
         ):
             return False
@@ -236,7 +241,8 @@ class Http2Connection(Sending):
         return True
 
     def _meddled(self, number: int, kind: int, frame: bytes) -> bool:
-        """Handle a frame for a request that came whole; False: the frame is for `h2`."""
+        """Handle a frame for a request that came whole; False: the caller must give the frame to
+        `h2`."""
         request, data = self._streams[number], frame[HEADER_BYTES:]
         size = int.from_bytes(data[:4], "big")
         if kind == RST_STREAM and len(data) == 4:
@@ -272,7 +278,7 @@ class Http2Connection(Sending):
     def _on_request(self, event: h2.events.RequestReceived) -> None:
         number = event.stream_id
         assert number is not None
-        if self._door.closing:  # surely not looked at, safe to send elsewhere
+        if self._closing:  # the code says that the request was not begun: safe to retry
             self._h2.reset_stream(number, ErrorCodes.REFUSED_STREAM)
             return
         head = self._head(event.headers or ())
@@ -291,7 +297,8 @@ class Http2Connection(Sending):
         assert number is not None
         self._unacknowledged += size
         if self._unacknowledged >= ACKNOWLEDGED_BYTES:
-            # All requests share the connection's window: a request that waits must not close the window.
+            # All requests share the connection's window: one waiting request must not close it for the
+            # others.
             self._h2.increment_flow_control_window(self._unacknowledged)
             self._unacknowledged = 0
         request = self._streams.get(number)
@@ -344,7 +351,7 @@ class Http2Connection(Sending):
             self._blocked.clear()
 
     def _on_goodbye(self, _: h2.events.ConnectionTerminated) -> None:
-        self.close()  # `h2` lets nothing be sent after that
+        self.close()  # `h2` sends nothing after a GOAWAY
 
     def _reset_once(self) -> None:
         now = self._instant()

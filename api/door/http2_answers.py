@@ -1,4 +1,5 @@
-"""The answer to a request of an HTTP/2 connection, and the rest of its body after that.
+"""The answer to a request of an HTTP/2 connection, and the draining of the request's body after the
+answer.
 
 A slice of an answer is held until its client takes it. Nothing here awaits.
 """
@@ -53,18 +54,18 @@ class StreamAnswering:
         self.head = head
         self.ended = ended  # the client has sent everything
         self.due = FOREVER
-        self.out = NOTHING  # of the answer's body, not sent yet
+        self.out = NOTHING  # the unsent slice of the answer's body
         self.last = False  # `out` is the end of the answer
         self.request_id = request_id_of(head.index.get(b"x-request-id"))
         self._lane = lane
         self._admitted: Admitted | None = None
-        self._allowance: Allowance | None = None  # of whoever asks, once that is known
+        self._allowance: Allowance | None = None  # the caller's, once the caller is known
         self._exchange: Exchange | None = None
-        self._held = bytearray()  # of the body, not with the application or Ingest yet
+        self._held = bytearray()  # the request's body, before the application or Ingest takes it
         self._drawn = 0
         self._came = 0  # bytes of the body
         self._allowed = STREAM_WINDOW  # bytes of the body that the client was allowed to send
-        self._answered = False  # the answer has begun, or nobody wants one any more
+        self._answered = False  # the answer has begun, or the client does not want it any more
         self._complete = False  # the answer was sent to its end
         self._slice = 0  # bytes of the answer sent since its deadline was set
         self._kept: tuple[UntakenAnswers, str, int] | None = None
@@ -74,7 +75,7 @@ class StreamAnswering:
         self._lane.sooner(self.due)
 
     def _allow(self, total: int) -> None:
-        """Let the client send so many bytes of the body in all."""
+        """Let the client send `total` bytes of the body in all."""
         more = total - self._allowed
         if more > 0:
             self._allowed = total
@@ -89,7 +90,7 @@ class StreamAnswering:
             self._held = bytearray()
 
     def refuse(self, refusal: Refusal) -> None:
-        """Answer instead of the application; an answer that has begun is broken off."""
+        """Answer with a refusal. If the application's answer has begun, reset the stream."""
         if self._answered:
             self._lane.reset(self, ErrorCodes.INTERNAL_ERROR)
             return
@@ -108,7 +109,7 @@ class StreamAnswering:
         self._put(NOTHING if head.method == b"HEAD" else memoryview(answer.body), last=True)
 
     def tell(self, told: Told) -> None:
-        """Answer in the application's stead."""
+        """Send an answer that the door gives instead of the application."""
         headers = [*told.headers, (b"date", date())]
         if told.body:
             headers.append((b"content-length", b"%d" % len(told.body)))
@@ -133,7 +134,8 @@ class StreamAnswering:
             self._lane.send(self)
 
     def sent(self, size: int) -> None:
-        """So many bytes of the answer have left. If the last part is sent, the whole answer has."""
+        """Note that `size` bytes of the answer were sent. After the last bytes of the last part, the
+        answer is complete."""
         self.out = self.out[size:]
         self._slice += size
         if self.out:
@@ -155,7 +157,7 @@ class StreamAnswering:
         """Give the client time to send the bytes that the application waits for."""
 
     def keep(self, untaken: UntakenAnswers, account: str) -> None:
-        """Count the unsent part of the answer on the budget until the client has taken it."""
+        """Count the unsent part of the answer against the budget until the client has taken it."""
         size = len(self.out)
         if size:
             untaken.draw(account, size, must=True)
@@ -168,19 +170,21 @@ class StreamAnswering:
             untaken.give_back(account, size)
 
     def _finish(self) -> None:
-        """Continue after the answer: a client in the middle of its body sends the rest first."""
+        """Close the stream after the answer. A client that is still sending its body can first send the
+        rest."""
         if not self._complete or self._exchange is not None:
             return
         if self.ended:
             self._lane.over(self)
         else:
             self._await(self._lane.limits.body_s)
-            # A little more than is read, so that a client that stops short of it is not waited for.
+            # The window is larger than the bytes drained, so the reset comes before the client runs out
+            # of window.
             self._allow(self._came + self._lane.limits.http2_drain_bytes + STREAM_WINDOW)
             self._came = 0
 
     def _drain(self) -> None:
-        """Drop arriving bytes of a body that was answered."""
+        """Drop the arriving bytes of a body whose request was answered."""
         if self.ended:
             self._lane.over(self)
         elif self._came >= self._lane.limits.http2_drain_bytes:

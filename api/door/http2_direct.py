@@ -1,8 +1,8 @@
-"""Requests whose head and body came together, most of ingestion, served beside `h2`: a third of the
-CPU.
+"""Requests whose head and body came together, served without `h2`: most of ingestion, for a third of
+the CPU.
 
-For `h2` such a stream is closed: it knows the number, and sees no frame of it. The rest of the stream's
-state, a window and whether it is open, is here. Nothing here does I/O.
+`h2` knows the number of such a stream and takes it for closed; it sees no frame of the stream. This
+module keeps the stream's state: whether it is open, and its window. Nothing here does I/O.
 """
 
 import struct
@@ -25,8 +25,8 @@ class DirectProtocol(Protocol):
     def __init__(self) -> None:
         super().__init__()
         self.windows: dict[int, int] = {}  # of open streams: the bytes that can be sent
-        self._own = b""  # to be sent after the frames that `h2` has produced
-        self._came = 0  # bytes of bodies taken, of which the client has not been told
+        self._own = b""  # frames of this module, sent in order with the frames of `h2`
+        self._came = 0  # bytes of bodies taken, for which no WINDOW_UPDATE was sent yet
 
     def open_direct(self, number: int, size: int) -> None:
         """Add a stream whose request has come, with a body of `size` bytes."""
@@ -42,7 +42,7 @@ class DirectProtocol(Protocol):
             self._came = 0
 
     def widen(self, number: int, size: int) -> bool:
-        """Let a stream send so many bytes more; False if the window would become too large."""
+        """Widen a stream's window by `size` bytes; False if the window becomes too large."""
         window = self.windows[number] + size
         self.windows[number] = window
         return window <= LARGEST_WINDOW
@@ -55,7 +55,8 @@ class DirectProtocol(Protocol):
 
     @property
     def open_inbound_streams(self) -> int:
-        """Count the open streams of both ways for `h2`, which refuses a stream beyond its limit."""
+        """Count the streams of `h2` and of this module together: `h2` refuses a stream beyond the
+        limit."""
         return super().open_inbound_streams + len(self.windows)
 
     def _say(self, kind: int, flags: int, number: int, data: bytes) -> None:
@@ -63,9 +64,9 @@ class DirectProtocol(Protocol):
         head = _HEAD.pack(size >> 16, size & 0xFFFF, kind, flags, number)
         self._own = b"".join((self._own, super().data_to_send(), head, data))
 
-    # --- what `h2` does for its own streams
+    # --- the methods of `h2`, for streams of both kinds
 
-    def send_headers(self, stream_id: int, headers: Headers, *args: object, **more: object) -> None:  # type: ignore[override]  # of the arguments that h2 takes, nobody here gives one
+    def send_headers(self, stream_id: int, headers: Headers, *args: object, **more: object) -> None:  # type: ignore[override]  # the door passes none of h2's arguments
         """See `h2`."""
         if stream_id in self.windows:
             self._say(HEADERS, END_HEADERS, stream_id, self.encoder.encode(headers))

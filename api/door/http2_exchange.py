@@ -16,7 +16,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Stream(Side, Protocol):
-    """The further calls that such an exchange makes to its stream."""
+    """The calls that a `StreamExchange` makes to its stream, besides those of `Side`."""
 
     def head_answer(self, status: int, headers: Headers) -> None:
         """Begin the answer."""
@@ -25,7 +25,7 @@ class Stream(Side, Protocol):
         """Continue the answer; False if the caller must wait for `flushed`."""
 
     def keep(self, untaken: UntakenAnswers, account: str) -> None:
-        """Count the unsent part of the answer on the budget until the client has taken it."""
+        """Count the unsent part of the answer against the budget until the client has taken it."""
 
 
 class StreamExchange(Exchange):
@@ -53,7 +53,7 @@ class StreamExchange(Exchange):
             last = not more and at + SLICE_BYTES >= len(body)
             self._complete = last
             waits = not self._stream.write_body(body[at : at + SLICE_BYTES], last)
-            if last:  # what is left of it is with the stream, and nobody here has to wait for that
+            if last:  # the stream sends the rest; this task does not wait for that
                 if waits and self.untaken is not None:
                     self._stream.keep(self.untaken, self.account)
                 self._wake()

@@ -1,8 +1,8 @@
-"""The frames of an HTTP/2 connection before `h2` sees them: cut from arriving bytes, bounded, and
-counted.
+"""The frames of an HTTP/2 connection before `h2` sees them: cut from the arriving bytes, with bounded
+sizes and counted costs.
 
-`h2` collects everything that it is given and answers each frame. A frame that is too large, or one too
-many, is refused here after its first nine bytes. Nothing here does I/O.
+`h2` buffers all bytes that it gets, and answers each frame. This module refuses a frame that is too
+large, or one too many, after the frame's first nine bytes. Nothing here does I/O.
 """
 
 from h2.errors import ErrorCodes
@@ -15,27 +15,28 @@ END_STREAM = 0x1
 END_HEADERS = 0x4
 HEADER_BYTES = 9  # of a frame
 LOOK_AHEAD = (
-    128  # frames among which a body is looked for: some 30 us at most; `h2` takes 100 us for it
+    128  # frames searched for a body: some 30 us at most; `h2` would take 100 us for the request
 )
-FRAME_BYTES = 16 * 1024  # of a frame's payload: the default, which we never raise
-# Of a header block. One frame holds half of the largest; nobody cuts the other half into slices.
+FRAME_BYTES = 16 * 1024  # of a payload: the protocol's default, which this server keeps
+# CONTINUATION frames of one header block. One frame holds half of the largest block; real clients do
+# not cut the other half into small frames.
 CONTINUATIONS = 8
 # Entries of one SETTINGS frame: a dozen are defined, browsers make up one or two.
 SETTINGS_ENTRIES = 32
 ENTRY_BYTES = 6
 
 # Costs are in units of about 25 us of CPU, measured with `h2` 4.4.
-REQUEST_COST = 4  # of a header block, besides its bytes
-BLOCK_BYTES = 128  # of a header block cost another unit: Huffman's code is decoded in Python
-SETTINGS_COST = 2  # every open stream's window is changed, and an answer is due
-# What useful work pays back: a client's frames are its own business as long as it does something.
-PAID_BODY_BYTES = 64  # of a body that is wanted, for a unit: who sends bytes one by one runs out
+REQUEST_COST = 4  # for a header block, besides its bytes
+BLOCK_BYTES = 128  # of a header block, for a unit: Huffman's code is decoded in Python
+SETTINGS_COST = 2  # it changes every open stream's window, and needs an answer
+# Units that useful work restores: a client that does useful work can send as many frames as it needs.
+PAID_BODY_BYTES = 64  # of a wanted body, for a unit: single bytes use up the credit
 PAID_ANSWER_BYTES = 1024  # of an answer, for a unit: Go's client opens two windows for every 4 KiB
-PAID_REQUEST = 8  # besides what its header block cost: its windows, and a PING
+PAID_REQUEST = 8  # besides the cost of its header block: for its window updates, and a PING
 
 
 class RefusedError(Exception):
-    """The connection is to end with the error `code`."""
+    """The connection must end with the error `code`."""
 
     def __init__(self, code: ErrorCodes) -> None:
         super().__init__(code.name)
@@ -45,7 +46,8 @@ class RefusedError(Exception):
 class Frames:
     """The bytes that arrived and were not taken yet. Owner: one connection.
 
-    `credit` is the work that the client can still cause for nothing. Useful work and time restore it.
+    `credit` is the work that the client can still cause without useful work. Useful work and time
+    restore it.
     """
 
     __slots__ = (
@@ -64,8 +66,8 @@ class Frames:
         self._limits = limits
         self._data = b""
         self._at = 0
-        self._found = 0  # where the frame begins that `find_body` found
-        self._preface = True  # still to come
+        self._found = 0  # the start of the frame that `find_body` found
+        self._preface = True  # the connection preface has not come yet
         self.cost = 0  # of the frame last taken
         self.taken = 0  # frames so far
         self.credit = float(limits.http2_credit)
@@ -73,23 +75,23 @@ class Frames:
 
     @property
     def held(self) -> int:
-        """Bytes that wait here."""
+        """The number of bytes not taken yet."""
         return len(self._data) - self._at
 
     def feed(self, data: bytes, now: float) -> None:
-        """Take bytes as they came."""
+        """Add bytes that have arrived."""
         self._data = self._data[self._at :] + data if self.held else data
         self._at = 0
         self.pay((now - self._credit_s) * self._limits.http2_credit_a_second)
         self._credit_s = now
 
     def pay(self, units: float) -> None:
-        """Note that useful work was done."""
+        """Restore credit for useful work."""
         self.credit = min(self.credit + units, float(self._limits.http2_credit))
 
     def take(self) -> bytes:
-        """Return the next frame; a header block comes with all of its frames. Returns None if it is not
-        complete yet. Raises RefusedError."""
+        """Return the next frame; a header block is returned with all of its frames. Returns b"" if the
+        frame is not complete yet. Raises RefusedError."""
         data, at = self._data, self._at
         if self._preface:
             if data[: len(PREFACE)] != PREFACE[: len(data)]:
@@ -127,8 +129,9 @@ class Frames:
         return data[at:end]
 
     def find_body(self, number: bytes) -> bytes | None:
-        """Return the body of the stream `number` if all of it is here in one frame; `take_body` then
-        takes it. Clients with many requests under way send several heads, and the bodies after them."""
+        """Return the body of the stream `number` if it has arrived whole in one frame; `take_body` then
+        takes that frame. Clients with many requests under way send several heads first, and then the
+        bodies."""
         data, at = self._data, self._at
         for _ in range(LOOK_AHEAD):
             begin = at + HEADER_BYTES
@@ -147,7 +150,7 @@ class Frames:
                 self._found = at
                 return data[begin:end]
             if kind != DATA and kind != WINDOW and not (kind == HEADERS and flags & END_HEADERS):
-                return None  # what means something for all streams keeps its place
+                return None  # a frame that affects all streams must be handled in order
             at = end
         return None
 
@@ -188,14 +191,14 @@ def _size(data: bytes, at: int) -> int:
     return size
 
 
-# In units of `api.door.http2_frames`, about 25 us: of all connections in a pass, some 6 ms.
+# Costs are in the units above, about 25 us. The cost of all connections in a pass: some 6 ms.
 PASS_COST = 256
-LEAST_COST = 8  # of one: a request or two, as a connection of HTTP/1.1 has done in a pass
-MOST_COST = 64  # of one: a dozen requests, 1.5 ms
+LEAST_COST = 8  # of one connection: a request or two, as one over HTTP/1.1 serves in a pass
+MOST_COST = 64  # of one connection: a dozen requests, 1.5 ms
 
 
 class Turns:
-    """Owner: the door."""
+    """The bound on the work of each connection in a pass of the reactor. Owner: the door."""
 
     __slots__ = ("_at_work", "_pass", "_share")
 
@@ -205,8 +208,8 @@ class Turns:
         self._share = MOST_COST
 
     def begin(self, number: int) -> int:
-        """Return how much work the next connection can cause in the pass `number`, by the number of
-        connections in the pass before."""
+        """Return the work that the next connection can cause in the pass `number`. It depends on the
+        number of connections that had a turn in the pass before."""
         if number != self._pass:
             self._share = max(LEAST_COST, min(MOST_COST, PASS_COST // max(1, self._at_work)))
             self._pass, self._at_work = number, 0

@@ -1,7 +1,7 @@
-"""The head of an HTTP/2 request, held to the rules of HTTP/1.1 in `api.door.framing`.
+"""The head of an HTTP/2 request, checked by the rules of HTTP/1.1 in `api.door.framing`.
 
-A head that HTTP/1.1 could not carry is refused, since a proxy before or behind us could carry it there.
-Nothing here does I/O.
+A head that HTTP/1.1 cannot express is refused, since a proxy before or behind this server can translate
+it to HTTP/1.1. Nothing here does I/O.
 """
 
 import re
@@ -55,7 +55,7 @@ def head_of(decoded: Fields) -> Head:
 
 
 def check_trailers(decoded: Fields) -> None:
-    """Judge fields behind a body, which are dropped. Raises MalformedError."""
+    """Check the fields after a body, which are then dropped. Raises MalformedError."""
     for name, value in decoded:
         _check_field(name, value)
 

@@ -1,4 +1,4 @@
-"""A connection of HTTP/2, as its requests see it."""
+"""The interface of an HTTP/2 connection for its requests."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,10 +25,10 @@ class RequestLane(Protocol):
     admitted: Admitted | None
 
     def now(self) -> float:
-        """Return the instant."""
+        """Return the present time, by trio's clock."""
 
     def sooner(self, due: float) -> None:
-        """Call `Request.expired` at an instant, unless it is called before."""
+        """Call the request's `expired` at `due` at the latest."""
 
     def head(self, number: int, status: int, headers: Headers) -> None:
         """Send the head of an answer."""
@@ -37,7 +37,7 @@ class RequestLane(Protocol):
         """Send the ready part of the request's answer, as fast as the client takes it."""
 
     def open_window(self, number: int, size: int) -> None:
-        """Let the client send so many bytes more."""
+        """Let the client send `size` bytes more."""
 
     def reset(self, request: "StreamAnswering", code: ErrorCodes) -> None:
         """End a request's stream at once."""

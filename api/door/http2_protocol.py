@@ -1,6 +1,6 @@
-"""`h2` in the door's form: its settings, and header blocks without the state that costs CPU and memory.
+"""`h2` with the door's settings, and with header blocks without the state that costs CPU and memory.
 
-`api.door.http2_head` checks the client's fields, and not `h2`, which would look at each of them seven
+`api.door.http2_head` checks the client's fields instead of `h2`, which would examine each of them seven
 times.
 """
 
@@ -14,15 +14,15 @@ from h2.settings import SettingCodes, Settings
 
 from api.door.framing import MAX_HEAD, Head
 
-STREAMS = 100  # requests at once on one connection; more would wait for the same loop
-# Kinds of settings that a client may name on one connection. `h2` keeps the unknown ones too: all 65,536
-# of them, named in 400 KB, were 56 MB for each connection.
+STREAMS = 100  # requests at once on one connection; more would only wait for the same event loop
+# Kinds of settings that a client can send on one connection. `h2` keeps the unknown ones too: all
+# 65,536 of them, sent in 400 KB, took 56 MB for each connection.
 SETTINGS = 32
-# Bytes of bodies on a connection. The door opens this window again in any case; the windows of the
-# streams bound the bytes. With 64 KiB for all streams, a way of 100 ms allowed 0.65 MB/s.
+# Bytes of bodies on a connection. The door always reopens this window; the windows of the streams bound
+# the bytes. With 64 KiB for all streams, a round trip of 100 ms allowed 0.65 MB/s.
 CONNECTION_WINDOW = 4 * 1024 * 1024
-STREAM_WINDOW = 65_535  # the default: of a request about which nothing is known
-ACKNOWLEDGED_BYTES = 256 * 1024  # of bodies: a frame for fewer bytes costs more than it gives
+STREAM_WINDOW = 65_535  # the protocol's default, for a request that is not admitted yet
+ACKNOWLEDGED_BYTES = 256 * 1024  # of bodies for one window update; fewer are not worth a frame
 
 _CONFIG = H2Configuration(
     client_side=False,
@@ -32,7 +32,8 @@ _CONFIG = H2Configuration(
     validate_outbound_headers=False,
     normalize_outbound_headers=False,
 )
-# More than two changes of a table's size mean nothing (RFC 7541, 4.2); `hpack` would do 30,000 of them.
+# More than two changes of a table's size are pointless (RFC 7541, 4.2); `hpack` would make 30,000 of
+# them.
 _RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]{0,4}[\x00-\x7f]){3}")
 # Names and values of HPACK's static table that answers have.
 _NAMES = {
@@ -46,15 +47,17 @@ _STATUS = {
     b"200": b"\x88", b"204": b"\x89", b"206": b"\x8a", b"304": b"\x8b", b"400": b"\x8c",
     b"404": b"\x8d", b"500": b"\x8e",
 }  # fmt: skip
-_LONG = 127  # bytes, from which on a length is written in more than one
+_LONG = 127  # from this length on, a length is encoded in several bytes
 _SIZES = [bytes((size,)) for size in range(_LONG)]
-_EMPTY_TABLE = b"\x20"  # said once: our answers enter nothing in the client's table
+_EMPTY_TABLE = b"\x20"  # sent once: the server's answers never use the client's table
 
 
 class Decoder(hpack.Decoder):
-    """The last header block, remembered: if it changed no table, the same bytes mean the same again.
+    """A decoder that remembers the last header block: if the block changed no table, the same bytes
+    mean the same again.
 
-    `head` is the connection's result for that block. `decoded`: the next block was decoded `ahead`.
+    `head` is the connection's parsed head for that block. `decoded`: `ahead` has decoded the next block
+    already.
     """
 
     def __init__(self) -> None:
@@ -62,7 +65,7 @@ class Decoder(hpack.Decoder):
         self.head: Head | None = None
         self.decoded = False
         self._last = b""
-        self._lasting = False  # the last block means the same again
+        self._lasting = False  # the last block did not change the table
         self._fields: list[hpack.HeaderTuple] = []
 
     def decode(self, data: bytes, raw: bool = False) -> Iterable[hpack.HeaderTuple]:
@@ -88,13 +91,14 @@ class Decoder(hpack.Decoder):
         return fields
 
     def _table(self) -> tuple[tuple[int, int], object]:
-        """Return a value that tells the table's states apart: an added entry comes first."""
+        """Return a value that differs between states of the table: `hpack` puts an added entry
+        first."""
         entries = self.header_table.dynamic_entries
         return (self.header_table.maxsize, len(entries)), entries[0] if entries else None
 
 
 def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return fields in the form of header blocks: literals, which neither side has to remember."""
+    """Return fields in the form of header blocks, as literals that neither side enters in its table."""
     parts: list[bytes] = []
     for name, value in fields:
         known = _PREFIXES.get(name)
@@ -108,8 +112,8 @@ def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class Encoder(hpack.Encoder):
-    """Header blocks of answers. `fields` go behind the next status, in the form of `literals`; `h2`
-    would copy and look at each field several times."""
+    """The encoder of answers' header blocks. `fields` are the output of `literals` and follow the next
+    status; `h2` would copy and examine each field several times."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,7 +122,7 @@ class Encoder(hpack.Encoder):
 
     @property
     def header_table_size(self) -> int:
-        """The table for our own headers: nothing is ever entered, whatever size the client allows."""
+        """The size of the table for the server's headers: always 0, whatever size the client allows."""
         return 0
 
     @header_table_size.setter
@@ -170,7 +174,7 @@ _PREFIXES = {
 class Protocol(H2Connection):
     """One connection's state."""
 
-    # Streams whose end is remembered, for frames that were on their way then: 65,536 would be 6 MB.
+    # Closed streams that are remembered, for frames that arrive late: 65,536 of them would take 6 MB.
     MAX_CLOSED_STREAMS = 1_000
 
     decoder: Decoder
@@ -192,5 +196,6 @@ class Protocol(H2Connection):
         self.increment_flow_control_window(CONNECTION_WINDOW - STREAM_WINDOW)
 
     def release(self) -> None:
-        """Drop everything. `h2` refers to itself, so its memory would wait for the collector."""
+        """Drop all state. `h2` has reference cycles, so its memory would otherwise wait for the garbage
+        collector."""
         vars(self).clear()

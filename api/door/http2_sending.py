@@ -1,6 +1,7 @@
-"""The sending half of an HTTP/2 connection: answers in turns, within their windows; and its end.
+"""The sending half of an HTTP/2 connection: answers in turns, within their windows, and the
+connection's end.
 
-Nothing more is framed while the socket has not taken the last frames. Nothing here awaits.
+No answer is framed before the socket has taken the last frames. Nothing here awaits.
 """
 
 from collections.abc import Callable
@@ -31,6 +32,7 @@ class Sending(Channel):
         "_busy",
         "_door",
         "_ending",
+        "_ends",
         "_fault",
         "_frames",
         "_h2",
@@ -62,21 +64,22 @@ class Sending(Channel):
         self.elsewhere = door.elsewhere
         self.ingestion = door.ingestion
         self.limits = door.limits
-        self.admitted: Admitted | None = None  # the last caller, with the decoder's head
+        self.admitted: Admitted | None = None  # the caller of the request whose head is decoded
         self._h2 = DirectProtocol()
         self._frames = Frames(self._limits, self._instant())
         self._streams: dict[int, StreamRequest] = {}
         self._sending: dict[int, StreamAnswering] = {}  # streams with something to send, in turns
         self._blocked: dict[int, StreamAnswering] = {}  # the same, with a closed window
-        self._busy = False  # in a turn of the reactor: all is sent at its end
+        self._busy = False  # in a turn of the reactor; its end sends all frames
         self._ending = False  # the last frame was written
+        self._ends = False  # with the last answer under way, while other connections go on
         self._lingering = False
         self._leaving = False  # the client sent GOAWAY, and waits for its open requests
         self._stalls = 0
         self._stuck = FOREVER  # the deadline for the written bytes to leave
         self._idle = self._instant() + self._limits.idle_s
 
-    # --- what requests ask
+    # --- the calls of requests
 
     def now(self) -> float:
         """See `RequestLane`."""
@@ -104,8 +107,8 @@ class Sending(Channel):
         self.send_soon()
 
     def send_soon(self) -> None:
-        """Send at the end of the turn. Between turns, send at once if the client waits for nothing
-        else, otherwise with the next pass: answers of one commit come one after the other."""
+        """Send at the end of the turn. Between turns, send at once if no other request of the client is
+        open, otherwise with the next pass: the answers of one commit come one after the other."""
         if not self._busy:
             if len(self._streams) > 1:
                 self._again()
@@ -137,9 +140,8 @@ class Sending(Channel):
         if not self._streams:
             self._idle = self._instant() + self._limits.idle_s
             self.sooner(self._idle)
-            if (
-                self._door.closing or self._leaving
-            ):  # an application can end after its answer was sent
+            # The application's task can end after its answer was sent.
+            if self._closing or self._leaving:
                 self.send_soon()
 
     def stalled(self, request: StreamAnswering) -> None:
@@ -166,6 +168,11 @@ class Sending(Channel):
         """See `RequestLane`."""
         self._fault(error)
 
+    @property
+    def _closing(self) -> bool:
+        """True if no further request is begun: the door closes, or this connection ends."""
+        return self._ends or self._door.closing
+
     # --- sending
 
     def _flush(self) -> None:
@@ -178,10 +185,10 @@ class Sending(Channel):
         self._busy = False
         if not self._emit():
             return
-        if (self._door.closing or self._leaving) and not self._streams:
+        if (self._closing or self._leaving) and not self._streams:
             self._end(ErrorCodes.NO_ERROR)
         elif self._sending and self._h2.outbound_flow_control_window > 0:
-            self._again()  # others come first
+            self._again()  # other connections are served first
 
     def _put_bodies(self) -> None:
         """Put answers into frames, each in its turn, within their windows and a slice."""
@@ -198,7 +205,7 @@ class Sending(Channel):
             )
             if wanted and size <= 0:
                 if protocol.outbound_flow_control_window <= 0:
-                    return  # until the connection's own window opens
+                    return  # wait until the connection's window opens
                 del sending[number]
                 self._blocked[number] = request
                 continue
@@ -224,7 +231,7 @@ class Sending(Channel):
             if not left:
                 if self._stuck == FOREVER:
                     self._stuck = self._instant() + self._limits.write_s
-                self.sooner(self._stuck)  # also where the deadline that passed had this said
+                self.sooner(self._stuck)  # needed also when `_expired` caused this write
             self._watch()
         return True
 
@@ -240,7 +247,7 @@ class Sending(Channel):
         self._h2.release()
 
     def _end(self, code: ErrorCodes) -> None:
-        """Say goodbye with the number of the last request served, and close."""
+        """Send GOAWAY with the number of the last request served, and close."""
         if not self._ending:
             self._h2.close_connection(code)
             self._last_word()

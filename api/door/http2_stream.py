@@ -1,7 +1,8 @@
 """One request of an HTTP/2 connection, from its head to the end of its answer. It is judged, budgeted
-and answered like those of HTTP/1.1 in `connection`, `passing` and `answering`.
+and answered like requests of HTTP/1.1 in `connection`, `passing` and `answering`.
 
-Its window bounds the bytes held of its body, and a slice those of its answer. Nothing here awaits.
+The stream's window bounds the bytes held of the body. A slice bounds the bytes held of the answer.
+Nothing here awaits.
 """
 
 from h2.errors import ErrorCodes
@@ -23,9 +24,9 @@ from api.ingestion import PATHS, Admitted, answer_of
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 
-NO_PROGRESS = Progress(LIMITS)  # of a body that the application does not take
-TOLD_BYTES = 16 * 1024  # of a body that was taken: news of its window is not worth a frame for less
-UPLOADS_SHARE = 4  # a large window is given where there is room for so many
+NO_PROGRESS = Progress(LIMITS)  # the progress of a request whose body the application does not take
+TOLD_BYTES = 16 * 1024  # of a taken body, for one window update; fewer are not worth a frame
+UPLOADS_SHARE = 4  # a stream gets a large window if the budget has room for so many of them
 
 
 class StreamRequest(StreamAnswering):
@@ -43,8 +44,8 @@ class StreamRequest(StreamAnswering):
     def __init__(self, lane: RequestLane, number: int, head: Head, ended: bool) -> None:
         super().__init__(lane, number, head, ended)
         self._progress = NO_PROGRESS
-        self._end_told = False  # to the application: nothing comes behind what it was given
-        self._fed = 0  # bytes that the application was given, and its client does not know of
+        self._end_told = False  # the application was told that the body has ended
+        self._fed = 0  # bytes given to the application and not yet added to the client's window
         self._waiting = False  # the application waits for more
         self._submitted = False
         self._invited = not head.expects_continue
@@ -77,7 +78,7 @@ class StreamRequest(StreamAnswering):
             self.refuse(refusal)
             return
         lane.know(True)
-        # Whether a page may call can change while its head does not.
+        # The allowed origins can change while the head of a page's requests stays the same.
         lane.admitted = admitted if head.origin is None else None
         self._admitted = admitted
         self._allowance = admitted.allowance
@@ -95,7 +96,7 @@ class StreamRequest(StreamAnswering):
         self._came += size
         admitted = self._admitted
         if self._exchange is not None:
-            if size > len(data) and not ended:  # padding: nobody takes that
+            if size > len(data) and not ended:  # padding, which the application never takes
                 self._allow(self._allowed + size - len(data))
             self._receive_passed(self._exchange, data)
         elif admitted is not None and not self._answered:
@@ -114,7 +115,7 @@ class StreamRequest(StreamAnswering):
         self.out = NOTHING
         self._keep_no_more()
         self._answered = True
-        if not self._submitted:  # else Ingest still holds the body
+        if not self._submitted:  # otherwise Ingest still has the body
             self._give_back()
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
@@ -149,7 +150,8 @@ class StreamRequest(StreamAnswering):
         if self.ended:
             self._submit(admitted)
         elif self._allowed - self._came < STREAM_WINDOW // 2:
-            # It comes along: twice as much, and one byte more than is taken, so that this is seen.
+            # The body keeps coming: double its window. The total can exceed the limit, so that an
+            # oversized body is noticed.
             self._allow(self._came + max(STREAM_WINDOW, min(self._came, admitted.limit)))
 
     def _submit(self, admitted: Admitted) -> None:
@@ -170,7 +172,7 @@ class StreamRequest(StreamAnswering):
         except Exception as error:  # a barrier: an error ends one request
             self._submitted = False
             self._lane.fault(error)
-            self.refuse(Refusal("internal", "the request failed"))
+            self.refuse(Refusal("internal", "an internal error ended the request: try again"))
 
     def _replied(self, reply: Reply) -> None:
         self._give_back()
@@ -208,7 +210,7 @@ class StreamRequest(StreamAnswering):
     def _receive_passed(self, exchange: Exchange, data: bytes) -> None:
         progress = self._progress
         progress.came(len(data), self._lane.now())
-        if data and not progress.streamed:  # else its place is paid for
+        if data and not progress.streamed:  # otherwise the application has paid for the bytes
             if not self._lane.ingestion.bodies.draw(NO_WORKSPACE, len(data)):
                 self._exchange = None
                 exchange.lost()
@@ -217,7 +219,7 @@ class StreamRequest(StreamAnswering):
                 return
             self._drawn += len(data)
         self._held += data
-        if not self.out:  # else the deadline is that of the answer
+        if not self.out:  # otherwise the deadline is that of the answer
             self.due = FOREVER
         self._feed(exchange)
         self._await_body()
@@ -240,7 +242,7 @@ class StreamRequest(StreamAnswering):
             exchange.end()
 
     def resume(self) -> None:
-        """See `Side`: the application waits for more, and is done with what it was given."""
+        """See `Side`: the application waits for more, and has taken all bytes that it was given."""
         exchange = self._exchange
         if exchange is None:
             return
@@ -252,7 +254,7 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def stream(self, exchange: Exchange) -> None:
-        """See `Side`: what is held of the body is paid for, and it may take its time."""
+        """See `Side`: the application has paid for the bytes held, and the body can be slow."""
         if self._exchange is not exchange:
             return
         held, self._held = self._held, bytearray()
@@ -277,7 +279,7 @@ class StreamRequest(StreamAnswering):
             self._lane.head(self.number, 100, [])
 
     def may_keep(self) -> bool:
-        """See `Side`: other requests have nothing to do with this one."""
+        """See `Side`: a stream's end does not affect the connection's other requests."""
         return True
 
     def head_answer(self, status: int, headers: Headers) -> None:
@@ -290,7 +292,7 @@ class StreamRequest(StreamAnswering):
         return not self.out
 
     def write_answer(self, data: bytes) -> bool:
-        """See `Side`: HTTP/1.1's."""
+        """See `Side`; only HTTP/1.1 uses it."""
         raise NotImplementedError
 
     def exchanged(self, exchange: Exchange, whole: bool) -> None:
@@ -306,7 +308,9 @@ class StreamRequest(StreamAnswering):
 
     def exchange_failed(self, exchange: Exchange) -> None:
         """See `Side`."""
-        self.exchange_refused(exchange, Refusal("internal", "the request failed"))
+        self.exchange_refused(
+            exchange, Refusal("internal", "an internal error ended the request: try again")
+        )
 
     def exchange_refused(self, exchange: Exchange, refusal: Refusal) -> None:
         """See `Side`."""

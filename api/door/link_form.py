@@ -1,11 +1,11 @@
-"""The form of a request on a link to another worker: plain HTTP/1.1, with what belongs to the client's
-own connection left out."""
+"""The form of a request on a link to another worker: plain HTTP/1.1, without the fields that concern
+the client's own connection."""
 
 from api.door.exchange import HOP_BY_HOP
 from api.door.framing import Head
 
-# The status with which a worker says that it closes an idle link, and reads no request on it any more. No
-# other answer has this status.
+# The status by which a worker announces that it closes an idle link, and reads no more requests on it.
+# No other answer has this status.
 GONE = 421
 GOODBYE = (
     b"HTTP/1.1 %d Misdirected Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n" % GONE

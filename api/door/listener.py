@@ -1,4 +1,5 @@
-"""A listening socket on the reactor: accepts in bounded turns, and rests when descriptors run out."""
+"""A listening socket on the reactor: it accepts in bounded turns, and pauses when descriptors run
+out."""
 
 import errno
 import socket
@@ -10,9 +11,9 @@ from engine.runtime.timers import Timers
 
 BACKLOG = 1024
 ACCEPTS_PER_PASS = (
-    16  # half a millisecond; the rest comes with the next pass, after those that are connected
+    16  # half a millisecond; the next pass accepts the rest, after serving open connections
 )
-EVERY_IPV6, EVERY_IPV4 = "::", "0.0.0.0"  # noqa: S104  only where the operator says so
+EVERY_IPV6, EVERY_IPV4 = "::", "0.0.0.0"  # noqa: S104  used only if the operator asks for it
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 Accept = Callable[[socket.socket, tuple[str, int]], bool]
@@ -37,12 +38,12 @@ class Listener:
         self._rest_s = rest_s
         self._accept = accept
         self._on_exhausted = on_exhausted
-        # Accepting connections shares the priority of new connections' handshakes.
+        # Accepting has the same priority as the handshakes of new connections.
         self._registration: Registration | None = reactor.register(sock, self, priority=NEWCOMER)
         self._closed = False
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Accept waiting connections, a bounded number."""
+        """Accept a bounded number of waiting connections."""
         for _ in range(ACCEPTS_PER_PASS):
             try:
                 sock, address = self.sock.accept()
@@ -53,7 +54,7 @@ class Listener:
                     self._on_exhausted()
                     self._rest()
                     return
-                continue  # that one client has gone already (ECONNABORTED and the like)
+                continue  # this client has gone already (ECONNABORTED or similar)
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if not self._accept(sock, (address[0], address[1])):
@@ -61,7 +62,7 @@ class Listener:
                 return
 
     def abort(self, error: BaseException | None) -> None:
-        """Pause, then go on: a fault of ours in `ready` must not end the service."""
+        """Pause, then continue: a bug in `ready` must not end the service."""
         self._rest()
 
     def _rest(self) -> None:
@@ -102,7 +103,7 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
     try:
         for family, address in _addresses(host, port):
             sockets.append(listening_socket(family, (address[0], port, *address[2:])))
-            port = sockets[0].getsockname()[1]  # of port 0 the same for all
+            port = sockets[0].getsockname()[1]  # for port 0: all sockets get the first one's port
     except OSError:
         for sock in sockets:
             sock.close()
@@ -111,13 +112,14 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
 
 
 def see_that_free(host: str, port: int) -> None:
-    """Raise OSError if another program listens at an address of `host`. Nothing is opened."""
+    """Raise OSError if another program listens at an address of `host`. No socket stays open."""
     for family, address in _addresses(host, port):
         _bound(family, address).close()
 
 
 def _addresses(host: str, port: int) -> list[tuple[int, tuple[Any, ...]]]:
-    # A socket for each family: one for both would show IPv4 clients by mapped addresses of IPv6.
+    # One socket for each family: a socket for both would report IPv4 clients with mapped IPv6
+    # addresses.
     hosts = (EVERY_IPV6, EVERY_IPV4) if host == EVERY_IPV6 and _has_ipv4() else (host,)
     found = []
     for each in hosts:

@@ -1,6 +1,6 @@
 """Requests of an HTTP/1.1 connection that the application answers: their bodies in, its answers out.
 
-The rest of a body stays at the client until the application has taken the bytes read. Nothing here
+The door reads more of a body only when the application has taken the bytes read before. Nothing here
 awaits.
 """
 
@@ -26,16 +26,16 @@ class Progress:
         self._limits = limits
         self._came = 0
         self._waited = 0.0  # seconds, up to `_since`
-        self._since: float | None = None  # waited for since then; None: not waited for
+        self._since: float | None = None  # the start of the present wait; None: no wait
 
     def stream(self) -> None:
-        """From now on the body may be slow, as long as it keeps coming."""
+        """Allow a slow body from now on, as long as it keeps coming."""
         self.streamed = True
 
     def wait(self, now: float) -> float:
-        """Begin to wait for the client; return for how many seconds at most. A normal body must arrive
-        within its limit. A streamed body ends if nothing arrives for a while, or too little for the
-        time used."""
+        """Begin to wait for the client; return the longest wait in seconds. A normal body must arrive
+        within its limit. A streamed body times out if no byte arrives for `body_s`, or if its mean rate
+        is below `stream_floor`."""
         self._count(now)
         self._since = now
         limits = self._limits
@@ -45,7 +45,8 @@ class Progress:
         return max(0.0, min(limits.body_s, left))
 
     def came(self, size: int, now: float) -> None:
-        """Bytes of the body have arrived; waiting for the client ends until `wait`."""
+        """Note that bytes of the body have arrived; the wait for the client ends until the next
+        `wait`."""
         self._count(now)
         self._since = None
         self._came += size
@@ -101,7 +102,7 @@ class Passing(Answering):
             return
         if piece:
             progress.came(len(piece), self._instant())
-            if not progress.streamed:  # else its place is paid for
+            if not progress.streamed:  # otherwise the application has paid for the bytes
                 if not self._ingestion.bodies.draw(NO_WORKSPACE, len(piece)):
                     self._refuse_passed(no_room())
                     return
@@ -118,7 +119,7 @@ class Passing(Answering):
 
     def _read_no_more(self) -> None:
         self._reading = False
-        if not self._transport.pending:  # else the deadline is that of the answer
+        if not self._transport.pending:  # otherwise the deadline is that of the answer
             self._no_deadline()
 
     def _flushed_passed(self) -> None:
@@ -134,14 +135,14 @@ class Passing(Answering):
             self._exchange.flushed()
 
     def resume(self) -> None:
-        """The application waits for more."""
+        """Read more of the body: the application waits for it."""
         if self._state is PASSED and not self._reading and self._body is not None:
             self._await_body()
             self._read_on(True)
 
     def stream(self, exchange: Exchange) -> None:
-        """The application takes the body as it arrives, and has paid for the bytes held: stop counting
-        them, and allow a slow body as long as it keeps coming."""
+        """Let the application take the body as it arrives. It has paid for the bytes held: stop
+        counting them, and allow a slow body as long as it keeps coming."""
         if self._exchange is exchange:
             self._give_back()
             self._progress.stream()
@@ -183,10 +184,12 @@ class Passing(Answering):
 
     def exchange_failed(self, exchange: Exchange) -> None:
         """Handle an error that the application raised before its answer began."""
-        self.exchange_refused(exchange, Refusal("internal", "the request failed"))
+        self.exchange_refused(
+            exchange, Refusal("internal", "an internal error ended the request: try again")
+        )
 
     def exchange_refused(self, exchange: Exchange, refusal: Refusal) -> None:
-        """The application does not answer."""
+        """Answer a request that the application did not answer."""
         if not self.closed and self._exchange is exchange:
             self._exchange = None
             allowance = None if exchange.entry is None else exchange.entry.allowance

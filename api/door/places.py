@@ -1,7 +1,7 @@
-"""The places in the application: a bounded number of requests in it at once, shared fairly by account.
+"""The places in the application: they bound the requests in it at once, and accounts share them fairly.
 
-An account is a workspace, a customer of one in an embed session, or the address of an unknown client.
-Nothing here knows what a request is.
+An account is a workspace, a workspace's customer in an embed session, or the address of an unknown
+client. Nothing here knows what a request is.
 """
 
 from collections.abc import Callable
@@ -15,9 +15,10 @@ from engine.model.errors import Refusal
 from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.tally import Tally
 
-# Begun between two passes of the reactor: a request's first step in the framework takes some 0.5 ms.
+# Requests that begin between two passes of the reactor: the first step of each in the framework takes
+# some 0.5 ms.
 STARTS = 4
-# A waiting request takes about 10 KB; with more of them waiting, one would wait longer than WAIT_S.
+# A waiting request takes about 10 KB; with more waiting requests, some would wait longer than WAIT_S.
 WAITING = 1_024
 WAIT_S = 5.0  # the same as in `api.shares`, where requests of one workspace wait for each other
 RETRY_AFTER_S = 1
@@ -48,7 +49,7 @@ class Places:
     async def take(self, account: str) -> "Place":
         """Return a place, once it is the account's turn. Raises Refusal 503 if too many requests wait,
         or this one waited too long; then nothing has begun."""
-        # An account that takes no more than it leaves to others leaves room for the next one.
+        # An account can use at most as much of the queue as it leaves free for other accounts.
         if self._waiting.waiting(account) >= self._most_waiting - self._waiting.count:
             raise self._refusal()
         place = Place(account, self._give_back)
@@ -77,7 +78,7 @@ class Places:
                 await trio.lowlevel.checkpoint()
 
     def _give(self, most: int) -> bool:
-        """Give at most so many places to the next requests; return whether there can be more."""
+        """Give at most `most` places to the next requests. Return True if there can be more."""
         for _ in range(most):
             free = self._at_once - self._held.total
             found = self._waiting.take(self._may) if free else None
@@ -129,19 +130,20 @@ def account_of(entry: Entry | None, host: str) -> str:
         return known
     try:
         address = ip_address(host.partition("%")[0])
-    except ValueError:  # of a socket that has no address
+    except ValueError:  # the socket has no address
         return "address"
     return f"address {(address.packed if address.version == 4 else address.packed[:NETWORK_BYTES]).hex()}"
 
 
-# Smaller answers are not counted: a client's socket takes them as they are written, nearly always.
+# Smaller answers are not counted: a client's socket nearly always takes them at once.
 LEAST_BYTES = 4 * 1024
 UNTAKEN_RETRY_S = 2
 TOO_MUCH_UNTAKEN = "too many bytes of answers wait to be read: read them, then try again"
 
 
 class UntakenAnswers:
-    """Owner of the budget: the trio thread. Both lanes of the door draw on it."""
+    """The budget for bytes of answers that clients have not taken. HTTP/1.1 and HTTP/2 draw on it, in
+    the trio thread."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -150,8 +152,8 @@ class UntakenAnswers:
         self.refused = 0
 
     def has_room(self, account: str, size: int = LEAST_BYTES) -> bool:
-        """Whether an account can have `size` bytes more. An account without any always can; others can
-        have as many as that leaves free for other accounts."""
+        """Return True if an account can have `size` bytes more. An account that has none always can.
+        Others can have at most as many as they leave free for other accounts."""
         own = self._drawn_by.get(account, 0)
         return not own or own + size <= self._total - self.drawn
 
@@ -163,8 +165,8 @@ class UntakenAnswers:
             raise Refusal("overloaded", TOO_MUCH_UNTAKEN, retry_after_s=UNTAKEN_RETRY_S)
 
     def draw(self, account: str, size: int, *, must: bool = False) -> bool:
-        """Take `size` bytes. Returns False, and takes nothing, if there is no room and `must` is not
-        set."""
+        """Take `size` bytes. If there is no room and `must` is not set, take nothing and return
+        False."""
         if not must and not self.has_room(account, size):
             self.refused += 1
             return False
@@ -173,7 +175,7 @@ class UntakenAnswers:
         return True
 
     def give_back(self, account: str, size: int) -> None:
-        """Return bytes: the client has taken them, or is gone."""
+        """Give bytes back: the client has taken them, or is gone."""
         self.drawn -= size
         left = self._drawn_by[account] - size
         if left:

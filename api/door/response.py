@@ -1,4 +1,4 @@
-"""Heads of HTTP/1.1 answers as bytes; those for ingestion come from one template, for speed."""
+"""The heads of HTTP/1.1 answers as bytes. Answers to ingestion are joined from few parts, for speed."""
 
 import time
 from collections.abc import Iterable
@@ -7,17 +7,12 @@ from http import HTTPStatus
 
 from api.admission import Allowance
 from api.envelope import CHALLENGE
+from engine.model.decimals import DECIMALS, KEPT
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
 _CLOSE = b"connection: close\r\n"
-_KEEP_ALIVE = (
-    b"connection: keep-alive\r\n"  # said to HTTP/1.0 clients, for whom it is not the default
-)
-_TEMPLATE = (
-    b"%bdate: %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n"
-    b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n%b\r\n%b"
-)
+_KEEP_ALIVE = b"connection: keep-alive\r\n"  # for HTTP/1.0 clients, for whom it is not the default
 
 
 class _Date:
@@ -71,17 +66,21 @@ def render(
         connection = b"retry-after: %d\r\n%b" % (retry_after_s, connection)
     if status == 401:
         connection = b"www-authenticate: %b\r\n%b" % (CHALLENGE.encode(), connection)
-    return _TEMPLATE % (
+    length = len(body)
+    parts = (  # joined: a format costs four times as much
         _STATUS_LINES[status],
+        b"date: ",
         _date.text(),
-        len(body),
+        b"\r\ncontent-type: application/json\r\ncontent-length: ",
+        DECIMALS[length] if length < KEPT else b"%d" % length,
+        b"\r\nx-request-id: ",
         request_id.encode(),
-        allowance.limit,
-        allowance.remaining,
-        allowance.reset,
+        allowance.lines(),
         connection,
+        b"\r\n",
         body,
     )
+    return b"".join(parts)
 
 
 def render_head(

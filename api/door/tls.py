@@ -1,8 +1,7 @@
-"""The door's TLS: a certificate from files, read again when they change; HTTP/2 by ALPN, TLS 1.2 or
-newer.
+"""The door's TLS: a certificate from files, which are read again when they change; HTTP/2 by ALPN; TLS
+1.2 or newer.
 
-New connections use the certificate that was read last. A certificate that cannot be used changes
-nothing.
+New connections use the usable certificate that was read last.
 """
 
 import os
@@ -14,7 +13,7 @@ import trio
 
 from engine.peers.parts import digest_of
 
-LOOK_S = 10.0  # between two looks at the files: two calls of the system each
+LOOK_S = 10.0  # between two checks of the files, each of two system calls
 
 log = structlog.get_logger("angarium.door")
 
@@ -24,13 +23,13 @@ class CertificateError(Exception):
 
 
 class Certificate:
-    """The owner of the door's TLS context. Raises CertificateError where the files cannot be used."""
+    """The owner of the door's TLS context. Raises CertificateError if the files cannot be used."""
 
     def __init__(self, certificate: Path, key: Path | None) -> None:
         self._certificate = certificate
         self._key = key
         self._seen = self._stamps()
-        # `digest` is of the server's own certificate, as links tell it.
+        # `digest` identifies the server's certificate for links between nodes.
         self.context, self.digest = _usable(certificate, key)
 
     async def look(self) -> None:
@@ -39,8 +38,8 @@ class Certificate:
             await self.renew()
 
     async def renew(self) -> None:
-        """Read the files now. If the certificate is usable, it serves from the next connection on."""
-        # Seen before they are read: files that change meanwhile are looked at again.
+        """Read the files now. A usable certificate serves from the next connection on."""
+        # Taken before the files are read, so that a change during the reading is noticed later.
         self._seen = self._stamps()
         try:
             self.context, self.digest = await trio.to_thread.run_sync(
@@ -70,7 +69,7 @@ def server_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["h2", "http/1.1"])
     try:
-        # Without the callback OpenSSL would ask whoever sits at the terminal, and the server would wait.
+        # Without the callback OpenSSL would prompt at the terminal, and the server would wait.
         context.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         files = str(certificate) if key is None else f"{certificate} and its key {key}"
@@ -85,7 +84,7 @@ def _usable(certificate: Path, key: Path | None) -> tuple[ssl.SSLContext, bytes]
     """Return the context, and the digest of the file's first certificate. Raises CertificateError."""
     context = server_context(certificate, key)
     try:
-        # Around the certificate is text in any encoding, such as the names of its owner.
+        # The file can have text in any encoding around the certificate, such as the owner's name.
         text = certificate.read_bytes().decode("latin-1")
         begin, end = text.index(ssl.PEM_HEADER), text.index(ssl.PEM_FOOTER)
         der = ssl.PEM_cert_to_DER_cert(text[begin : end + len(ssl.PEM_FOOTER)])
@@ -113,5 +112,5 @@ def _stamp(path: Path) -> object:
     try:
         found = os.stat(path)
     except OSError:
-        return None  # on its way: a renewal may move files into place one after the other
+        return None  # a renewal can move the files into place one after the other
     return found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,7 +1,7 @@
-"""A client's socket, plain or under TLS, with one interface: read, write, flush, half-close.
+"""A client's socket, plain or with TLS, with one interface: read, write, flush, half-close.
 
-Nothing blocks, and incoming bytes are not buffered. Outgoing bytes that the socket does not take are
-kept here, and the owner waits until they are flushed.
+Nothing blocks, and incoming bytes are not buffered. A transport keeps outgoing bytes that the socket
+does not take, and the owner waits until they are flushed.
 """
 
 import contextlib
@@ -16,12 +16,12 @@ class Transport(Protocol):
     """The interface that a connection reads from and writes to."""
 
     sock: socket.socket
-    alpn: str | None  # of TLS, once its handshake is done
-    ended: bool  # the peer said, after the bytes last read, that nothing more comes
+    alpn: str | None  # TLS's choice of protocol, after the handshake
+    ended: bool  # the peer has announced that nothing follows the bytes read last
 
     @property
     def pending(self) -> bool:
-        """Whether the socket has not yet taken everything."""
+        """True while the socket has not taken everything written."""
 
     def read(self) -> bytes | None:
         """Return the bytes that have arrived: b"" at the end, None if there are none now. Raises
@@ -83,13 +83,13 @@ class PlainTransport:
 
 
 class LinkTransport(PlainTransport):
-    """A link of another worker, which has given up the request whose link it has closed."""
+    """A link from another worker. If that worker closes the link, it has abandoned the request."""
 
     __slots__ = ()
 
     def read(self) -> bytes | None:
-        """See `Transport`. Raises OSError if the other worker has closed the link, even where bytes are
-        left: the end of an unread request must not be served, because its client has been refused."""
+        """See `Transport`. Raises OSError if the other worker has closed the link, even if bytes are
+        unread: the request must not be served, because its client was refused."""
         data = super().read()
         if data:
             with contextlib.suppress(BlockingIOError):
@@ -99,7 +99,8 @@ class LinkTransport(PlainTransport):
 
 
 class TlsTransport:
-    """A socket under TLS. Its handshake happens within `read`, and holds memory from its first step."""
+    """A socket with TLS. The handshake happens within `read`, and takes memory from its first step
+    on."""
 
     __slots__ = (
         "_context",
@@ -117,7 +118,7 @@ class TlsTransport:
         self.sock = sock
         self.alpn: str | None = None
         self.ended = False
-        self.open = False  # the handshake is done; nothing can be written before
+        self.open = False  # the handshake is done; before that, nothing can be written
         self._wire = PlainTransport(sock)
         self._context: ssl.SSLContext | None = context  # until the first step
 
@@ -162,7 +163,7 @@ class TlsTransport:
         except ssl.SSLWantReadError:
             return b"".join(pieces) if pieces else None
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-            self.ended = True  # without a close_notify too: requests are framed
+            self.ended = True  # also without a close_notify: requests are framed
         return b"".join(pieces)
 
     def _emit(self) -> bool:
@@ -182,7 +183,7 @@ class TlsTransport:
         """See `Transport`: a close_notify, then the end of the stream."""
         with contextlib.suppress(OSError):
             if self.open:
-                with contextlib.suppress(ssl.SSLError):  # the peer's close_notify is not waited for
+                with contextlib.suppress(ssl.SSLError):  # do not wait for the peer's close_notify
                     self._tls.unwrap()
                 self._emit()
         _shut(self.sock)

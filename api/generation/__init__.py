@@ -1,4 +1,4 @@
-"""The generator of all files that come from the route table and are kept in the repository.
+"""The generator of all files that the repository has from the route table.
 
 `python -m api.generation` writes them; a test fails if the repository's files differ.
 """

@@ -1,4 +1,4 @@
-"""The generated modules of the client library: shapes, filters, plain methods, and synchronous twins."""
+"""The generated modules of the client library: shapes, filters, methods, and the synchronous client."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _TABLE = re.compile(r"(?<=\| \| \|\n\|---\|---\|\n)(\| `client.*\n)+")
 
 
 def operations() -> list[Operation]:
-    """Return the operations that the client has a method for, in the order of the document."""
+    """Return the operations with a client method, in the order of the document."""
     paths = orjson.loads(openapi_json())["paths"]
     return [
         Operation(route, paths[route.path][route.method.lower()])
@@ -36,7 +36,7 @@ def made_types() -> Types:
 
 
 def client_files() -> dict[Path, str]:
-    """Return the text of every generated file of the client library, without its README."""
+    """Return the text of every generated file of the client library, except its README."""
     found, types = operations(), made_types()
     groups = _by_group(found)
     shapes = Shapes(types, {name: _parts(each) for name, each in groups.items()})
@@ -52,7 +52,7 @@ def client_files() -> dict[Path, str]:
     made[PACKAGE / "filters.py"] = with_imports(filters, [*whole, *_STANDARD])
     offered = [*whole, ("angarium.filters", [filter_of(name) for name in groups]), *_STANDARD]
     made[PACKAGE / "aio/made/__init__.py"] = (
-        f'{MADE}"""The methods that are made of the API\'s routes."""\n'
+        f'{MADE}"""The methods made from the API\'s routes."""\n'
     )
     for name, each in groups.items():
         text = methods.module(name, _about(each), each)
@@ -124,7 +124,7 @@ _STANDARD = [
 ]
 
 
-# Whole words, in this order.
+# Patterns that begin at a word, in this order.
 _REPLACEMENTS = [
     (r"angarium\.aio", "angarium.sync"),
     (r"async (def|with|for) ", r"\1 "),
@@ -143,8 +143,8 @@ _REPLACEMENTS = [
 
 
 def synchronous(package: Path, made: Mapping[Path, str]) -> dict[Path, str]:
-    """Return the text of each module of `angarium/sync`. `made` are the modules of `angarium/aio` that
-    are not written yet."""
+    """Return the text of each module of `angarium/sync`. `made`: modules of `angarium/aio` that are not
+    written to disk yet."""
     source, target = package / "aio", package / "sync"
     present = {*source.glob("*.py"), *(path for path in made if path.is_relative_to(source))}
     texts = {

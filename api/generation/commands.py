@@ -1,5 +1,5 @@
-"""The generated modules of the command line: the plain commands as values, and the API's lists of
-words."""
+"""The generated modules of the command line: the plain commands as values, and the API's
+enumerations."""
 
 import re
 from pathlib import Path
@@ -32,9 +32,10 @@ def command_files(types: Types) -> dict[Path, str]:
         for group, commands in groups.items()
     }
     made |= {
-        REMOTE / "made/__init__.py": f'{MADE}"""What is made of the route table for commands."""\n',
         REMOTE
-        / "made/words.py": f'{MADE}"""The API\'s lists of words, as commands take them."""\n\n'
+        / "made/__init__.py": f'{MADE}"""The modules made from the route table for commands."""\n',
+        REMOTE
+        / "made/words.py": f'{MADE}"""The API\'s enumerations, for the options of commands."""\n\n'
         + "".join(
             f"{_constant(name)} = {tuple(schema['enum'])!r}\n" for name, schema in shared().items()
         ),

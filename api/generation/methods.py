@@ -1,4 +1,4 @@
-"""The client's plain methods, generated from the route table: one asynchronous class for each group."""
+"""The generated methods of the client: one asynchronous class for each group."""
 
 import keyword
 import re
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.generation.text import docstring, module
-from api.generation.types import Types, names_within, without_null
+from api.generation.types import Types, without_null
 from api.routes import Repeat, Route
 
-_RENAMED = {"from": "since", "to": "until"}  # as `angarium.calls` renames them back
+_RENAMED = {"from": "since", "to": "until"}  # `angarium.calls` renames them back
 _NOUNS = {"audit-logs": "entry", "deliveries": "delivery"}  # the others lose their s
 _LIST_ARGUMENTS = "*, limit: int | None = None, cursor: str | None = None"
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A route with a method of the client, and the document's text on it."""
+    """A route with a client method, and its operation in the document."""
 
     route: Route
     document: Mapping[str, Any]
 
     @property
     def group(self) -> str:
-        """The attribute of the client that has the method; none for the client's own methods."""
+        """The attribute of the client that has the method; empty for the client's own methods."""
         return self._name.rpartition(".")[0]
 
     @property
@@ -39,7 +39,7 @@ class Operation:
 
     @property
     def answer(self) -> Mapping[str, Any]:
-        """The schema of a success; empty where it is no JSON."""
+        """The schema of a success; empty if it is not JSON."""
         status = next(code for code in self.document["responses"] if code.startswith("2"))
         content = self.document["responses"][status].get("content", {})
         found: Mapping[str, Any] = content.get("application/json", {}).get("schema", {})
@@ -83,14 +83,14 @@ class Methods:
         return f"Async{name}Methods" if name in self._types.schemas else f"Async{name}"
 
     def module(self, group: str, about: str, operations: Sequence[Operation]) -> str:
-        """Return the module of a group's plain methods."""
+        """Return the module of a group's generated methods."""
         methods = [
             text for operation in operations if not by_hand(operation) for text in self._of(operation)
         ]  # fmt: skip
         head = f"class {self.class_of(group)}(AsyncResource):\n{docstring(about, 4)}\n"
         text = head + "\n".join(methods)
         text = re.sub(r"\bfilter: [^,]+,", r"\g<0>  # noqa: A002 - the API's word\n", text)
-        return module(f"The methods of `client.{group}` that are made.", [text])
+        return module(f"The generated methods of `client.{group}`.", [text])
 
     def filters(self, operations: Sequence[Operation]) -> str:
         """Return the module of the lists' filters."""
@@ -100,14 +100,14 @@ class Methods:
             if chosen:
                 fields = "".join(f"    {name}: {type_}\n" for name, type_ in chosen.items())
                 told = docstring(
-                    f"What `client.{operation.group}.list` and `iterate` are narrowed by.", 4
+                    f"The filters of `client.{operation.group}.list` and `iterate`.", 4
                 )
                 parts.append(
                     f"class {filter_of(operation.group)}(TypedDict, total=False):\n{told}\n{fields}"
                 )
         sentence = (
-            "The filters of lists. One that is None or absent does not narrow. `since` is inclusive, "
-            "`until` exclusive."
+            "The filters of lists. A filter that is None or absent has no effect. `since` is "
+            "inclusive, `until` exclusive."
         )
         return module(sentence, parts)
 
@@ -153,7 +153,8 @@ class Methods:
         if chosen and not narrowed:
             given += ["*", *(f"{name}: {type_} = None" for name, type_ in chosen.items())]
             query += [f'"{name}": {name}' for name in chosen]
-        # A list that is mostly whole comes at once; the others come in the largest pages that there are.
+        # A list that mostly fits into one page is read at once; the others are read in the largest
+        # pages.
         query += ['"limit": PAGE'] if limit["default"] < limit["maximum"] else []
         name = "iterate" if operation.method == "list" else operation.method
         return (
@@ -201,31 +202,26 @@ class Methods:
         )
 
     def _fields(self, operation: Operation) -> list[tuple[str, Any, bool]]:
-        """Return a method's arguments beside the path: name, schema, whether it is required."""
+        """Return a method's arguments besides the path: name, schema, and True if required."""
         if operation.query:
             return [(name, schema, schema["required"]) for name, schema in operation.query.items()]
         if operation.body is None or operation.route.method == "PATCH":
             return []
         body = self._types.resolved(operation.body)
-        if "oneOf" in body:  # the form that comes first; a method by hand is for the others
+        if "oneOf" in body:  # the first form; handwritten methods are for the others
             body = self._types.resolved(body["oneOf"][0])
         required = body.get("required", ())
         return [(name, each, name in required) for name, each in body.get("properties", {}).items()]
 
 
 def parts_of(operation: Operation) -> list[Any]:
-    """Return the parts of the document that a method's signature names."""
+    """Return the schemas in a method's signature."""
     parts = [operation.answer, *operation.query.values()]
     return parts if operation.body is None else [*parts, operation.body]
 
 
-def words_of(operations: Sequence[Operation]) -> set[str]:
-    """Return the names of all shapes that operations refer to."""
-    return {name for each in operations for part in parts_of(each) for name in names_within(part)}
-
-
 def by_hand(operation: Operation) -> bool:
-    """Return True if a method of an operation is written by hand."""
+    """Return True if the method of an operation is handwritten."""
     assert operation.route.client is not None
     return operation.route.client.by_hand
 

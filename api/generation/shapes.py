@@ -1,7 +1,6 @@
-"""The client's shapes, generated from the document: a TypedDict for each object, a Literal for each
-list of words.
+"""The generated shapes of the client: a TypedDict for each object, a Literal for each enumeration.
 
-The module of a group holds the shapes that only its methods need; `shared` holds the rest.
+The module of a group has the shapes that only its methods need; `shared` has the others.
 """
 
 import keyword
@@ -12,12 +11,12 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
-# Shapes of a large group that have a module of their own, by the end of their names.
+# Shapes of a large group with a separate module, by the end of their names.
 APART = {"Authentication": "authentication", "Patch": "patches"}
 
 
 class Shapes:
-    """The shapes that operations refer to. `operations`: the operations of the document, by group."""
+    """The shapes that operations refer to. `operations`: the schemas of the operations, by group."""
 
     def __init__(self, types: Types, operations: Mapping[str, Iterable[Any]]) -> None:
         self._types = types
@@ -44,7 +43,8 @@ class Shapes:
             made[name] = module(_SENTENCES.get(name, f"Shapes of `client.{name}`."), parts)
         names = sorted([*self.module_of, "JsonObject", "Page"])
         made["__init__"] = module(
-            "The API's JSON as types. Names are the API's own; programs ignore fields of later versions.",
+            "The API's JSON as types. Names are the API's own; programs ignore fields of later "
+            "versions.",
             [f"__all__ = {names!r}"],
             wanted=names,
         )
@@ -60,7 +60,7 @@ class Shapes:
         return found
 
     def _in_order(self, module_name: str) -> list[str]:
-        """Return a module's shapes, each after those that it refers to."""
+        """Return a module's shapes, each after the shapes that it refers to."""
         ours = [name for name in self._types.schemas if self.module_of.get(name) == module_name]
         ordered: list[str] = []
         while ours:
@@ -100,15 +100,15 @@ class Shapes:
 
 
 def _is_type(types: Types, name: str) -> bool:
-    """Return False for shapes that methods write in another way: pages, unions, and the empty body."""
+    """Return False for shapes without their own type: pages, unions, and the empty body."""
     schema = types.schemas[name]
     return bool(schema.get("properties")) and types.item_of(schema) is None
 
 
 _SENTENCES = {
-    "authentication": "Shapes of the ways in which destinations prove who sends.",
-    "patches": "Shapes of changes: what is left out stays.",
+    "authentication": "Shapes of the authentication of destinations.",
+    "patches": "Shapes of changes: absent fields stay unchanged.",
     "client": "Shapes of the client's own methods.",
     SHARED: "Shapes that several groups of methods share.",
-    WORDS: "The API's lists of words.",
+    WORDS: "The API's enumerations.",
 }

@@ -1,5 +1,4 @@
-"""Python source as text: comments, docstrings, modules with their imports, and the files that hold
-them."""
+"""The writer of Python source: comments, docstrings, modules with their imports, and their files."""
 
 import re
 import subprocess
@@ -10,18 +9,18 @@ from pathlib import Path
 
 WIDTH = 100
 MADE = "# Made of the API's routes by `python -m api.generation`; do not edit.\n"
-# The project's rules, wherever this is run from, and whether or not the file exists yet.
+# The project's rules, independent of the working directory and of the file's existence.
 _RUFF = ["--isolated", "--line-length", str(WIDTH), "--target-version", "py311"]
 _SORTED = ["--select", "F401,I,UP", "--config", 'lint.isort.known-first-party=["angarium"]']
 
 
 def comment(text: str, indent: int = 0) -> str:
-    """Return a text as lines of a comment, or nothing."""
+    """Return a text as a comment; an empty text has none."""
     return _block(text, " " * indent + "# ") if text else ""
 
 
 def docstring(text: str, indent: int) -> str:
-    """Return a text as a docstring, its paragraphs kept."""
+    """Return a text as a docstring with its paragraphs."""
     margin = " " * indent
     paragraphs = [
         textwrap.fill(" ".join(part.split()), WIDTH - 6, initial_indent=margin, subsequent_indent=margin)
@@ -42,7 +41,7 @@ def module(sentence: str, parts: Sequence[str], *, wanted: Iterable[str] = ()) -
 
 
 def with_imports(text: str, homes: Sequence[tuple[str, Iterable[str]]]) -> str:
-    """Put the imports of a module's names in their place; the first of `homes` that has a name serves."""
+    """Add the imports of a module's names. A name is imported from the first of `homes` that has it."""
     names = set(re.search(r"%IMPORTS (.*)", text)[1].split())  # type: ignore[index]  # `module` wrote it
     lines = []
     for home, offered in homes:
@@ -54,7 +53,7 @@ def with_imports(text: str, homes: Sequence[tuple[str, Iterable[str]]]) -> str:
 
 
 def formatted(text: str, path: Path) -> str:
-    """Return a module's text in the project's format, without the imports that it does not use."""
+    """Return a module's text in the project's format, without unused imports."""
     fixes = ["check", "--fix-only", "--unsafe-fixes", "--quiet", *_SORTED]
     for arguments in (fixes, ["format", "--quiet"]):
         text = subprocess.run(  # noqa: S603 - our own arguments
@@ -92,7 +91,7 @@ def present() -> dict[Path, str]:
 
 
 def write(made: Mapping[Path, str]) -> None:
-    """Make the repository's generated files equal to these."""
+    """Write the generated files, and remove all others."""
     for path in present():
         if path not in made:
             path.unlink()

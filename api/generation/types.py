@@ -1,4 +1,4 @@
-"""The document's schemas as Python types: fields of the API's answers, and arguments."""
+"""The Python types of the document's schemas: for fields of answers, and for arguments."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,12 +22,13 @@ class Types:
         return self._type(schema, argument=False)
 
     def argument(self, schema: Schema) -> str:
-        """Return the type of an argument. It also takes types that JSON lacks: a datetime for an
+        """Return the type of an argument. It also accepts types that JSON lacks: a datetime for an
         instant, any sequence for a list, any mapping for an object."""
         return self._type(schema, argument=True)
 
     def parameter(self, schema: Schema) -> str:
-        """Return the type of an argument in the query; a repeatable one takes one value or several."""
+        """Return the type of an argument in the query; a repeatable one accepts one value or
+        several."""
         type_ = self.argument(schema)
         return (
             f"{self.argument(schema['items'])} | {type_}"
@@ -36,7 +37,7 @@ class Types:
         )
 
     def item_of(self, schema: Schema) -> Schema | None:
-        """Return the schema of a page's items; None if the schema is no page."""
+        """Return the schema of a page's items; None if the schema is not a page."""
         fields = self.resolved(schema).get("properties", {})
         known = {"items", "nextCursor", "searchedTo"}
         paged = "nextCursor" in fields and known.issuperset(fields)
@@ -90,12 +91,12 @@ def names_within(schema: Schema) -> Iterator[str]:
     inner += [schema[key] for key in ("items", "additionalProperties") if key in schema]
     inner += choices(schema)
     for each in inner:
-        if isinstance(each, Mapping):  # `additionalProperties` may be true
+        if isinstance(each, Mapping):  # `additionalProperties` can be true
             yield from names_within(each)
 
 
 def without_null(type_: str) -> str:
-    """Return a type that does not take None."""
+    """Return a type without None."""
     return type_.removesuffix(" | None")
 
 

@@ -1,7 +1,7 @@
-"""The generated modules of the TypeScript client: types of the document's schemas, and a method per
-operation.
+"""The generated modules of the TypeScript client: types of the document's schemas, and a method for
+each operation.
 
-Fields, parameters and shapes have the API's own names: nothing is renamed on the way to a request.
+Fields, parameters and shapes have the API's names; nothing is renamed.
 """
 
 import re
@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 def typescript_files() -> dict[Path, str]:
-    """Return the text of every made file of the TypeScript client."""
+    """Return the text of every generated file of the TypeScript client."""
     types, found = made_types(), operations()
     return {
         SOURCE / "shapes.ts": _shapes(types, found),
@@ -49,7 +49,7 @@ def _shapes(types: Types, found: Sequence[Operation]) -> str:
 
 
 def _reached(types: Types, schemas: Sequence[Schema]) -> set[str]:
-    """Return the names of the shapes that schemas refer to, and of those that these refer to."""
+    """Return the names of the shapes that schemas refer to, directly or through others."""
     wanted: set[str] = set()
     left = [name for schema in schemas for name in names_within(schema)]
     while left:
@@ -155,7 +155,7 @@ def class_name(group: str) -> str:
 
 
 def attribute(name: str) -> str:
-    """Return a name of the Python client as TypeScript writes it."""
+    """Return a name of the Python client in the style of TypeScript."""
     return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
 
 

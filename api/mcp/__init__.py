@@ -1,6 +1,6 @@
-"""The MCP server: tools, resources and prompts with which an agent runs Angarium.
+"""The MCP server: tools, resources and prompts with which an agent operates Angarium.
 
-One server serves one caller, whose key it uses for every call of the API. So admission, scopes, rates and
-the audit log hold for an agent as they do for every other client. `exchange` speaks HTTP for
-`POST /mcp`, `angarium mcp` speaks over standard input and output.
+One server serves one caller, and uses the caller's key for every call of the API. So admission, scopes,
+rates and the audit log apply to an agent as to every other client. `exchange` serves `POST /mcp`;
+`angarium mcp` serves standard input and output.
 """

@@ -1,4 +1,4 @@
-"""The desk: the client with which the tools of one caller work."""
+"""The desk: the API client of one caller's tools."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,8 +14,8 @@ Connect = Callable[[Environment | None], AsyncClient]
 class Desk:
     """One caller's access to the API.
 
-    `connect` makes a client for an environment; None stands for the key's own. `environment` is used
-    where a tool's call names none. `manages` says whether the key's scope is `manage`.
+    `connect` returns a client for an environment; None is the key's own. `environment` is the default
+    of tool calls. `manages` is True if the key's scope is `manage`.
     """
 
     connect: Connect

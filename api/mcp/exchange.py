@@ -1,7 +1,7 @@
 """One exchange of `POST /mcp`: a JSON-RPC message and its answer.
 
-Nothing is kept between two requests, so any server of an installation answers any of them. Every request
-has a server of its own, whose tools call the application with the key that the request came with.
+No state is kept between requests, so any server of an installation can answer. Every request has its
+own MCP server, whose tools call the application with the request's key.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from api.mcp.desk import Desk
 from api.mcp.inside import Application, InsideAnswer, InsideTransport, ask
 from api.mcp.server import make_server
 
-# The address is of no server: the transport calls the application. It has to be one that a client takes.
+# A placeholder: the transport calls the application directly, but the client needs a valid address.
 INSIDE = "http://127.0.0.1"
-ONCE = RetryPolicy(retries=0)  # the agent decides whether it asks again
+ONCE = RetryPolicy(retries=0)  # the agent decides about retries
 
 
 def desk_of(
@@ -30,7 +30,7 @@ def desk_of(
     manages: bool,
     address: str,
 ) -> Desk:
-    """Return the desk of a caller, for calls to an application in this process."""
+    """Return the desk of a caller for an application in this process."""
     transport = InsideTransport(application, address)
 
     def connect(named: Environment | None) -> AsyncClient:

@@ -1,4 +1,4 @@
-"""Requests to an ASGI application in this process: one body in, one answer out."""
+"""The requests to an ASGI application in this process, with whole bodies and answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Fields = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class InsideAnswer:
-    """An answer: status, header fields with names in lower case, and body."""
+    """The answer of an application. The names of `fields` are in lower case."""
 
     status: int
     fields: tuple[tuple[bytes, bytes], ...]
@@ -34,7 +34,7 @@ async def ask(
     query: bytes = b"",
     address: str = "",
 ) -> InsideAnswer:
-    """Return an application's answer. `path` is decoded. `address` is the client's."""
+    """Return an application's answer. `path` is decoded. `address` is the address of the client."""
     requests: list[_Message] = [{"type": "http.request", "body": body, "more_body": False}]
     answers: list[_Message] = []
     scope = {
@@ -80,7 +80,7 @@ class InsideTransport(httpx.AsyncBaseTransport):
         self._address = address
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Ask, and return the answer."""
+        """Send a request to the application, and return its answer."""
         told = await ask(
             self._application,
             request.method,

@@ -1,4 +1,4 @@
-"""The resources: pages of the documentation, the API's document, and event schemas."""
+"""The resources: pages of the documentation, the OpenAPI document, and event schemas."""
 
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ DOCS = "angarium://docs/"
 SCHEMAS = "angarium://schemas/"
 MARKDOWN = "text/markdown"
 JSON = "application/json"
-# What a person who asks an agent needs; the pages for contributors are not among them.
+# The pages for users of the service, without those for contributors.
 PAGES = (
     "tutorial", "receiving", "concurrency", "operating", "scaling", "security", "plans", "metrics",
     "api/README", "api/credentials", "api/dead-letters", "api/embed", "api/file-delivery", "api/files",
@@ -39,7 +39,7 @@ class _Page(BaseModel):
 
 @cache
 def pages() -> dict[str, _Page]:
-    """Return the pages by address, read once. A page's title is its first heading."""
+    """Return the pages by address. They are read once. A page's title is its first heading."""
     found = {}
     for name in PAGES:
         path = FOLDER / f"{name}.md"
@@ -65,13 +65,13 @@ def listed() -> list[types.Resource]:
 
 
 def templates() -> list[types.ResourceTemplate]:
-    """Return the addresses that have a variable part."""
+    """Return the resources whose address has a variable part."""
     return [
         types.ResourceTemplate(
             uri_template=SCHEMAS + "{eventType}{?environment}",
             name="schema",
             title="The active schema of an event type",
-            description="A JSON Schema. Only an MCP key has to name the environment.",
+            description="A JSON Schema. Only an MCP key must name the environment.",
             mime_type=JSON,
         )
     ]

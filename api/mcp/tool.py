@@ -1,4 +1,4 @@
-"""A tool as the server lists it, and the parts that all tools share."""
+"""The definition of a tool, and the parts that all tools share."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from angarium import AsyncClient
 
-MOST_ITEMS = 50  # in one answer: an agent reads all of it, and can narrow
+MOST_ITEMS = 50  # in one answer: an agent reads all of them, and can select fewer
 EnvironmentName = Literal["DEVELOPMENT", "STAGING", "PRODUCTION"]
-Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS, description="How many to list.")]
+Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS, description="The most items.")]
 Document = Mapping[str, Any]
 
 
@@ -20,7 +20,7 @@ class ToolArguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     environment: EnvironmentName | None = Field(
-        None, description="The environment. Only an MCP key has to name it; an API key has one."
+        None, description="The environment. Only an MCP key must name it; an API key has one."
     )
 
 
@@ -29,8 +29,8 @@ class ToolChange(ToolArguments):
 
     apply: bool = Field(
         False,
-        description="False (default): change nothing and say what would happen. True: do it. Ask the "
-        "user before you pass true.",
+        description="False (default): change nothing, and report what would happen. True: make the "
+        "change. Ask the user before you pass true.",
     )
 
 
@@ -49,20 +49,20 @@ class Tool:
 
     @property
     def writes(self) -> bool:
-        """Whether the tool changes something."""
+        """True if the tool changes something."""
         return issubclass(self.arguments, ToolChange)
 
     @property
     def needs_manage(self) -> bool:
-        """Whether a key needs scope `manage`."""
+        """True if a key needs scope `manage`."""
         return self.manage or self.writes
 
 
 def would(what: str, **found: Any) -> Document:
-    """Return the answer of a tool that was not told to apply its change."""
+    """Return the answer of a tool without `apply`."""
     return {"applied": False, "wouldDo": what, **found, "next": "Call again with apply: true."}
 
 
 def done(what: str, **found: Any) -> Document:
-    """Return the answer of a tool that applied its change."""
+    """Return the answer of a tool that has made its change."""
     return {"applied": True, "did": what, **found}

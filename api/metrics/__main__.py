@@ -1,4 +1,4 @@
-"""The command `python -m api.metrics`: it writes the files that come from the lists of metrics and
+"""The command `python -m api.metrics`: it writes the files generated from the lists of metrics and
 alerts."""
 
 from api.metrics.files import files

@@ -1,4 +1,4 @@
-"""The alert rules: the conditions that an operator must know of, each with its remedy."""
+"""The alert rules: conditions that an operator must know, each with its remedy."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Alert(Struct, frozen=True):
-    """One rule. `since`: how long `when` (PromQL) has to hold before it fires."""
+    """One rule. `since`: how long `when` (PromQL) must be true before the alert fires."""
 
     name: str
     when: str
@@ -31,7 +31,7 @@ ALERTS: Sequence[Alert] = (
         "1m",
         "critical",
         "{{ $labels.instance }} is not ready.",
-        "GET /readyz names the reasons.",
+        "Read the reasons with GET /readyz.",
     ),
     Alert(
         "AngariumCommitsStalled",
@@ -39,19 +39,21 @@ ALERTS: Sequence[Alert] = (
         "30s",
         "critical",
         "PostgreSQL does not commit {{ $labels.kind }}.",
-        "Check PostgreSQL: is it up, is its disk full, does a lock hold everything up?",
+        "Check PostgreSQL: does it run, is its disk full, does a lock block it?",
     ),
     Alert(
         "AngariumEventsRefused",
         "rate(angarium_intake_refused_total[5m]) > 0",
         "5m",
         "warning",
-        "Events are refused with 503, because too many wait for their commit.",
-        "Compare the rate of angarium_events_accepted_total with what PostgreSQL can commit.",
+        "The server refuses events with 503, because too many wait for their commit.",
+        "Compare the rate of angarium_events_accepted_total with the rate that PostgreSQL can "
+        "commit.",
     ),
     Alert(
         "AngariumLagging",
-        "histogram_quantile(0.9, sum by (le) (rate(angarium_delivery_lag_seconds_bucket[10m]))) > 60",
+        "histogram_quantile(0.9, sum by (le) (rate(angarium_delivery_lag_seconds_bucket[10m]))) > "
+        "60",
         "10m",
         "warning",
         "A tenth of the deliveries arrives more than a minute after its event.",
@@ -68,11 +70,12 @@ ALERTS: Sequence[Alert] = (
     ),
     Alert(
         "AngariumDeadLetters",
-        "sum by (workspace, environment) (increase(angarium_deliveries_dead_lettered_total[15m])) > 100",
+        "sum by (workspace, environment) (increase(angarium_deliveries_dead_lettered_total[15m])) "
+        "> 100",
         "0m",
         "warning",
         "More than 100 deliveries of {{ $labels.workspace }} became dead letters within 15 minutes.",
-        "angarium dlq list shows them by cause; retry them when the receiver is well.",
+        "Find the causes with angarium dlq groups; retry the deliveries once the receiver works.",
     ),
     Alert(
         "AngariumDestinationFailing",
@@ -80,7 +83,7 @@ ALERTS: Sequence[Alert] = (
         "30m",
         "warning",
         "{{ $labels.name }} ({{ $labels.destination }}) has failed for half an hour.",
-        "Its health in the console, or angarium destinations health, names the error.",
+        "Read the error in the console, or with angarium destinations health.",
     ),
     Alert(
         "AngariumLoopHeld",
@@ -88,7 +91,7 @@ ALERTS: Sequence[Alert] = (
         "5m",
         "warning",
         "Steps of the event loop of {{ $labels.instance }} take too long.",
-        "The log names each with its work and its workspace (loop.long_step).",
+        "Find the work and the workspace of each step in the log (loop.long_step).",
     ),
     Alert(
         "AngariumComponentRestarts",
@@ -96,14 +99,14 @@ ALERTS: Sequence[Alert] = (
         "0m",
         "warning",
         "The component {{ $labels.component }} of {{ $labels.instance }} has restarted.",
-        "The log has the error. Please report it.",
+        "Find the error in the log, and report it.",
     ),
     Alert(
         "AngariumDescriptorsScarce",
         "angarium_receiver_descriptors / angarium_receiver_descriptors_limit > 0.9",
         "5m",
         "warning",
-        "Connections to receivers have nearly all file descriptors that they may have.",
+        "Connections to receivers use nearly all file descriptors of their limit.",
         "Raise the process's limit of open files (ulimit -n).",
     ),
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from api.metrics.dead_letters import MOST
 from api.metrics.reading import (
     DESTINATION,
     ENVIRONMENT,
@@ -11,9 +12,9 @@ from api.metrics.reading import (
     answers,
     attempts,
     away,
-    busiest_of,
     dead,
     delivered,
+    destinations_of,
     door_of,
     groups,
     intake_of,
@@ -25,6 +26,7 @@ from api.metrics.reading import (
     waiting,
     wire_of,
 )
+from api.metrics.scrape import ENVIRONMENTS
 from engine.core.health import CircuitState, HealthState
 from engine.core.vocabulary import ErrorCategory
 from engine.model.version import VERSION
@@ -33,11 +35,11 @@ from engine.model.words import word
 CATEGORIES = ", ".join(map(word, ErrorCategory))
 
 METRICS: Sequence[Metric] = (
-    # What customers see.
+    # Events, deliveries and attempts.
     Metric(
         "angarium_events_accepted",
         "counter",
-        "Events that were answered with 202; the service's own do not count.",
+        "Events that were answered with 202, without the service's own events.",
         ENVIRONMENT,
         accepted,
     ),
@@ -65,7 +67,7 @@ METRICS: Sequence[Metric] = (
     Metric(
         "angarium_deliveries_pending",
         "gauge",
-        "Deliveries that wait, for a retry too.",
+        "Deliveries that wait, also for a retry.",
         ENVIRONMENT,
         lambda scrape: scrape.pending,
     ),
@@ -85,37 +87,60 @@ METRICS: Sequence[Metric] = (
     Metric(
         "angarium_delivery_lag_seconds",
         "histogram",
-        "Time from an event's acceptance to the end of its successful attempt; replays do not count.",
+        "Time from an event's acceptance to the end of its successful attempt; replays do not "
+        "count.",
         histogram=lambda measured: measured.lags,
     ),
-    # The destinations with the most work.
+    Metric(
+        "angarium_dead_letters",
+        "gauge",
+        f"Deliveries in the dead-letter queue, counted up to {MOST:,} of an environment. A task counts"
+        f" the first {ENVIRONMENTS} environments in turn, at least every minute.",
+        ENVIRONMENT,
+        lambda scrape: scrape.dead_letters,
+    ),
+    Metric(
+        "angarium_circuits_open",
+        "gauge",
+        "Active destinations whose circuit is not closed.",
+        ENVIRONMENT,
+        lambda scrape: scrape.open_circuits,
+    ),
+    # The destinations with labels of their own.
     Metric(
         "angarium_destination_pending",
         "gauge",
-        "Deliveries that wait for one of the destinations with the most work.",
+        "Deliveries that wait for one of the named destinations.",
         DESTINATION,
-        busiest_of(lambda each: each.pending),
+        destinations_of(lambda each: each.pending),
     ),
     Metric(
         "angarium_destination_in_flight",
         "gauge",
-        "Deliveries that are being sent to one of the destinations with the most work.",
+        "Deliveries that are being sent to one of the named destinations.",
         DESTINATION,
-        busiest_of(lambda each: each.in_flight),
+        destinations_of(lambda each: each.in_flight),
     ),
     Metric(
         "angarium_destination_circuit_open",
         "gauge",
-        "1 where the circuit of one of the destinations with the most work is not closed.",
+        "1 where the circuit of one of the named destinations is not closed.",
         DESTINATION,
-        busiest_of(lambda each: each.circuit is not CircuitState.CLOSED),
+        destinations_of(lambda each: each.circuit is not CircuitState.CLOSED),
     ),
     Metric(
         "angarium_destination_failing",
         "gauge",
-        "1 where one of the destinations with the most work is FAILING.",
+        "1 where one of the named destinations is FAILING.",
         DESTINATION,
-        busiest_of(lambda each: each.state is HealthState.FAILING),
+        destinations_of(lambda each: each.state is HealthState.FAILING),
+    ),
+    Metric(
+        "angarium_destination_failures_in_a_row",
+        "gauge",
+        "Attempts that failed since the last success of one of the named destinations.",
+        DESTINATION,
+        destinations_of(lambda each: each.failures),
     ),
     # Commits.
     Metric(
@@ -136,18 +161,28 @@ METRICS: Sequence[Metric] = (
         "angarium_commit_stalled", "gauge", "1 while PostgreSQL does not commit.", ("kind",), away
     ),
     Metric(
+        "angarium_database_connections_lent",
+        "gauge",
+        "Connections to PostgreSQL that queries of the control plane use.",
+        read=server_of(lambda server: server.bridge.pool.statistics().lent),
+    ),
+    Metric(
+        "angarium_database_queries_waiting",
+        "gauge",
+        "Queries of the control plane that wait for a connection to PostgreSQL.",
+        read=server_of(lambda server: server.bridge.pool.statistics().waiting),
+    ),
+    Metric(
         "angarium_intake_waiting_bytes",
         "gauge",
         "Bytes of events that wait for their commit.",
-        (),
-        intake_of(lambda each: each.waiting_bytes),
+        read=intake_of(lambda each: each.waiting_bytes),
     ),
     Metric(
         "angarium_intake_refused",
         "counter",
         "Events that were refused because too many waited.",
-        (),
-        intake_of(lambda each: each.refused),
+        read=intake_of(lambda each: each.refused),
     ),
     # Requests.
     Metric(
@@ -157,169 +192,147 @@ METRICS: Sequence[Metric] = (
         "angarium_http_connections",
         "gauge",
         "Open connections of clients.",
-        (),
-        door_of(lambda each: each.connections),
+        read=door_of(lambda each: each.connections),
     ),
     Metric(
         "angarium_http_connections_accepted",
         "counter",
         "Connections that clients have opened.",
-        (),
-        door_of(lambda each: each.accepted),
+        read=door_of(lambda each: each.accepted),
     ),
     Metric(
         "angarium_http_connections_refused",
         "counter",
         "Connections that were refused, or closed while idle, because there were too many.",
-        (),
-        door_of(lambda each: each.turned_away + each.evicted),
+        read=door_of(lambda each: each.turned_away + each.evicted),
     ),
     Metric(
         "angarium_http_handshakes_waiting",
         "gauge",
         "Clients whose TLS handshake has not begun. Networks of clients take turns.",
-        (),
-        door_of(lambda each: each.handshakes.waiting),
+        read=door_of(lambda each: each.handshakes.waiting),
     ),
     Metric(
         "angarium_http_connections_handed_over",
         "counter",
-        "Connections that went to the worker that has their workspace.",
-        (),
-        door_of(lambda each: each.handed),
+        "Connections that were handed over to the worker of their workspace.",
+        read=door_of(lambda each: each.handed),
     ),
     Metric(
         "angarium_http_requests_relayed",
         "counter",
-        "Requests that were relayed to the worker that has their workspace.",
-        (),
-        door_of(lambda each: each.relayed),
+        "Requests that were relayed to the worker of their workspace.",
+        read=door_of(lambda each: each.relayed),
     ),
     Metric(
         "angarium_http_requests_under_way",
         "gauge",
-        "Requests that the application answers, or that wait for it. Ingestion is not among them.",
-        (),
-        door_of(lambda each: each.passing),
+        "Requests that the application answers, or that wait for it, without ingestion.",
+        read=door_of(lambda each: each.passing),
     ),
     Metric(
         "angarium_http_requests_refused",
         "counter",
         "Requests that were refused because the application was full.",
-        (),
-        door_of(lambda each: each.places.refused),
+        read=door_of(lambda each: each.places.refused),
     ),
     Metric(
         "angarium_http_body_bytes",
         "gauge",
         "Bytes of request bodies in memory.",
-        (),
-        door_of(lambda each: each.body_bytes),
+        read=door_of(lambda each: each.body_bytes),
     ),
     Metric(
         "angarium_http_unread_bytes",
         "gauge",
         "Bytes of answers that clients have not read yet.",
-        (),
-        door_of(lambda each: each.untaken_bytes),
+        read=door_of(lambda each: each.untaken_bytes),
     ),
     # Receivers.
     Metric(
         "angarium_receiver_requests_in_flight",
         "gauge",
-        "Requests to receivers that have begun and have no outcome yet.",
-        (),
-        wire_of(lambda each: each.in_flight),
+        "Requests to receivers without an outcome yet.",
+        read=wire_of(lambda each: each.in_flight),
     ),
     Metric(
         "angarium_receiver_connections_idle",
         "gauge",
         "Open connections to receivers without a request.",
-        (),
-        wire_of(lambda each: each.idle),
+        read=wire_of(lambda each: each.idle),
     ),
     Metric(
         "angarium_receiver_connections_waiting",
         "gauge",
-        "Connections to receivers that wait for a file descriptor or a place among those being opened.",
-        (),
-        wire_of(lambda each: each.descriptors_waiting + each.openings_waiting),
+        "Connections to receivers that wait for a file descriptor or a place among those being "
+        "opened.",
+        read=wire_of(lambda each: each.descriptors_waiting + each.openings_waiting),
     ),
     Metric(
         "angarium_receiver_descriptors",
         "gauge",
         "File descriptors of connections to receivers.",
-        (),
-        wire_of(lambda each: each.descriptors),
+        read=wire_of(lambda each: each.descriptors),
     ),
     Metric(
         "angarium_receiver_descriptors_limit",
         "gauge",
-        "Most file descriptors of connections to receivers.",
-        (),
-        wire_of(lambda each: each.descriptors_limit),
+        "Limit of file descriptors for connections to receivers.",
+        read=wire_of(lambda each: each.descriptors_limit),
     ),
     # Actors, replays, scripts.
     Metric(
         "angarium_actors",
         "gauge",
         "Destinations with an actor in memory.",
-        (),
-        actors_of(lambda each: each.actors),
+        read=actors_of(lambda each: each.actors),
     ),
     Metric(
         "angarium_actor_restarts",
         "counter",
         "Actors that were started again after an error.",
-        (),
-        actors_of(lambda each: each.restarts),
+        read=actors_of(lambda each: each.restarts),
     ),
     Metric(
         "angarium_held_bytes",
         "gauge",
         "Bytes of deliveries in memory.",
-        (),
-        actors_of(lambda each: each.held_bytes),
+        read=actors_of(lambda each: each.held_bytes),
     ),
     Metric(
         "angarium_replay_jobs_running",
         "gauge",
         "Replay jobs under way.",
-        (),
-        server_of(lambda server: len(server.replays.jobs)),
+        read=server_of(lambda server: len(server.replays.jobs)),
     ),
     Metric(
         "angarium_transform_runs",
         "counter",
         "Runs of transform scripts.",
-        (),
-        scripts_of(lambda each: each.runs),
+        read=scripts_of(lambda each: each.runs),
     ),
     Metric(
         "angarium_transform_failures",
         "counter",
         "Runs of transform scripts that failed.",
-        (),
-        scripts_of(lambda each: each.failures),
+        read=scripts_of(lambda each: each.failures),
     ),
     Metric(
         "angarium_transform_waiting",
         "gauge",
         "Runs of transform scripts that wait for a worker.",
-        (),
-        scripts_of(lambda each: each.waiting),
+        read=scripts_of(lambda each: each.waiting),
     ),
     Metric(
         "angarium_own_events_dropped",
         "counter",
         "Events of the service's own that were dropped because too many waited.",
-        (),
-        server_of(lambda server: server.own_events.statistics().dropped),
+        read=server_of(lambda server: server.own_events.statistics().dropped),
     ),
     Metric(
         "angarium_trace_spans",
         "counter",
-        "Spans by result: exported, failed (the collector did not take them), dropped (too many "
+        "Spans by result: exported, failed (the collector did not accept them), dropped (too many "
         "waited for ANGARIUM_TRACES_RATE or for the collector).",
         ("result",),
         spans,
@@ -329,8 +342,7 @@ METRICS: Sequence[Metric] = (
         "angarium_ready",
         "gauge",
         "1 while /readyz answers 200.",
-        (),
-        server_of(lambda server: not server.unready()),
+        read=server_of(lambda server: not server.unready()),
     ),
     Metric(
         "angarium_build",
@@ -342,7 +354,7 @@ METRICS: Sequence[Metric] = (
     Metric(
         "angarium_node_live",
         "gauge",
-        "1 where the server of this name is live, as seen by the one that answers.",
+        "1 if the server of this name is live, as the answering server observes.",
         ("node", "role"),
         nodes,
     ),
@@ -350,15 +362,13 @@ METRICS: Sequence[Metric] = (
         "angarium_loop_long_steps",
         "counter",
         "Steps of the event loop beyond its limit.",
-        (),
-        server_of(lambda server: server.watch.statistics().long_steps),
+        read=server_of(lambda server: server.watch.statistics().long_steps),
     ),
     Metric(
         "angarium_loop_longest_step_seconds",
         "gauge",
         "The longest step of the event loop since the start.",
-        (),
-        server_of(lambda server: server.watch.statistics().longest_s),
+        read=server_of(lambda server: server.watch.statistics().longest_s),
     ),
     Metric(
         "angarium_component_restarts",

@@ -1,9 +1,9 @@
 """The text of `GET /metrics`: every metric of the list, in the format that the scraper asks for.
 
-Families are written one by one, and others have their turn between two of them.
+The families are written one by one; other tasks run between two of them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,37 +27,39 @@ from engine.runtime.slices import worked_off
 if TYPE_CHECKING:
     from api.composition import Server
 
-END = b"# EOF\n"  # of OpenMetrics
+END = b"# EOF\n"  # the end of a text in OpenMetrics
 
 
 class _One(CollectorRegistry):
-    """A registry of one family, as the library's writers want it."""
+    """A registry of one family, the form that the library's writers need."""
 
     def __init__(self, family: Family) -> None:
         super().__init__()
         self._family = family
 
     def collect(self) -> Iterable[Family]:
-        """Return it."""
+        """Return the family."""
         return (self._family,)
 
 
 class Exposition:
-    """The owner of the environments that have labels of their own."""
+    """The owner of the list of environments with their own labels."""
 
-    def __init__(self, server: "Server") -> None:
+    def __init__(self, server: "Server", dead_letters: Mapping[int, int]) -> None:
+        """`dead_letters`: the sizes of dead-letter queues, by environment."""
         self._server = server
+        self._dead_letters = dead_letters
         self._named: dict[int, Labels] = {}
         own = CollectorRegistry()
         self._process: tuple[Collector, ...] = (ProcessCollector(registry=None), GCCollector(own))
-        self._turn = trio.Lock()  # scrapes come one after another
+        self._turn = trio.Lock()  # one scrape at a time
 
     async def text(self, accept: str) -> tuple[bytes, str]:
-        """Return the text and its content type, for a request with this `Accept`."""
+        """Return the text and its content type for a value of `Accept`."""
         write, content_type = choose_encoder(accept)
         parts: list[bytes] = []
         async with self._turn:
-            scrape = Scrape(self._server, self._named)
+            scrape = Scrape(self._server, self._named, self._dead_letters)
             await scrape.take()
             for metric in METRICS:
                 parts.append(write(_One(await worked_off(partial(_sliced, metric, scrape)))))

@@ -10,7 +10,7 @@ from typing import Any
 from api.metrics.alerts import ALERTS
 from api.metrics.declared import METRICS
 from api.metrics.reading import OTHERS, Metric
-from api.metrics.scrape import BUSIEST, ENVIRONMENTS
+from api.metrics.scrape import BUSIEST, ENVIRONMENTS, FAILING
 
 ROOT = Path(__file__).parents[2]
 PANEL_WIDTH, PANEL_HEIGHT, GRID = 8, 7, 24  # in units of Grafana's grid
@@ -44,9 +44,10 @@ ANGARIUM_OPERATIONS_BIND=127.0.0.1:8081 angarium serve &
 curl -s http://127.0.0.1:8081/metrics
 ```
 
-`GET /metrics` at the address of `ANGARIUM_OPERATIONS_BIND` answers in OpenMetrics, or in
-Prometheus' text format if the scraper asks for that. Let only your network reach the address. Without the
-setting there are no metrics, and nothing is counted for them. Counters begin anew when the server starts.
+`GET /metrics` at the address of `ANGARIUM_OPERATIONS_BIND` answers in OpenMetrics, or in Prometheus'
+text format if the scraper asks for that. Allow access to the address only from your network. Without
+the setting there are no metrics, and nothing is counted for them. Counters begin at 0 when the server
+starts.
 
 With `ANGARIUM_OPERATIONS_KEY` (at least 16 characters; `openssl rand -hex 32` makes one) `/metrics` and
 `/process` answer only to `Authorization: Bearer KEY`, and others get a 401. `/livez` and `/readyz` stay
@@ -55,7 +56,8 @@ open for probes. In Prometheus' configuration the job has
 
 Labels are bounded. The first {ENVIRONMENTS} environments with work have labels of their own; all
 others are `{OTHERS}`. Destinations are named only while they are among the {BUSIEST} with the most
-deliveries waiting.
+work (deliveries that wait or are being sent), or among the {FAILING} with the most failures in a row.
+Those are active, and can have no work at all.
 
 - [`deploy/metrics/dashboard.json`](../deploy/metrics/dashboard.json) is a dashboard for Grafana.
 - [`deploy/metrics/alerts.yaml`](../deploy/metrics/alerts.yaml) has alert rules for Prometheus. They
@@ -134,7 +136,7 @@ def _panel(number: int, metric: Metric, x: int, y: int) -> dict[str, Any]:
 
 
 def alert_rules() -> str:
-    """Return Prometheus' file of rules. Its strings are JSON's, which YAML reads as well."""
+    """Return Prometheus' file of rules. Its strings are in JSON, which is valid YAML."""
     lines = ["# Written by `python -m api.metrics`.", "groups:", "  - name: angarium", "    rules:"]
     for each in ALERTS:
         lines += [

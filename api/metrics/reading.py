@@ -1,7 +1,6 @@
-"""The definition of a metric, and the readers of metrics: each returns samples from a look at the
-server.
+"""The definition of a metric, and the readers of metrics: each returns samples of the server's state.
 
-Readers look at counters that exist anyway, so that a metric costs nothing between two scrapes.
+Readers use counters that exist anyway, so that a metric costs nothing between two scrapes.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec import Struct
 
-from api.door.front import DoorStatistics
+from api.door.statistics import DoorStatistics
 from engine.actors.reports import DirectoryStatistics
 from engine.core.counters import BOUNDS_MS
 from engine.intake.group import IntakeStatistics
@@ -21,21 +20,21 @@ from engine.wire.client import WireStatistics
 
 if TYPE_CHECKING:
     from api.composition import Server
-    from api.metrics.scrape import Busy, Scrape
+    from api.metrics.scrape import Labelled, Scrape
 
 T = TypeVar("T")
 Labels = tuple[str, ...]
 Sample = tuple[Labels, float]
 Reader = Callable[["Scrape"], Iterable[Sample]]
 Kind = Literal["counter", "gauge", "histogram"]
-OTHERS = "others"  # the label of what the limit on environments leaves out
+OTHERS = "others"  # the label of all environments beyond the limit
 ENVIRONMENT = ("workspace", "environment")
 DESTINATION = ("destination", "name")
 
 
 class Metric(Struct, frozen=True):
-    """One metric. `name` is without the `_total` that counters get. `read` gives samples, `histogram` a
-    histogram of milliseconds, of which buckets of seconds are made."""
+    """One metric. `name` is without the suffix `_total` of counters. `read` returns samples.
+    `histogram` returns a histogram in milliseconds, which becomes buckets in seconds."""
 
     name: str
     kind: Kind
@@ -74,20 +73,20 @@ def scripts_of(value: Callable[[TransformStatistics], float]) -> Reader:
     return lambda scrape: [((), value(scrape.server.transforms.statistics()))]
 
 
-def busiest_of(value: Callable[["Busy"], float]) -> Reader:
-    return lambda scrape: [(each.labels, value(each)) for each in scrape.busiest]
+def destinations_of(value: Callable[["Labelled"], float]) -> Reader:
+    return lambda scrape: [(each.labels, value(each)) for each in scrape.destinations]
 
 
 def buckets_of(histogram: Histogram) -> list[tuple[str, float]]:
-    """Return cumulated counts by their bounds in seconds. A third of the bounds is kept."""
+    """Return cumulative counts by their bounds in seconds. Every third bound is used."""
     totals = list(accumulate(histogram.buckets))
     kept = [(f"{bound / 1000:.4g}", totals[k]) for k, bound in enumerate(BOUNDS_MS) if k % 3 == 0]
     return [*kept, ("+Inf", totals[-1])]
 
 
 def _copied(by_environment: Mapping[int, T]) -> Iterable[tuple[int, T]]:
-    """Return what can be read while others add environments: the numbers are copied, which takes 8 ns
-    each."""
+    """Yield the items of a mapping while other tasks can add environments: the keys are copied, which
+    takes 8 ns each."""
     return ((number, by_environment[number]) for number in list(by_environment))
 
 

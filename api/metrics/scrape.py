@@ -1,13 +1,14 @@
-"""A look at the server for one scrape: the values that several metrics share, read in short steps.
+"""The state of the server for one scrape: values that several metrics share, read in short steps.
 
-Labels are bounded: metrics name the first ENVIRONMENTS environments that had work, and the BUSIEST
-destinations. All other environments are one, `others`.
+Labels are bounded: metrics name the first ENVIRONMENTS environments that had work, the BUSIEST
+destinations and the FAILING ones. All other environments are one, `others`.
 """
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import trio
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from api.metrics.reading import OTHERS, Labels, Sample
 from engine.core.health import CircuitState, HealthState
-from engine.core.vocabulary import Environment
+from engine.core.vocabulary import DestinationStatus, Environment
 from engine.model.words import word
 from engine.recording.measures import Measured
 from engine.runtime.slices import in_slices, no_pause
@@ -23,59 +24,102 @@ from engine.runtime.slices import in_slices, no_pause
 if TYPE_CHECKING:
     from api.composition import Server
 
-# Environments with labels of their own: with a dozen series each some 6,000 lines, 0.5 MB a scrape.
+# Environments with their own labels: with a dozen series each some 6,000 lines, 0.5 MB a scrape.
 ENVIRONMENTS = 500
-BUSIEST = 50  # destinations with labels of their own: more than a person looks at
+BUSIEST = 50  # destinations with labels for the most work: more than a person looks at
+FAILING = 50  # destinations with labels for the most failures in a row: they may have little work
 AT_ONCE = 500  # destinations or environments between two checkpoints, about half a millisecond
 NAME_CHARACTERS = 64  # of a destination's name in its label; the id is beside it
+Ranked = tuple[int, str]  # a destination by its work
+Trouble = tuple[
+    int, str, bool
+]  # a destination by its failures in a row; whether its circuit is open
 
 
-class Busy(Struct, frozen=True):
-    """One of the destinations with the most work."""
+class Labelled(Struct, frozen=True):
+    """A destination with labels of its own."""
 
     labels: Labels
     pending: int
     in_flight: int
     circuit: CircuitState
     state: HealthState
+    failures: int  # in a row
 
 
 class Scrape:
-    """A look at the server; see the module. Call `take` first."""
+    """The state of the server for one scrape. Call `take` first."""
 
-    def __init__(self, server: "Server", named: dict[int, Labels]) -> None:
-        """`named`: the environments with labels of their own; the caller keeps them."""
+    def __init__(
+        self,
+        server: "Server",
+        named: dict[int, Labels],
+        dead_letters: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        """`named`: the labels of environments that have their own; the caller keeps them between
+        scrapes. `dead_letters`: the sizes of dead-letter queues, by environment."""
         self.server = server
         self.measured = server.measures or Measured()
         self.pending: list[Sample] = []
         self.in_flight: list[Sample] = []
-        self.busiest: list[Busy] = []
+        self.open_circuits: list[Sample] = []
+        self.destinations: list[Labelled] = []
         self.pause: Callable[[], None] = no_pause  # of whoever reads samples in slices
         self._named = named
+        self._dead_letters = dead_letters
 
     async def take(self) -> None:
-        """Look at all environments and their destinations."""
+        """Read the state of all environments and their destinations."""
         directory = self.server.directory
         pending: Counter[Labels] = Counter()
         in_flight: Counter[Labels] = Counter()
-        busy: list[tuple[int, str]] = []
+        open_circuits: Counter[Labels] = Counter()
+        busy: list[Ranked] = []
+        failing: list[Trouble] = []
         under_way = directory.attempts.by_environment()
         await trio.lowlevel.checkpoint()
         async for number in in_slices(list(self.server.models.environments), AT_ONCE):
-            known, labels = directory.known(number), None
+            known, opened, labels = directory.known(number), 0, None
             while part := [(directory.work(each), each) for each in islice(known, AT_ONCE)]:
                 labels = labels or self._labels(number)
                 busy = heapq.nlargest(BUSIEST, [*busy, *part])
+                found = list(self._in_trouble(part))
+                failing = heapq.nlargest(FAILING, [*failing, *found])
+                opened += sum(each[2] for each in found)
+                await trio.lowlevel.checkpoint()
+            resting = iter(list(directory.snapshots.troubled(number).items()))
+            while left := list(islice(resting, AT_ONCE)):
+                found = [
+                    (each.failures, name, each.open_circuit)
+                    for name, each in left
+                    if self._sends(name)
+                ]
+                failing = heapq.nlargest(FAILING, [*failing, *found])
+                opened += sum(each[2] for each in found)
                 await trio.lowlevel.checkpoint()
             if labels is not None:
                 pending[labels] += directory.memory.waiting(number)
                 in_flight[labels] += under_way[number]
+            if labels is not None or opened:
+                open_circuits[labels or self._labels(number)] += opened
         self.pending = list(pending.items())
         self.in_flight = list(in_flight.items())
-        self.busiest = [found for work, each in busy if work and (found := self._busy(each))]
+        self.open_circuits = list(open_circuits.items())
+        worst = ((failures, each) for failures, each, _ in failing)
+        names = dict.fromkeys(each for rank, each in (*busy, *worst) if rank)
+        self.destinations = [one for each in names if (one := self._destination(each))]
+
+    @property
+    def dead_letters(self) -> Iterable[Sample]:
+        """The dead letters of environments that have any, or labels of their own."""
+        return self.by_environment(
+            (number, (), size)
+            for number, size in list(self._dead_letters.items())
+            if size or number in self._named
+        )
 
     def by_environment(self, values: Iterable[tuple[int, Labels, int]]) -> Iterable[Sample]:
-        """Return counts of environments, each with more labels, by all of their labels."""
+        """Return the sums of counts by all labels. `values`: environment, further labels, count."""
         found: Counter[Labels] = Counter()
         for index, (number, more, count) in enumerate(values, 1):
             found[*self._labels(number), *more] += count
@@ -92,11 +136,34 @@ class Scrape:
             labels = self._named[number] = model.workspace, word(Environment(model.name))
         return labels
 
-    def _busy(self, destination: str) -> Busy | None:
+    def _in_trouble(self, part: Iterable[Ranked]) -> Iterable[Trouble]:
+        """Return those of a part that fail or have an open circuit."""
+        actors = self.server.directory.actors
+        for _, each in part:
+            machine = None if (actor := actors.get(each)) is None else actor.machine
+            if machine is None:
+                continue
+            opened = machine.circuit.state is not CircuitState.CLOSED
+            if (opened or machine.failing.since is not None) and self._sends(each):
+                yield machine.failing.failures, each, opened
+
+    def _sends(self, destination: str) -> bool:
+        """Return whether a destination is active: its owner knows of one that is disabled."""
+        config = self.server.models.destinations.get(destination)
+        return config is not None and config.status is DestinationStatus.ACTIVE
+
+    def _destination(self, destination: str) -> Labelled | None:
         report = self.server.directory.health(destination)
         config = self.server.models.destinations.get(destination)
         if report.health is None or config is None:
             return None
         labels = destination, config.name[:NAME_CHARACTERS]
         health = report.health
-        return Busy(labels, report.pending, report.in_flight, health.circuit, health.state)
+        return Labelled(
+            labels,
+            report.pending,
+            report.in_flight,
+            health.circuit,
+            health.state,
+            health.consecutive_failures,
+        )

@@ -38,7 +38,7 @@ def document(
         "info": {
             "title": "Angarium",
             "version": VERSION,
-            "summary": "Delivers events: signed, retried until they arrive, in order if asked to.",
+            "summary": "Delivers events: signed, with retries, in order if configured.",
             "description": DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
@@ -60,6 +60,6 @@ def document(
 
 
 def _forms(routes: Sequence[Route]) -> dict[str, Any]:
-    """Return the schemas of bodies that are no JSON and have a title, by it."""
+    """Return the schemas with a title of bodies that are not JSON, by title."""
     schemas = [schema for route in routes for schema in route.body_schemas.values()]
     return {schema["title"]: plain(dict(schema)) for schema in schemas if "title" in schema}

@@ -20,10 +20,10 @@ _EMPTY = {
     "properties": {},
     "description": "The body of an action: an empty object. It can be left out.",
 }
-# Codes that only the routes that name them can answer with (`Route.codes`).
+# RARE: codes of only those routes that name them (`Route.codes`).
 _PAGE = re.compile(r"Page_(\w+)_")
 RARE = frozenset({"schema_violation", "idempotency_mismatch", "loop_detected"})
-_WAITING = (429, 503)  # the statuses that state when to try again
+_WAITING = (429, 503)  # the statuses with Retry-After
 _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
     "X-Request-Id": ("Names the request in logs.", {"type": "string"}, "1f0c2a9b4e-5d"),
     "X-RateLimit-Limit": (
@@ -42,8 +42,12 @@ _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
         1_795_435_260,
     ),
 }
-_CHALLENGE = ("What to authenticate with.", {"type": "string", "const": "Bearer"}, "Bearer")
-_RANGE = ("How many bytes there are.", {"type": "string"}, "bytes */1042")
+_CHALLENGE = (
+    "The accepted scheme of authentication.",
+    {"type": "string", "const": "Bearer"},
+    "Bearer",
+)
+_RANGE = ("The number of bytes of the content.", {"type": "string"}, "bytes */1042")
 _RETRY = ("Seconds to wait before trying again.", {"type": "integer", "minimum": 1}, 17)
 
 CREDENTIALS = {
@@ -58,8 +62,8 @@ CREDENTIALS = {
 def schemas_of(
     models: Iterable[Any], forms: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[Any, Any]]:
-    """Return the schemas of models and of all they hold, and the reference of each of `models`: pydantic
-    models, and shapes, which are TypedDicts. `forms` are schemas by name."""
+    """Return the schemas of models with all nested ones, and the reference of each of `models`. Models
+    are pydantic models, and shapes, which are TypedDicts. `forms` are schemas by name."""
     by_model, definitions = TypeAdapter.json_schemas(
         [(model, "validation", TypeAdapter(model)) for model in dict.fromkeys(models)],
         ref_template=REFERENCE,
@@ -72,7 +76,7 @@ def schemas_of(
     _rename(references, names)
     _name_codes(schemas)
     for schema in schemas.values():
-        if schema.get("properties"):  # pydantic says it of models, not of TypedDicts
+        if schema.get("properties"):  # pydantic sets it for models, not for TypedDicts
             schema.setdefault("additionalProperties", False)
     ours = {**shared(), "Empty": _EMPTY, **forms}
     assert not ours.keys() & schemas.keys(), "a model has the name of a shape that is made here"
@@ -86,7 +90,7 @@ def _name(name: str, schema: dict[str, Any]) -> str:
 
 
 def _rename(value: Any, names: dict[str, str]) -> None:
-    """Call shapes by their titles in every reference: `EventPage`, not `Page_EventItem_`."""
+    """Use the titles of shapes in every reference: `EventPage`, not `Page_EventItem_`."""
     if isinstance(value, dict):
         reference = value.get("$ref")
         if isinstance(reference, str):
@@ -99,15 +103,16 @@ def _rename(value: Any, names: dict[str, str]) -> None:
 
 
 def _name_codes(schemas: dict[str, Any]) -> None:
-    """Say which codes there are; answers are not made of the model, so that it need not know."""
+    """Add the list of error codes. The models do not have it, because answers are not made from
+    them."""
     for name in ("Error", "Rejection"):
         if name in schemas:
             schemas[name]["properties"]["code"]["enum"] = list(STATUS_OF_CODE)
 
 
 def plain(schema: Any) -> Any:
-    """Drop what pydantic adds and nobody reads: titles made of names, and defaults of null, which for a
-    merge patch would even be wrong."""
+    """Drop pydantic's titles, made from names, and its null defaults, which would be wrong for a merge
+    patch."""
     if isinstance(schema, list):
         return [plain(item) for item in schema]
     if not isinstance(schema, dict):
@@ -147,7 +152,7 @@ def header_references(status: int = 200) -> dict[str, Any]:
 
 
 def security_schemes() -> dict[str, Any]:
-    """Return the kinds of credential: all of them use the same header."""
+    """Return the kinds of credentials; all use the same header."""
     return {
         name: {"type": "http", "scheme": "bearer", "description": text}
         for name, text in CREDENTIALS.items()

@@ -1,6 +1,8 @@
-"""Examples, generated from schemas: a word of this service if a field has one, else any allowed value.
+"""The examples, generated from schemas: a value from `words` if the field has one, otherwise any
+allowed value.
 
-An explicit example (of a route or a field) always wins. Tests hold every example to its schema.
+An explicit example (of a route or a field) always wins. Tests validate every example against its
+schema.
 """
 
 from typing import Any
@@ -10,7 +12,7 @@ from api.openapi.words import AT, EVENT, FIELDS, MODELS
 
 _BY_FORMAT = {"date-time": AT, "uuid": EVENT, "uri": "https://example.com/hooks"}
 _NOTHING = object()
-_DEPTH = 12  # of nested shapes; ours have half of it
+_DEPTH = 12  # of nested shapes; the document has half of that
 
 
 class Examples:
@@ -22,7 +24,7 @@ class Examples:
     def of(
         self, schema: dict[str, Any], field: str = "", model: str = "", depth: int = _DEPTH
     ) -> Any:
-        """Return an example of a schema: of the field of that name, in the model of that name."""
+        """Return an example of a schema, for the field `field` in the model `model`."""
         if depth == 0:
             return None
         if "examples" in schema or "example" in schema:
@@ -50,7 +52,7 @@ class Examples:
                 name: self.of(property_, name, model, depth - 1)
                 for name, property_ in schema.get("properties", {}).items()
             }
-            required = schema.get("required", ())  # what may be left out is, rather than null
+            required = schema.get("required", ())  # an optional field is left out instead of null
             return {name: it for name, it in made.items() if it is not None or name in required}
         if kind == "array":
             return [self.of(schema.get("items", {}), field, model, depth - 1)]
@@ -61,7 +63,7 @@ class Examples:
         return {"boolean": True, "null": None}.get(kind or "", {})
 
     def _fits(self, word: Any, schema: dict[str, Any]) -> bool:
-        """Whether a word has the schema's type, as far as that shows without validating."""
+        """Return True if a word has the schema's type, without validating it fully."""
         if "$ref" in schema:
             return self._fits(word, self._schemas[schema["$ref"].rpartition("/")[2]])
         if found := choices(schema):

@@ -1,4 +1,4 @@
-"""One route as an operation of the document: parameters, body, answers, credentials."""
+"""The operation of a route in the document: parameters, body, answers, credentials."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ ANY_ROUTE = (400, 408, 413, 415, 429, 500, 503)
 CREDENTIAL = (401, 403)
 NOT_MODIFIED = 304  # a success without content
 OCTETS = "application/octet-stream"
-_BYTES = {"type": "string", "description": "Bytes, as they are.", "example": "..."}
+_BYTES = {"type": "string", "description": "Bytes.", "example": "..."}
 _UUID = {"type": "string", "format": "uuid"}
 
 _KEY = {
@@ -33,7 +33,8 @@ _KEY = {
     "in": "header",
     "description": "The same as `idempotencyKey`. If both are sent and differ, the answer is 400.",
     "schema": {"type": "string", "pattern": PATTERN},
-    # A file's query has `idempotencyKey` too, and oapi-codegen would call both the same.
+    # The query of a file upload has `idempotencyKey` too, and oapi-codegen would give both the same
+    # name.
     "x-go-name": "IdempotencyKeyHeader",
 }
 
@@ -163,7 +164,7 @@ class Operations:
 
 
 def _own_headers(route: Route) -> dict[str, Any]:
-    """Return the headers that the successes of a route have beside the usual ones."""
+    """Return a route's own headers of a success."""
     return {
         name: {"description": text, "schema": {"type": "string"}}
         for name, text in route.answer_headers.items()
@@ -197,16 +198,16 @@ def _description(route: Route) -> str:
     if route.scopes is None:
         return route.description
     if route.embed is Embed.ONLY:
-        return f"{route.description}\n\nFor embed sessions alone: a key gets 403.".strip()
+        return f"{route.description}\n\nFor embed sessions only: a key gets 403.".strip()
     scopes = " or ".join(f"`{scope.name.lower()}`" for scope in Scope if scope in route.scopes)
     who = f"Scope {scopes}" if len(route.scopes) < len(Scope) else "Any scope"
     sessions = {
         Embed.REFUSED: "not for embed sessions",
-        Embed.OWN: "an embed session gets what belongs to its customer",
+        Embed.OWN: "an embed session gets its customer's objects",
         Embed.SHARED: "embed sessions too",
     }[route.embed]
     if route.ability is not None:
-        sessions += f", if the workspace lets its customers do `{route.ability.value}`"
+        sessions += f", with the permission `{route.ability.value}` of its workspace"
     return f"{route.description}\n\n{who}; {sessions}.".strip()
 
 
@@ -235,7 +236,7 @@ def _environment(route: Route) -> dict[str, Any]:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Drop null from an optional parameter's schema: a query string has none."""
+    """Drop null from an optional parameter's schema: a query string has no null."""
     choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     if len(choices) == 1:
@@ -244,6 +245,6 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(kind: str) -> str:
-    """Return a media type as the document has it: that of bytes stands for any, since programs that make
-    clients know no ranges of types."""
+    """Return a media type for the document. Any type becomes that of bytes, since client generators do
+    not support ranges of types."""
     return OCTETS if kind == ANY_TYPE else kind

@@ -1,6 +1,6 @@
-"""The document in a form for client generators, which cannot read all of pydantic's output.
+"""The rewriting of schemas for client generators, which cannot read all of pydantic's output.
 
-Each rule has its program: `tests/generated` runs them all.
+Each rule is for one generator; `tests/generated` runs all generators.
 """
 
 import re
@@ -9,13 +9,13 @@ from typing import Any
 
 REFERENCE = re.compile(r"#/components/schemas/(\w+)")
 _KINDS = ("object", "array", "string", "number", "boolean", "null")
-# A JSON Schema as a value. No `anyOf` of an object and a boolean: openapi-generator makes Java of it that
-# does not compile. No list of types: oapi-codegen refuses it.
+# For values that are JSON Schemas. An `anyOf` of an object and a boolean does not work:
+# openapi-generator makes Java from it that does not compile. oapi-codegen refuses a list of types.
 _JSON_SCHEMA = [kind for kind in _KINDS if kind not in ("object", "boolean")]
 
 
 def choices(schema: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-    """Return the schemas of a choice; none if the schema is no choice."""
+    """Return the schemas of a choice; none if the schema is not a choice."""
     excluded = schema.get("not", {}).get("type", ())
     if excluded:
         return [{"type": kind} for kind in _KINDS if kind not in excluded]
@@ -24,21 +24,21 @@ def choices(schema: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
 
 
 def readable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema, written so that all generators take it."""
+    """Return a schema in a form that all generators accept."""
     kinds = [choice.get("type") for choice in schema.get("anyOf", ())]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     if sorted(map(str, kinds)) == ["boolean", "object"]:
         return {
             **rest,
             "not": {"type": _JSON_SCHEMA, "items": {}},
-        }  # no array without items: Spectral
+        }  # Spectral requires `items` for arrays
     if "default" in schema and len([kind for kind in kinds if kind != "null"]) > 1:
         # The Go of openapi-generator assigns the plain default to a variable of the choice's own type.
         default = rest.pop("default")
         return {
             **rest,
             "anyOf": schema["anyOf"],
-            "description": f"{schema.get('description', '')} {default} unless said otherwise.".strip(),
+            "description": f"{schema.get('description', '')} By default {default}.".strip(),
         }
     return schema
 
@@ -62,7 +62,7 @@ def _referred(node: Any) -> Iterator[str]:
         if found:
             yield found[1]
         for key, inner in node.items():
-            if key != "mapping":  # a discriminator's: its schemas are also named beside it
+            if key != "mapping":  # of a discriminator: `oneOf` names the same schemas
                 yield from _referred(inner)
     elif isinstance(node, list | tuple):
         for inner in node:

@@ -1,4 +1,4 @@
-"""The words that many fields share, each list of them once: so that a client made of the document has one
+"""The enumerations that many fields share, each once in the document. So a generated client has one
 type for environments, not one for every operation.
 """
 
@@ -24,10 +24,10 @@ from engine.model.words import GranularityName, KeyKindName, PeriodName
 from engine.schemas.records import SchemaStatus
 
 REFERENCE = "#/components/schemas/{name}"
-# Name, what it is, and its words.
+# Name, description, and values.
 _LISTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Environment", "One of a workspace's three environments.", tuple(Environment.__members__)),
-    ("Scope", "What a key may do.", tuple(name.lower() for name in Scope.__members__)),
+    ("Scope", "The permission of a key.", tuple(name.lower() for name in Scope.__members__)),
     ("KeyKind", "A key of one environment, or of the workspace.", get_args(KeyKindName)),
     (
         "DestinationStatus",
@@ -36,11 +36,11 @@ _LISTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     ("Ordering", "The scope of first-in first-out order.", tuple(Ordering.__members__)),
     ("HttpMethod", "The HTTP method of requests.", tuple(HttpMethod.__members__)),
-    ("SigningAlgorithm", "How bodies are signed.", tuple(SigningAlgorithm.__members__)),
+    ("SigningAlgorithm", "The algorithm of the signature.", tuple(SigningAlgorithm.__members__)),
     ("Priority", "The priority between lanes.", tuple(Priority.__members__)),
     ("DeliveryStatus", "The state of a delivery.", tuple(DeliveryStatus.__members__)),
-    ("DeliveryKind", "The kind of content that is delivered.", tuple(DeliveryKind.__members__)),
-    ("OriginKind", "Why there is a delivery.", tuple(DeliveryOrigin.__members__)),
+    ("DeliveryKind", "The kind of content in a delivery.", tuple(DeliveryKind.__members__)),
+    ("OriginKind", "The origin of a delivery.", tuple(DeliveryOrigin.__members__)),
     ("DlqStatus", "The state of a dead delivery.", tuple(DlqStatus.__members__)),
     ("ErrorCategory", "Why an attempt failed.", tuple(ErrorCategory.__members__)),
     ("SchemaStatus", "The state of a version.", tuple(SchemaStatus.__members__)),
@@ -53,7 +53,7 @@ _NAMES = {frozenset(words): name for name, _, words in _LISTS}
 
 
 def shared() -> dict[str, Any]:
-    """Return the shared lists as schemas."""
+    """Return the shared enumerations as schemas."""
     return {
         name: {"type": "string", "enum": list(words), "description": text}
         for name, text, words in _LISTS
@@ -61,7 +61,7 @@ def shared() -> dict[str, Any]:
 
 
 def sharing(node: Any) -> Any:
-    """Return a part of the document with its lists of words as references to the shared ones."""
+    """Return a part of the document with references instead of the shared enumerations."""
     if isinstance(node, list):
         return [sharing(inner) for inner in node]
     if not isinstance(node, dict):

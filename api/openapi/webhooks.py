@@ -1,4 +1,4 @@
-"""The document's `webhooks`: events in the form that receivers get, and the service's own events."""
+"""The document's `webhooks`: outbound events, and the service's own events."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,26 +13,27 @@ from engine.model.instants import Timestamp
 
 _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
     "webhook-id": (
-        "The event's id: the same on every attempt and replay. Deduplicate by it, and keep it once the "
-        "event is handled, for as long as attempts come: a replay of what is kept would be dropped.",
+        "The event's id: the same in every attempt and replay. Use it to drop duplicates. Store it "
+        "once the event is handled, as long as attempts can come. A replay of a stored id would be "
+        "dropped.",
         {"type": "string", "format": "uuid"},
         EVENT,
     ),
     "webhook-timestamp": (
-        "Unix epoch seconds of this attempt. Refuse what is older than some minutes.",
+        "Unix epoch seconds of this attempt. Refuse requests older than some minutes.",
         {"type": "string", "pattern": "^[0-9]+$"},
         "1795435200",
     ),
     "webhook-signature": (
-        "Signatures of `{webhook-id}.{webhook-timestamp}.{body}`, one or (for 24 hours after a "
-        "rotation) two, with a space between: `v1,` and HMAC-SHA256, or `v1a,` and Ed25519, in base64. "
-        "One that verifies is enough.",
+        "Signatures of `{webhook-id}.{webhook-timestamp}.{body}`: one, or two with a space between "
+        "for 24 hours after a rotation. Each is `v1,` and HMAC-SHA256, or `v1a,` and Ed25519, in "
+        "base64. One valid signature is enough.",
         {"type": "string", "pattern": "^v1a?,[A-Za-z0-9+/]+=*( v1a?,[A-Za-z0-9+/]+=*)?$"},
         "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
     ),
     "angarium-delivery-id": (
-        "The delivery, as `GET /deliveries/{id}` knows it: the same on all its attempts, another on a "
-        "replay. It is not signed.",
+        "The delivery's id, for `GET /deliveries/{id}`: the same in all its attempts, another one "
+        "in a replay. It is not signed.",
         {"type": "string", "format": "uuid"},
         DELIVERY,
     ),
@@ -44,25 +45,29 @@ _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
     "user-agent": ("The sender.", {"type": "string"}, "Angarium/0.1.0"),
 }
 _ANSWERS = {
-    "2XX": "Taken. Answer at once and work afterwards; what the body says is recorded up to 16 KiB.",
-    "410": "Never again: this delivery is dead, and the destination is disabled.",
-    "429": "Later. `Retry-After` (seconds or a date) holds the whole destination back; so does a 503's.",
-    "default": "A failure, redirects too: tried again by the destination's schedule.",
+    "2XX": "Delivered. Answer at once and process the event afterwards. Up to 16 KiB of the body "
+    "are recorded.",
+    "410": "The receiver is gone: this delivery becomes a dead letter, and the destination is "
+    "disabled.",
+    "429": "Try later. `Retry-After` (seconds or a date) holds the whole destination; so does that "
+    "of a 503.",
+    "default": "A failure, also for redirects: the delivery is retried by the destination's "
+    "schedule.",
 }
 _ABOUT = (
-    "A signed POST to the destination's URL, with the destination's own headers beside these. What the "
-    "event did not have is left out of the body. Every attempt and replay sends the same bytes as long "
+    "A signed POST to the destination's URL, with the destination's headers and these. The body "
+    "has only the fields that the event has. Every attempt and replay sends the same bytes as long "
     "as the destination's transform version and template config are the same."
 )
 
 
 class OutboundEvent(Document):
-    """An event, as receivers get it."""
+    """An outbound event."""
 
     type: EventType
-    timestamp: Timestamp = Field(description="When it occurred.")
+    timestamp: Timestamp = Field(description="When the event occurred.")
     id: Uuid
-    data: dict[str, Any] = Field(description="The payload, byte for byte as it was sent.")
+    data: dict[str, Any] = Field(description="The payload, with the bytes that were accepted.")
     metadata: dict[str, Any] | None = None
     source: Name | None = None
     customer_external_id: Name | None = None
@@ -80,10 +85,10 @@ def webhooks(
         name = "".join(part.title() for part in event_type.replace("_", ".").split("."))
         data = references[model]
         about = (model.__doc__ or "").strip()
-        text = f"{about} Sent where a rule names `{event_type}`, or a pattern that begins so."
+        text = f"{about} It is sent if a rule names `{event_type}`, or a pattern with that prefix."
         schema = _own_schema(event_type, data)
         example = {"type": event_type, "timestamp": AT, "id": EVENT, "data": examples.of(data)}
-        summary = f"The service's own: {event_type}"
+        summary = f"The service's own event {event_type}"
         found[event_type] = _webhook(f"on{name}", summary, text, schema, example)
     return found
 
@@ -99,7 +104,7 @@ def _own_schema(event_type: str, data: dict[str, Any]) -> dict[str, Any]:
             "data": data,
             "customerExternalId": {
                 "type": "string",
-                "description": "Where it concerns a customer's destination.",
+                "description": "The customer of the destination, if it has one.",
             },
         },
     }

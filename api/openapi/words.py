@@ -1,5 +1,5 @@
-"""The values of fields in examples: by model, then by field alone. None means null. Nothing here is
-code."""
+"""The values of fields in examples: by model, then by field only. None means null. This module has only
+data."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ _DEAD = {
 }
 _SUMS = {"attempts": 1042, "delivered": 1030, "failed": 12, "retried": 11, "deadLettered": 1}
 
-# What an id in a path is, by the path's first segment.
+# The id in an example path, by the path's first segment.
 PATHS = {
     "api-keys": KEY,
     "audit-logs": ENTRY,
@@ -75,7 +75,7 @@ PATHS = {
     "transform-scripts": SCRIPT,
 }
 
-# By the beginning of a model's name; of several that fit, the longest that has the field.
+# By prefix of a model's name; the longest matching prefix that has the field is used.
 MODELS: dict[str, dict[str, Any]] = {
     "ActorState": {"state": "ACTIVE", "mailbox": 0},
     "Analytics": {**_SUMS, "granularity": "hour", "errorCategories": {"TIMEOUT": 12}},

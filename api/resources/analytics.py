@@ -23,27 +23,29 @@ from api.shapes.observability import (
 )
 from engine.core.counters import percentiles_ms
 from engine.core.vocabulary import Environment
+from engine.drafts import Uuid
 from engine.log.observability import CounterSums, DestinationTotals, nothing, total_of
 from engine.model.instants import iso
 from engine.model.words import GranularityName, PeriodName, Word
 
 MINUTE_MS = 60_000
-HOUR, DAY = 60, 1_440  # in minutes, as everything here
+HOUR, DAY = 60, 1_440  # in minutes, as all times in this module
 PERIODS = {"1h": HOUR, "6h": 6 * HOUR, "24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY}
 GRANULARITIES = {"minute": 1, "hour": HOUR, "day": DAY}
-# Minutes read and summed at once, some 2 ms: 30 days by the minute are 6 MB, which nobody else is to wait
-# for. (At 1,440 others waited twice as long, and it took no less itself.)
+# Minutes read and summed at once, some 2 ms. 30 days by the minute are 6 MB, and other requests must
+# not wait for all of it. (With 1,440 minutes, others waited twice as long, and the request was no
+# faster.)
 PORTION = 360
 AT_ONCE = 200  # points rendered between two checkpoints: some 2 ms, and at most 64 KiB
-TOP = 10  # destinations of an environment that are named
-WHOLE_POINTS = 1_440  # of an answer that is made as a whole: 240 KiB
+TOP = 10  # destinations named for an environment
+WHOLE_POINTS = 1_440  # of an answer that is made whole, not streamed: 240 KiB
 
 
 Tallies = Sequence[tuple[int, CounterSums]]
 
 
 class AnalyticsQuery(Query):
-    """Which stretch of time, and how finely."""
+    """The period of the counters, and its granularity."""
 
     period: PeriodName = "24h"
     granularity: GranularityName | None = Field(
@@ -52,28 +54,31 @@ class AnalyticsQuery(Query):
 
 
 class EnvironmentAnalyticsQuery(AnalyticsQuery):
-    """The same, and which environment."""
+    """The period, its granularity, and the environment."""
 
     environment: Word[Environment] | None = None
+    customer_account_id: Uuid | None = Field(
+        None, description="Sums of this account's destinations."
+    )
 
 
 def default_granularity(period: int) -> GranularityName:
-    """Return the interval of a period for which the caller names none."""
+    """Return the granularity of a period if the caller names none."""
     if period <= PERIODS["6h"]:
         return "minute"
     return "hour" if period <= PERIODS["7d"] else "day"
 
 
 def bounds(now: int, period: int) -> tuple[int, int]:
-    """Return the minutes, inclusive and exclusive, of a period that ends with the minute that is now.
+    """Return the first minute of a period and the minute after its last, which is the present one.
 
-    It is the same however finely it is shown: the first and the last point may be cut by it.
+    The period is the same at every granularity: it can cut the first and the last point.
     """
     return now + 1 - period, now + 1
 
 
 async def analytics(call: Call) -> Answer:
-    """Sum a destination's counters. A long series is made while its client reads it."""
+    """Sum a destination's counters. A long series is streamed."""
     query = call.query_as(AnalyticsQuery)
     record = await required(call)
     period = PERIODS[query.period]
@@ -96,13 +101,16 @@ async def of_environment(call: Call) -> Answer:
     granularity = query.granularity or default_granularity(period)
     start, end = bounds(int(call.services.now() * 1000) // MINUTE_MS, period)
     store = call.services.environment_counters
-    account = None if call.customer is None else call.customer.account
+    account = query.customer_account_id
+    foreign = account is not None and not call.sees(account)
+    if call.customer is not None:
+        account = call.customer.account
 
     async def tallies(begin: int, until: int, size: int) -> Tallies:
-        return await store.tallies(call.number, account, begin, until, size)
+        return [] if foreign else await store.tallies(call.number, account, begin, until, size)
 
     async def top() -> Mapping[str, Any]:
-        found = await store.top(call.number, account, start, end, TOP)
+        found = [] if foreign else await store.top(call.number, account, start, end, TOP)
         return {"topDestinations": [_of_destination(each) for each in found]}
 
     head = {
@@ -120,7 +128,7 @@ def _shown_period(period: str, granularity: str, start: int, end: int) -> dict[s
 async def _answer(parts: AsyncGenerator[bytes, None], points: int) -> Answer:
     if points <= WHOLE_POINTS:
         return Answer(200, body=b"".join([part async for part in parts]))
-    first = await anext(parts)  # where the store is away it is an answer, and none that breaks off
+    first = await anext(parts)  # if the store fails, the answer is an error, not a broken stream
     return Answer(200, chunks=Opened(first, parts))
 
 
@@ -155,7 +163,7 @@ async def _parts(
 
 
 def _point(at: int, tally: CounterSums | None) -> bytes:
-    # Most points of a long series are empty; what they are is known but for their instant.
+    # Most points of a long series are empty, and differ only in their instant.
     return b'{"at":"%b",%b' % (_at(at).encode(), _EMPTY if tally is None else _inside(tally))
 
 
@@ -188,9 +196,7 @@ def _at(minute: int) -> str:
     return f"{_day(day)}{rest // HOUR:02d}:{rest % HOUR:02d}:00.000Z"
 
 
-@lru_cache(
-    64
-)  # the days of a series: a month of minutes would leave nothing else in the cache of `iso`
+@lru_cache(64)  # the days of a series: a month of minutes would fill the cache of `iso`
 def _day(day: int) -> str:
     return iso(day * DAY * MINUTE_MS)[:11]
 
@@ -204,12 +210,12 @@ ROUTES = (
         name="getDestinationAnalytics",
         client=Method("destinations.analytics"),
         summary="Show a destination's counters over a period",
-        description="Counted by the very statement that writes the delivery log, so that sums equal its "
-        "rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with the minute "
-        "that is now, and is the same at every granularity: points are minutes, hours or days in UTC, "
-        "the first and the last of them cut to the period. Every combination is valid. "
-        "Latency is interpolated within buckets whose bounds grow by 1.6. Counters stay for 31 days, "
-        "whatever the plan's retention.",
+        description="The statement that writes the delivery log also counts, so that sums equal "
+        "its rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with "
+        "the present minute, and is the same at every granularity: points are minutes, hours or "
+        "days in UTC, and the period cuts the first and the last of them. Every combination is "
+        "valid. Latency is interpolated within buckets whose bounds grow by 1.6. Counters stay for "
+        "31 days, whatever the plan's retention.",
         tag="Destinations",
         scopes=READ,
         embed=Embed.OWN,
@@ -225,8 +231,8 @@ ROUTES = (
         command=Command("observability analytics"),
         client=Method("observability.analytics"),
         summary="Show an environment's counters over a period",
-        description="The sums of all its destinations, archived ones too, as a destination's analytics "
-        "show them. `topDestinations` are the ten with the most attempts.",
+        description="The sums of all destinations, including archived ones, in the form of a "
+        "destination's analytics. `topDestinations` are the ten with the most attempts.",
         tag="Observability",
         scopes=READ,
         embed=Embed.OWN,

@@ -49,15 +49,15 @@ class AuditQuery(PageQuery):
 
 
 def reach_of(call: Call) -> AuditReach:
-    """Return whose entries the caller sees: those of the environment; a caller who has the whole
-    workspace also sees what concerns it as a whole."""
+    """Return the entries that the caller can see: those of the environment. An MCP key also sees those
+    of the workspace."""
     whole = call.admitted.credential.kind is CredentialKind.MCP_KEY
     workspace = call.admitted.credential.workspace if whole else None
     return AuditReach(call.number, workspace)
 
 
 def view(call: Call, entry: Entry) -> AuditEntry:
-    """Return an entry as callers see it."""
+    """Return the view of an entry."""
     return {
         "id": entry.id,
         "createdAt": iso(created_at_ms(entry.id)),
@@ -108,7 +108,7 @@ ROUTES = (
         client=Method("audit_logs.list"),
         summary="List changes of configuration",
         description="Newest first. MCP keys also see changes of the whole workspace (its plan, MCP"
-        " keys). Every change is written with its entry or not at all; entries are never"
+        " keys). A change and its entry are written together; entries are never"
         " removed. A page can hold fewer than `limit`, even none, and still have a"
         " `nextCursor`. Such a page has `searchedTo`.",
         tag=TAG,

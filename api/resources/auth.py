@@ -48,7 +48,8 @@ ROUTES = (
         client=Method("auth_context", by_hand=True),
         summary="Show the identity of a credential",
         description="Workspace, environment and scope of the credential. An MCP key need not name "
-        "an environment. An embed session has no scope and no key, but the permissions of its customer.",
+        "an environment. An embed session has no scope and no key; it has the permissions of its "
+        "customer.",
         tag="Auth",
         scopes=EVERY,
         embed=Embed.SHARED,

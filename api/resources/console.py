@@ -1,4 +1,4 @@
-"""Console sessions: an API key becomes a token for a browser's tab."""
+"""Console sessions: a browser's tab gets a token for an API key."""
 
 from msgspec import structs
 
@@ -22,11 +22,13 @@ def _actor(call: Call) -> Principal:
 
 
 async def create(call: Call) -> ConsoleSession:
-    """Open a session for the key or the login code that asks. Raises Refusal 403 for a session: it
+    """Open a session for the calling key or login code. Raises Refusal 403 for a session: a session
     cannot be prolonged."""
     credential = call.admitted.credential
     if credential.session and not credential.code:
-        raise Refusal("forbidden", "a console session opens no other one: sign in with the key")
+        raise Refusal(
+            "forbidden", "a console session cannot open another one: sign in with the key"
+        )
     opened = await call.services.console.open(_actor(call), credential)
     own = credential.environment
     return {
@@ -49,13 +51,14 @@ ROUTES = (
         path="/console/sessions",
         name="createConsoleSession",
         summary="Open a console session",
-        description="A token of 12 hours with the rights of the key that asks, for the console in a "
-        "browser's tab. It ends with its key. A login code of `angarium console` can ask too, once.",
+        description="A token of 12 hours with the rights of the calling key, for the console in a "
+        "browser's tab. It ends with its key. A login code of `angarium console` can open one "
+        "session.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,
         opens_session=True,
-        in_grace=False,  # else a former secret would get the rights of the present one
+        in_grace=False,  # otherwise a former secret would get a session of the present one
         handler=create,
         action=True,
         repeat=Repeat.FREELY,
@@ -67,8 +70,8 @@ ROUTES = (
         path="/console/sessions",
         name="deleteConsoleSession",
         summary="End the calling console session",
-        description="A request with an API key ends nothing. Other nodes refuse the session at once; a"
-        " node that starts later accepts the token until its time is over.",
+        description="A request with an API key ends no session. Other nodes refuse the session at "
+        "once; a node that starts later accepts the token until it expires.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,

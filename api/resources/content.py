@@ -1,7 +1,7 @@
-"""A file's bytes as an answer: whole, a part, or unchanged; always a download, never a page.
+"""A file's bytes as an answer: whole, in part, or 304; always as a download, never as a page.
 
-Bytes, name and type come from strangers, and our origin has sessions. So no browser ever renders or
-runs them here.
+Bytes, name and type come from unknown senders, and this server's origin has sessions. So no browser
+must render or run the file.
 """
 
 import base64
@@ -25,9 +25,9 @@ from engine.files.ports import BlobMissingError, BlobsAwayError
 from engine.model.errors import Refusal
 from engine.model.file_records import FileRecord
 
-PART_BYTES = 64 * 1024  # what an answer holds at a time
-RETRY_S = 2  # about what an object store that falters needs
-CONTENT_TYPE = ANY_TYPE  # of the document: of those that are inert the file's own
+PART_BYTES = 64 * 1024  # bytes that an answer holds at a time
+RETRY_S = 2  # about as long as an object store needs to recover
+CONTENT_TYPE = ANY_TYPE  # for the OpenAPI document; an inert file is sent with its own type
 CONTENT_HEADERS = {
     "Accept-Ranges": "`bytes`.",
     "Content-Disposition": "`attachment`, with the file's name made harmless.",
@@ -36,12 +36,13 @@ CONTENT_HEADERS = {
 }
 UNSATISFIABLE = "range_not_satisfiable"
 DESCRIPTION = (
-    "`Range` asks for a part (one range; of several the whole is sent), `If-Range` for it only while the "
-    "content is the same, `If-None-Match` for the content only where it is another. The type is the "
-    "file's own where nothing executes it, else `application/octet-stream`."
+    "`Range` asks for a part (one range; for several ranges the whole file is sent). `If-Range` "
+    "asks for the part only if the content is the same. `If-None-Match` asks for the content only "
+    "if it is another. The type is the file's own if no browser executes it, otherwise "
+    "`application/octet-stream`."
 )
-# A second guard: these types are inert, and `attachment` makes browsers save them. If a browser still
-# shows a file, it runs nothing, loads nothing, and has no origin.
+# A second protection: the types are inert, and `attachment` makes browsers save the file. If a browser
+# still shows it, the file can run nothing, load nothing, and has no origin.
 _GUARDED = (
     ("X-Content-Type-Options", "nosniff"),
     ("Content-Security-Policy", "default-src 'none'; sandbox"),
@@ -60,7 +61,7 @@ class FilePart(BaseModel):
 
 
 class FileUnchanged(BaseModel):
-    """The caller has the content already, by its `If-None-Match`."""
+    """The caller has the content already, according to `If-None-Match`."""
 
 
 CONTENT_RESPONSES: dict[int, type[BaseModel]] = {
@@ -71,10 +72,10 @@ CONTENT_RESPONSES: dict[int, type[BaseModel]] = {
 
 
 async def content_answer(call: Call, file: FileRecord, account: str | None = None) -> Answer:
-    """Return the answer with a STORED file's bytes, as the request asks for them. `account`: whose
-    streams it counts as one of, where the caller is not known.
+    """Return the answer with a STORED file's bytes, as the request asks for them. `account`: the
+    workspace whose streams include it, if the caller is unknown.
 
-    Raises Refusal where they cannot be read now.
+    Raises Refusal if the bytes cannot be read now.
     """
     assert file.sha256 is not None
     assert file.size is not None
@@ -111,17 +112,17 @@ async def content_answer(call: Call, file: FileRecord, account: str | None = Non
 
 
 async def _begun(call: Call, file: FileRecord, part: Part) -> AsyncIterator[bytes]:
-    """Return the bytes of a part, of which the first are there: so that what cannot be read is an error,
-    and no answer that breaks off."""
+    """Return the bytes of a part, with the first ones read already: a file that cannot be read is an
+    error, not a broken answer."""
     if request.method == "HEAD" or part.start == part.end:
         return BodySlices(b"", None)
     pieces = call.services.files.library.open(file, part.start, part.end)
     try:
         first = await anext(pieces)
     except StopAsyncIteration:
-        raise Refusal("internal", "the file's content is not whole") from None
+        raise Refusal("internal", "the file's stored content is incomplete") from None
     except BlobMissingError:
-        raise Refusal("internal", "the file's content is not there") from None
+        raise Refusal("internal", "the file's stored content is missing") from None
     except BlobsAwayError:
         words = "the file cannot be read now: try again"
         raise Refusal("overloaded", words, retry_after_s=RETRY_S) from None
@@ -129,8 +130,8 @@ async def _begun(call: Call, file: FileRecord, part: Part) -> AsyncIterator[byte
 
 
 class BodySlices:
-    """Pieces of a file in parts that an answer may hold. Closing it closes where they come from, also
-    where nobody has read any."""
+    """A file's pieces, cut into parts of at most `PART_BYTES`. Closing it closes the source, also if
+    nothing was read."""
 
     def __init__(self, first: bytes, pieces: AsyncIterator[bytes] | None) -> None:
         self._held = memoryview(first)

@@ -14,12 +14,12 @@ from engine.model.instants import iso
 from engine.model.words import Word
 from engine.runtime.slices import in_slices
 
-AT_ONCE = 1_000  # destinations looked at between two yields: about a millisecond
-MOST = 10_000  # deliveries counted in one kind of trouble: some 2 ms
+AT_ONCE = 1_000  # destinations examined between two checkpoints: about a millisecond
+MOST = 10_000  # deliveries counted for one kind of trouble: some 2 ms
 
 
 class CountsQuery(Query):
-    """Which environment."""
+    """The environment to count."""
 
     environment: Word[Environment] | None = None
 
@@ -40,7 +40,7 @@ async def own_destinations(call: Call) -> AsyncIterator[Destination]:
 
 
 async def counts(call: Call) -> Counts:
-    """Count."""
+    """Count the environment's objects."""
     call.query_as(CountsQuery)
     services = call.services
     survey = await services.surveys.of(call.number)
@@ -71,7 +71,7 @@ async def counts(call: Call) -> Counts:
 
 
 def outcome_counts(found: CounterSums | DestinationTotals | None) -> OutcomeCounts:
-    """Return counters as callers see them. `found` None: counting was not possible."""
+    """Return the view of counters. `found` None: there are none."""
     return {
         "attempts": 0 if found is None else found.attempts,
         "delivered": 0 if found is None else found.delivered,
@@ -90,7 +90,7 @@ ROUTES = (
         client=Method("observability.counts"),
         summary="Count an environment's waiting deliveries and dead letters",
         description="Waiting deliveries and those in flight come from memory, at most a second old."
-        " `retrying` and `inDlq` are counted in the log up to 10,000 each: at that number"
+        " `retrying` and `inDlq` are counted in the log, up to 10,000 each. At that number"
         " `atLeast` is true.",
         tag="Observability",
         scopes=READ,

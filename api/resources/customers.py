@@ -33,7 +33,7 @@ class CustomerQuery(PageQuery):
 
 
 def item_view(account: CustomerAccount) -> CustomerItem:
-    """Return an account as lists show it."""
+    """Return the view of an account in lists."""
     return {
         "customerExternalId": account.external_id,
         "customerAccountId": account.id,
@@ -54,7 +54,7 @@ def _erasure_view(erasure: Erasure | None) -> CustomerErasure | None:
 
 
 async def view(call: Call, account: CustomerAccount) -> Customer:
-    """Return an account as callers see it."""
+    """Return the view of an account."""
     services = call.services
     limits = limits_of(services.plans.of_environment(call.number), account.quotas)
     used = await services.customer_store.used(call.number, account.id, MOST)
@@ -97,7 +97,7 @@ async def listing(call: Call) -> Page[CustomerItem]:
 
 
 async def get(call: Call) -> Customer:
-    """Show one."""
+    """Show one account."""
     account = await call.services.customers.get(call.number, call.path["externalId"])
     return await view(call, account)
 
@@ -139,9 +139,9 @@ ROUTES = (
         command=Command("customers get"),
         client=Method("customers.get"),
         summary="Show a customer",
-        description="Its account: the quotas set by the workspace, the limits of its embed sessions,"
-        " and the numbers of its objects. An account exists once an event, a destination or"
-        " a session has named the customer.",
+        description="Its account: the quotas set by the workspace, the limits of its embed "
+        "sessions, and the numbers of its objects. An account exists once an event, a destination "
+        "or a session has named the customer.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,
@@ -154,9 +154,9 @@ ROUTES = (
         name="putCustomer",
         client=Method("customers.put"),
         summary="Set a customer's name, quotas and permissions",
-        description="They replace the earlier ones. Quotas and permissions limit the customer's embed"
-        " sessions, at once here and within a second in other processes. The workspace's"
-        " keys are limited by the plan only.",
+        description="The given values replace all earlier ones. Quotas and permissions limit the "
+        "customer's embed sessions, at once here and within a second in other processes. The "
+        "workspace's keys are limited by the plan only.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,
@@ -176,11 +176,11 @@ ROUTES = (
         command=Command("customers erase", confirm="Erase all contents of customer {}?"),
         client=Method("customers.erase"),
         summary="Erase a customer's contents",
-        description="Archives the customer's destinations, with their rules, and erases the contents of "
-        "all events that were accepted for the customer before: payloads, metadata, files, and what "
-        "receivers and scripts said of their deliveries, as `DELETE /events/{id}/payload` does. It goes "
-        "on after the answer, and after a restart of the server, until `erasure.finishedAt` says that it "
-        "has ended. Events, deliveries and counters stay, and so does the account.",
+        description="Archives the customer's destinations, with their rules, and erases the "
+        "contents of all events accepted for the customer before: payloads, metadata, files, "
+        "receivers' answers and script output, as `DELETE /events/{id}/payload` does. The erasure "
+        "continues after the answer, and after a restart of the server, until `erasure.finishedAt` "
+        "is set. Events, deliveries and counters stay, and so does the account.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

@@ -1,4 +1,4 @@
-"""Deliveries: lists with all filters, and one with its attempts, its event and its request."""
+"""Deliveries: filtered lists, and single deliveries with their attempts, event and request."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -53,17 +53,17 @@ ATTEMPTS = (
     ("ERROR", "errorCategory"),
     ("MESSAGE", "errorMessage"),
 )
-# Of a delivery's attempts in its own record, as they are written: beside them it has its event and its
-# request, and all of it has room in 2 MiB. 32 answers of 16 KiB, or five of control characters.
+# The most bytes of a delivery's attempts as JSON: with its event and its request, the answer has at
+# most 2 MiB. It is enough for 32 answers of 16 KiB, or for five of control characters.
 ATTEMPT_BYTES = 512 * 1024
 MOST_ATTEMPTS = 2**31 - 1
-FEW = 64  # destinations that a list looks for one by one
+FEW = 64  # destinations that a list reads one by one
 UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.DeliveryItem:
-    """Return a delivery as lists show it; `flying` are those in flight, which no row says. What waits for
-    a retry is PENDING while its destination is DISABLED."""
+    """Return the view of a delivery in lists. `flying`: the ids in flight, which rows do not show. A
+    delivery that waits for a retry is PENDING while its destination is DISABLED."""
     created_at = iso(created_at_ms(entry.id))
     status = DeliveryStatus.DELIVERING if entry.id in flying else _shown(call, entry)
     return {
@@ -90,13 +90,13 @@ def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.Deli
 
 
 def _shown(call: Call, entry: DeliveryEntry) -> DeliveryStatus:
-    """Return the status that callers see for a delivery that is not in flight."""
+    """Return the shown status of a delivery that is not in flight."""
     held = entry.status is DeliveryStatus.RETRYING and _is_held(call, entry.destination)
     return DeliveryStatus.PENDING if held else entry.status
 
 
 def _next_attempt(call: Call, entry: DeliveryEntry) -> str | None:
-    """Return when a delivery is tried again: not before the hold on its destination ends."""
+    """Return the time of a delivery's next attempt: not before the hold on its destination ends."""
     due_ms = entry.next_attempt_at_ms
     health = call.services.directory.health(entry.destination).health
     hold = None if health is None else health.hold
@@ -105,7 +105,7 @@ def _next_attempt(call: Call, entry: DeliveryEntry) -> str | None:
 
 
 def attempt_view(attempt: AttemptEntry) -> shapes.Attempt:
-    """Return an attempt as callers see it."""
+    """Return the view of an attempt."""
     headers: dict[str, str] = {}
     for name, value in attempt.response_headers:
         key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
@@ -155,7 +155,7 @@ async def of_destination(call: Call) -> shapes.Page[shapes.DeliveryItem]:
     """List a destination's deliveries."""
     query = call.query_as(PageQuery)
     listing_name = f"/destinations/{call.path['id'].lower()}/deliveries"
-    position(listing_name, call.number, query.cursor)  # a bad cursor is told before a bad id
+    position(listing_name, call.number, query.cursor)  # a bad cursor is refused before a bad id
     record = await required(call)
     which = DeliveryFilter(destinations=(record.id,))
     return await _page(call, listing_name, which, query.cursor, query.limit)
@@ -182,7 +182,8 @@ async def _page(
     limit: int,
     statuses: tuple[DeliveryStatus, ...] | None = None,
 ) -> shapes.Page[shapes.DeliveryItem]:
-    """Return a page. A delivery in flight is PENDING or RETRYING in its row, and shown as DELIVERING."""
+    """Return a page. A delivery in flight is PENDING or RETRYING in its row, and DELIVERING in the
+    page."""
     below = position(listing_name, call.number, cursor)
     which = await own(call, which)
     found = DeliveryPage([], None)
@@ -203,8 +204,8 @@ async def _page(
 async def _stored(
     call: Call, which: DeliveryFilter, statuses: tuple[DeliveryStatus, ...] | None
 ) -> list[DeliveryFilter]:
-    """Return a filter as rows have it, for each list that its statuses are found in: no row says that a
-    delivery is in flight."""
+    """Return the filters of rows for a filter with shown statuses. Rows do not show which deliveries
+    are in flight, so DELIVERING needs a filter by ids."""
     if statuses is None:
         return [which]
     filters = []
@@ -219,8 +220,8 @@ async def _stored(
 
 
 async def own(call: Call, which: DeliveryFilter) -> DeliveryFilter:
-    """Return what of a filter exists for the caller: in an embed session, deliveries to destinations of
-    its customer. Few destinations are read by their index, more along the environment's."""
+    """Limit a filter to deliveries that the caller can see: in an embed session, those to its
+    customer's destinations. Few destinations are read by their own index, many by the environment's."""
     customer = call.customer
     if customer is None or which.customers == ():
         return which
@@ -263,7 +264,7 @@ async def attempts(call: Call) -> shapes.Page[shapes.Attempt]:
     entry = await log.entry(call.number, identifier)
     if entry is None or not call.sees_customer(entry.customer):
         raise Refusal("not_found", "no such delivery")
-    # A number that no attempt has would be one that the column has not, either.
+    # A cursor's number can exceed the column's range; no attempt has such a number.
     below = None if given is None else min(UUID(given).int, MOST_ATTEMPTS)
     found = await log.attempts(call.number, identifier, below, query.limit, PAGE_BYTES)
     items = [attempt_view(attempt) for attempt in found.items]
@@ -318,9 +319,9 @@ ROUTES = (
         ),
         client=Method("deliveries.list"),
         summary="List deliveries",
-        description="A repeated filter passes deliveries with any of its values. A page can hold fewer"
-        " than `limit`, even none, and still have a `nextCursor`: the time to search for"
-        " rare values is bounded. Such a page has `searchedTo`.",
+        description="A repeated filter passes deliveries with any of its values. A page can hold "
+        "fewer than `limit`, even none, and still have a `nextCursor`: the time to search for rare "
+        "values is bounded. Such a page has `searchedTo`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -334,9 +335,9 @@ ROUTES = (
         command=Command("deliveries get"),
         client=Method("deliveries.get"),
         summary="Show a delivery with its attempts",
-        description="With its newest attempts: at most 100, and fewer if receivers' answers are large"
-        " (512 KiB in all). `attemptsCursor` is null if these are all attempts. Otherwise"
-        " give it as `cursor` to `GET /deliveries/{id}/attempts`.",
+        description="With its newest attempts: at most 100, and fewer if receivers' answers are "
+        "large (512 KiB in all). `attemptsCursor` is null if these are all attempts. Otherwise "
+        "give it as `cursor` to `GET /deliveries/{id}/attempts`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

@@ -28,10 +28,10 @@ COLUMNS = (
     ("URL", "url"),
 )
 LISTING = "/destinations"
-# What a customer may set of a destination only where its workspace lets it.
+# The fields of a destination that a customer can set only with a permission of its workspace.
 OPTIONS = {
     "headers": Ability.EDIT_HEADERS,
-    "authentication": Ability.EDIT_HEADERS,  # it is the header Authorization, or does its work
+    "authentication": Ability.EDIT_HEADERS,  # it sets or replaces the header Authorization
     "delivery": Ability.EDIT_DELIVERY_OPTIONS,
     "method": Ability.EDIT_DELIVERY_OPTIONS,
     "disableAfterSeconds": Ability.EDIT_DELIVERY_OPTIONS,
@@ -47,13 +47,14 @@ EXAMPLE = {
 
 
 def view(call: Call, record: DestinationRecord) -> shapes.Destination:
-    """Return a destination as callers see it."""
+    """Return the view of a destination."""
     return {
         "id": record.id,
         "environment": word(call.environment_name),
         **destination_document(record),
         "signing": signing_view(record, call.services.now()),
         "status": word(record.status),
+        "transformVersion": None if record.transform is None else record.transform.version,
         "createdAt": iso(created_at_ms(record.id)),
         "updatedAt": iso(record.updated_at_ms),
     }
@@ -68,14 +69,14 @@ async def required(call: Call) -> DestinationRecord:
 
 
 async def must_exist(call: Call, destination: str) -> None:
-    """Raise Refusal 404 if the caller cannot see the destination that a write's body names."""
+    """Raise Refusal 404 if the caller cannot see the destination that a body names."""
     record = await call.services.destination_store.get(call.number, destination)
     if record is None or not call.sees(record.customer_account):
         raise Refusal("not_found", "destinationId: no such destination")
 
 
 async def create(call: Call) -> shapes.DestinationWithSecret:
-    """Make a destination; its secret is in this answer and nowhere else."""
+    """Create a destination; only this answer has its secret."""
     draft = call.body_as(AnyDestinationDraft).root
     record, secret = await call.services.destinations.create(call.actor, call.number, draft)
     return {**view(call, record), "secret": secret}
@@ -86,9 +87,9 @@ async def listing(call: Call) -> shapes.Page[shapes.Destination]:
     query = call.query_as(DestinationQuery)
     below = position(LISTING, call.number, query.cursor)
     account = query.customer_account_id
+    if account is not None and not call.sees(account):
+        return page([], LISTING, call.number, None)
     if call.customer is not None:
-        if account not in (None, call.customer.account):
-            return page([], LISTING, call.number, None)
         account = call.customer.account
 
     async def take(below: str | None, limit: int) -> Sequence[DestinationRecord]:
@@ -140,15 +141,15 @@ ROUTES = (
         name="createDestination",
         client=Method("destinations.create"),
         summary="Create a destination",
-        description="The signing secret is in the answer, once. `secret` brings one's own. "
-        "`customerExternalId` opens the customer's account when it is new. What an embed session creates "
-        "is tied to its customer.\n\n"
-        "There are two forms. Direct: a `url` that is sent the event as it is. From a template of the "
-        "catalog: `templateId` and `config`, of which the template makes URL, headers and body; its own "
-        "defaults, such as the service's rate limit, stand where `delivery` says nothing.\n\n"
-        "`authentication` says how requests prove who sends them: a password, a token, tokens of a token "
-        "endpoint, or a client certificate. All kinds but MTLS set the header Authorization, which no "
-        "other header may set then.",
+        description="Only this answer has the signing secret. `secret` sets your own secret. "
+        "`customerExternalId` opens the account of a new customer. Destinations that an embed "
+        "session creates are tied to its customer.\n\nThere are two forms. Direct: `url` gets the "
+        "event unchanged. From a template of the catalog: `templateId` and `config`, from which "
+        "the template makes URL, headers and body. The template's defaults, such as the service's "
+        "rate limit, apply to missing fields of `delivery`.\n\n`authentication` is how requests "
+        "authenticate: with a password, a token, tokens of a token endpoint, or a client "
+        "certificate. All kinds except MTLS set the header Authorization, which `headers` cannot "
+        "set then.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -192,16 +193,16 @@ ROUTES = (
         name="updateDestination",
         client=Method("destinations.update", once_with="rotateSecret"),
         summary="Change a destination",
-        description="A merge patch (RFC 7396): null puts a field back to its default, and removes a "
-        "header. It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret. "
-        "The previous one signs as well for `graceSeconds` (86400); 0 "
-        "ends every former one at once. A masked value that is sent back stays; when "
-        "the URL's scheme, host or port changes, each masked header must be given anew or removed. "
-        "The same holds for the secrets of `authentication`, also when its `tokenUrl` changes; another "
-        "`kind` replaces all of it, and null removes it.\n\n"
-        "Where it was made from a template, `config` merges like the rest: a secret whose mask is sent "
-        "back stays, and each must be given anew when the requests go to another host. `templateId` "
-        "cannot be changed, and `url` is the template's to make.",
+        description="A merge patch (RFC 7396): null puts a field back to its default, and removes "
+        "a header. It applies to attempts that begin later. With `rotateSecret` the answer has a "
+        "new secret. The previous secret also signs for `graceSeconds` (86400); 0 ends every "
+        "former secret at once. A mask sent back keeps the stored value. If the URL's scheme, host "
+        "or port changes, each masked header must be given again or removed. The same is true for "
+        "the secrets of `authentication`, also if its `tokenUrl` changes; another `kind` replaces "
+        "all of it, and null removes it.\n\nFor a destination from a template, `config` is merged "
+        "too: a mask sent back keeps the stored secret, and all secrets must be given again if the "
+        "requests go to another host. `templateId` cannot be changed, and the template makes "
+        "`url`.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -216,7 +217,9 @@ ROUTES = (
         method="DELETE",
         path="/destinations/{id}",
         name="archiveDestination",
-        command=Command("destinations delete", confirm="Archive {} and discard what waits for it?"),
+        command=Command(
+            "destinations delete", confirm="Archive {} and discard its waiting deliveries?"
+        ),
         client=Method("destinations.archive"),
         summary="Archive a destination",
         description="Waiting deliveries and those in the dead-letter queue are discarded. The"

@@ -1,4 +1,4 @@
-"""The dead-letter queue: list, entry, retry of one, retry and discard in bulk."""
+"""The dead-letter queue: list, groups, single entries, retry of one, retry and discard in bulk."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
@@ -48,7 +48,7 @@ COLUMNS = (
     ("LAST ERROR", "lastError"),
 )
 LISTING = "/dlq"
-MAX_DELIVERY_IDS = 1_000  # as an ingestion batch; who has more has a filter that says which
+MAX_DELIVERY_IDS = 1_000  # as in an ingestion batch; for more, use the other filters
 EXAMPLE = {
     "destinationId": "01939b2a-11f0-7c3e-9d52-2b7f4c6e8a01",
     "errorCategory": "TIMEOUT",
@@ -80,6 +80,7 @@ class DlqQuery(PageQuery):
         None, description="Of the last attempt."
     )
     signature: AnyOf[Signature] | None = Field(None, description="Deliveries of this group.")
+    replay_job_id: AnyOf[Uuid] | None = Field(None, description="Deliveries of this replay job.")
 
     def which(self) -> DeliveryFilter:
         """Return the filter."""
@@ -88,6 +89,7 @@ class DlqQuery(PageQuery):
             dead_from_ms=self.from_,
             dead_to_ms=self.to,
             signatures=all_of(self.signature),
+            replay_jobs=all_of(self.replay_job_id),
             event_types=all_of(self.event_type),
             error_categories=any_of(ErrorCategory, self.error_category),
             dlq_statuses=(DlqStatus.IN_DLQ,),
@@ -95,7 +97,7 @@ class DlqQuery(PageQuery):
 
 
 class DlqSelection(Document):
-    """Which entries are meant: those for which all that is given holds."""
+    """The selected entries: those that pass all given filters."""
 
     delivery_ids: list[Uuid] | None = Field(None, min_length=1, max_length=MAX_DELIVERY_IDS)
     from_: Instant | None = Field(None, alias="from", description="Dead at or after.")
@@ -104,24 +106,26 @@ class DlqSelection(Document):
     event_type: EventType | None = None
     error_category: Word[ErrorCategory] | None = None
     signature: Signature | None = Field(None, description="Of one group.")
+    replay_job_id: Uuid | None = Field(None, description="Of one replay job.")
     limit: int | None = Field(
         None, ge=1, le=MOST, description="The most deliveries of this request. Null: 10,000."
     )
     rate_per_second: float | None = Field(
         None, gt=0, le=MOST, description="The most deliveries a second. Null: no limit."
     )
-    # No null: who means to count must not discard.
+    # No null: a request that intends to count must never discard.
     dry_run: bool = Field(False, description="Only count the selected deliveries.")
 
     def judged(self) -> DeliveryFilter:
-        """Return the selection as a filter. Raises Refusal 400 if it is empty or runs backwards."""
+        """Return the selection as a filter. Raises Refusal 400 if it is empty, or if `from` is after
+        `to`."""
         ids = self.delivery_ids
         given = (ids, self.from_, self.to, self.destination_id, self.event_type, self.signature)
-        if all(each is None for each in given) and self.error_category is None:
+        if all(each is None for each in (*given, self.error_category, self.replay_job_id)):
             raise Refusal(
                 "invalid_request",
                 "give at least one of deliveryIds, from, to, destinationId, eventType, "
-                "errorCategory and signature",
+                "errorCategory, signature and replayJobId",
             )
         if self.from_ is not None and self.to is not None and self.from_ > self.to:
             raise invalid("from", "is after to")
@@ -132,6 +136,7 @@ class DlqSelection(Document):
             dead_from_ms=self.from_,
             dead_to_ms=self.to,
             signatures=None if self.signature is None else (self.signature,),
+            replay_jobs=None if self.replay_job_id is None else (self.replay_job_id,),
             event_types=None if self.event_type is None else (self.event_type,),
             error_categories=None if category is None else (ErrorCategory[category],),
             dlq_statuses=(DlqStatus.IN_DLQ,),
@@ -139,7 +144,7 @@ class DlqSelection(Document):
 
 
 def entry_view(call: Call, entry: DeliveryEntry) -> DlqEntry:
-    """Return an entry as callers see it."""
+    """Return the view of an entry."""
     died_at_ms = entry.dead_lettered_at_ms or entry.updated_at_ms or created_at_ms(entry.id)
     return {
         **item_view(call, entry, set()),
@@ -166,12 +171,12 @@ def _visible(call: Call, which: DeliveryFilter) -> DeliveryFilter:
 
 
 async def _place(call: Call, delivery: str | None) -> DeadPosition | None:
-    """Return the place that a cursor's delivery has in the queue, or had before it left it."""
+    """Return the place of a cursor's delivery in the queue, also if it has left the queue."""
     if delivery is None:
         return None
     entry = await call.services.delivery_log.entry(call.number, delivery)
     if entry is None or entry.dead_lettered_at_ms is None:
-        raise invalid("cursor", "names no delivery that is left: begin with the first page")
+        raise invalid("cursor", "names a delivery that no longer exists: begin with the first page")
     return DeadPosition(entry.dead_lettered_at_ms, entry.id)
 
 
@@ -194,7 +199,7 @@ async def groups(call: Call) -> shapes.Page[DlqGroup]:
 
 
 def group_view(group: DeadGroup, *, whole: bool) -> DlqGroup:
-    """Return a group as callers see it."""
+    """Return the view of a group."""
     return {
         "signature": group.signature,
         "destinationId": group.destination,
@@ -211,14 +216,14 @@ def group_view(group: DeadGroup, *, whole: bool) -> DlqGroup:
 
 
 async def get(call: Call) -> DlqEntryOrNull:
-    """Show an entry."""
+    """Show one entry; None for a delivery that is not in the queue."""
     identifier = call.identifier("deliveryId")
     entry = await call.services.dead_letters.entry(call.number, identifier, call.customer)
     return None if entry is None else entry_view(call, entry)
 
 
 async def retry(call: Call) -> Requeued:
-    """Try one anew."""
+    """Retry one entry."""
     identifier = call.identifier("deliveryId")
     await call.services.dead_letters.retry(call.actor, call.number, identifier, call.customer)
     return {"id": identifier}
@@ -264,7 +269,7 @@ async def _bulk(
 
 
 async def _require(call: Call, deliveries: tuple[str, ...]) -> None:
-    """Raise Refusal 404 if the caller cannot see one of them."""
+    """Raise Refusal 404 if the caller cannot see all of the deliveries."""
     named = await own(call, DeliveryFilter(ids=deliveries))
     most = len(deliveries)
     found = await call.services.delivery_log.deliveries(call.number, named, None, most)
@@ -280,10 +285,10 @@ ROUTES = (
         command=Command("dlq list", COLUMNS, options={"eventType": "--event-type"}),
         client=Method("dlq.list"),
         summary="List the dead-letter queue",
-        description="Deliveries that used up their schedule, or got a 410; the latest dead letter"
-        " first. A page can hold fewer than `limit`, even none, and still have a"
-        " `nextCursor`: the time to search for rare values is bounded. Such a page has"
-        " `searchedTo`, an instant of death.",
+        description="Deliveries without attempts left, or with a 410 from their receiver. The "
+        "latest dead letter comes first. A page can hold fewer than `limit`, even none, and still "
+        "have a `nextCursor`: the time to search for rare values is bounded. Such a page has "
+        "`searchedTo`, the time of a dead letter.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -298,11 +303,10 @@ ROUTES = (
         command=Command("dlq groups", GROUP_COLUMNS),
         client=Method("dlq.groups"),
         summary="Group the dead-letter queue by cause",
-        description="Entries of a group share destination, error category, response status and error"
-        " text without its numbers. The largest group comes first. The latest 20,000"
-        " entries are examined: if there are more, `atLeast` is true, and `searchedTo` is the"
-        " death of the earliest one. Give a group's `signature` to the retry or discard in"
-        " bulk.",
+        description="Entries of a group share destination, error category, response status and "
+        "error text without its numbers. The largest group comes first. The latest 20,000 entries "
+        "are examined: if there are more, `atLeast` is true, and `searchedTo` is the time of the "
+        "earliest one. Give a group's `signature` to the retry or discard in bulk.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -331,7 +335,7 @@ ROUTES = (
         client=Method("dlq.retry"),
         repeat=Repeat.NEVER,
         summary="Retry an entry of the dead-letter queue",
-        description="The same delivery is PENDING again, with a fresh schedule and dlqStatus"
+        description="The same delivery is PENDING again, with a new schedule and dlqStatus"
         " RETRIED_FROM_DLQ. Attempt numbers continue, and the delivery is the last of its"
         " lane. It waits while its destination is DISABLED. 409 if retention has removed its"
         " event.",
@@ -368,8 +372,8 @@ ROUTES = (
         name="discardDlq",
         client=Method("dlq.discard_all"),
         summary="Discard entries of the dead-letter queue in bulk",
-        description="They become FAILED and DISCARDED for good. They stay listed, and only a replay job"
-        " can send them again. Everything else is as for the retry in bulk.",
+        description="The deliveries become FAILED and DISCARDED. They stay listed, and only a "
+        "replay job can send them again. Selection and limits are those of the retry in bulk.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

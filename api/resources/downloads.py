@@ -20,7 +20,7 @@ TOKEN = {"type": "string", "minLength": 80, "maxLength": 80}
 async def download(call: Call) -> Answer:
     """Answer with the file of a token."""
     files = call.services.files
-    # A token that is forged, changed or too old, and a file that is gone, are all the same to a stranger.
+    # The answer is the same for a forged, changed or expired token and for a removed file.
     missing = Refusal("not_found", "no such file, or its URL has expired")
     reading = files.urls.reading(call.path["token"])
     if reading is None:
@@ -38,8 +38,8 @@ ROUTES = (
         path="/downloads/{token}",
         name="downloadFile",
         summary="Read a file by its signed URL",
-        description="The URLs that deliveries carry in `angarium-file-url`. Needs no credential: the URL "
-        f"is one, for this file, until it expires.\n\n{DESCRIPTION}",
+        description="The URLs in the header `angarium-file-url` of deliveries. No credential is "
+        f"needed: the URL gives access to this file until it expires.\n\n{DESCRIPTION}",
         tag=TAG,
         scopes=ANYONE,
         embed=Embed.SHARED,

@@ -13,11 +13,11 @@ from engine.model.quotas import Ability, WorkspaceSettings
 from engine.model.words import word
 from engine.plans.plans import AccountLimits, limits_of
 
-LOCALE = "en"  # of a portal whose workspace says nothing: the language of this documentation
+LOCALE = "en"  # of a portal whose workspace sets none
 
 
 class SessionDraft(Document):
-    """A session as the customer's servers ask for it."""
+    """The request of a workspace's server for a session."""
 
     customer_external_id: Name = Field(
         description="The end-customer. A new customer gets an account."
@@ -26,7 +26,7 @@ class SessionDraft(Document):
         TTL_S,
         ge=TTL_LEAST_S,
         le=TTL_MOST_S,
-        description="How long the session lives. It cannot be ended earlier.",
+        description="How long the session is valid. It cannot be ended earlier.",
     )
 
 
@@ -91,10 +91,10 @@ ROUTES = (
         client=Method("embed_sessions.create"),
         repeat=Repeat.FREELY,
         summary="Open an embed session",
-        description="The token is a credential for one end-customer's browser: it sees and changes only "
-        "what belongs to that customer's account in this environment, and has quotas of its own: "
-        "destinations, rules, scripts, requests a minute. It travels in the fragment of `url`, which no "
-        "browser sends on.",
+        description="The token is a credential for one end-customer's browser. It sees and changes "
+        "only objects of that customer's account in this environment, and has its own quotas: "
+        "destinations, rules, scripts, requests a minute. `url` has it in the fragment, which "
+        "browsers do not send to servers.",
         tag="Embed",
         scopes=MANAGE,
         embed=Embed.REFUSED,
@@ -110,8 +110,8 @@ ROUTES = (
         command=Command("embed context"),
         client=Method("embed_sessions.context"),
         summary="Show the data of a portal",
-        description="The session's customer and its end, the workspace's branding, and what the "
-        "portal can offer.",
+        description="The session's customer and its end, the workspace's branding, and the "
+        "session's permissions and limits.",
         tag="Embed",
         scopes=READ,
         embed=Embed.ONLY,

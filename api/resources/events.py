@@ -1,4 +1,4 @@
-"""Accepted events: list and get, with the payload's exact bytes."""
+"""Accepted events: list, show and erase; payloads keep their exact bytes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,13 +30,13 @@ LISTING = "/events"
 
 
 def seen_customers(call: Call, given: list[str] | None) -> tuple[str, ...] | None:
-    """Return those of the customers of a filter that exist for the caller; None for no filter."""
+    """Return the customers of a filter that the caller can see; None for no filter."""
     return None if given is None else tuple(each for each in given if call.sees_customer(each))
 
 
 async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None:
-    """Return how many deliveries of events an embed session sees: those to its customer's destinations.
-    None for keys, which see all deliveries."""
+    """Return, by event, the number of deliveries to destinations of an embed session's customer. None
+    for keys, which see all deliveries."""
     if call.customer is None:
         return None
     customer = call.customer.external_id
@@ -46,7 +46,7 @@ async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None
 def item_view(
     call: Call, entry: EventEntry, counts: Mapping[str, int] | None = None
 ) -> shapes.EventItem:
-    """Return an event as lists show it; `counts` come from `counted`."""
+    """Return the view of an event in lists; `counts` come from `counted`."""
     return {
         "id": entry.id,
         "environment": word(call.environment_name),
@@ -68,7 +68,7 @@ def item_view(
 def detail_view(
     call: Call, event: EventDetail, counts: Mapping[str, int] | None = None
 ) -> shapes.Event:
-    """Return a whole event. JSON parts go out as the same bytes that came in."""
+    """Return the view of a whole event. JSON parts keep their exact bytes."""
     return {
         **item_view(call, event.entry, counts),
         "payload": orjson.Fragment(event.payload),
@@ -127,9 +127,9 @@ ROUTES = (
         command=Command("events list", COLUMNS),
         client=Method("events.list"),
         summary="List events",
-        description="The list includes events without a matching rule. If the search stopped early, the"
-        " page has `searchedTo`. An embed session sees its customer's events, and their"
-        " deliveries to its customer's destinations.",
+        description="The list includes events without a matching rule. If the search stopped "
+        "early, the page has `searchedTo`. An embed session sees its customer's events, and their "
+        "deliveries to its customer's destinations.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -143,8 +143,8 @@ ROUTES = (
         command=Command("events get"),
         client=Method("events.get"),
         summary="Show an event",
-        description="`payload` and `metadata` are byte for byte as they came. So are `attachments`,"
-        " except for their sources: each is now a file.",
+        description="`payload` and `metadata` have the same bytes as in the request. So have"
+        " `attachments`, except for their sources: each source is now a file.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -156,15 +156,16 @@ ROUTES = (
         method="DELETE",
         path="/events/{id}/payload",
         name="eraseEvent",
-        command=Command("events erase", confirm="Erase the content of event {}, for good?"),
+        command=Command(
+            "events erase", confirm="Erase the content of event {}? This cannot be undone."
+        ),
         client=Method("events.erase"),
         summary="Erase an event's content",
-        description="Erases payload, metadata, attachments and files of the event, and the answers and"
-        " script output of its deliveries. The event, its deliveries and all counters stay:"
-        " `payload` is null and `erasedAt` is the time of erasure. Waiting deliveries are"
-        " cancelled and dead letters discarded first. The event cannot be replayed any more."
-        " 503 while an attempt is in flight: nothing is erased then. Backups keep the"
-        " content.",
+        description="Erases payload, metadata, attachments and files of the event, and receivers' "
+        "answers and script output of its deliveries. The event, its deliveries and all counters "
+        "stay: `payload` is null and `erasedAt` is the time of erasure. Waiting deliveries are "
+        "cancelled and dead letters discarded first. The event cannot be replayed any more. 503 "
+        "while an attempt is in flight: nothing is erased then. Backups keep the content.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

@@ -1,4 +1,4 @@
-"""The explanation of an event: the result of the present rules, beside the recorded deliveries."""
+"""The explanation of an event: the result of the present rules, next to the recorded deliveries."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ from engine.model.identity import created_at_ms
 from engine.routing.preview import Judgement
 from engine.routing.preview import preview as previewed
 
-MOST = 1_000  # deliveries that are listed
+MOST = 1_000  # deliveries listed
 
 
 async def explain(call: Call) -> EventExplanation:
@@ -50,7 +50,7 @@ def _rule(judgement: Judgement, to: dict[str, str], accepted_ms: int) -> Explain
 
 
 async def _recorded(call: Call, event: str) -> tuple[list[RecordedDelivery], bool]:
-    """Return the deliveries made when the event was accepted, and whether there can be more."""
+    """Return the deliveries made when the event was accepted, and True if there can be more."""
     which = DeliveryFilter(events=(event,), origins=(DeliveryOrigin.NORMAL,))
     which = await deliveries.own(call, which)
     found = await call.services.delivery_log.deliveries(call.number, which, None, MOST)
@@ -71,9 +71,9 @@ ROUTES = (
         command=Command("events explain"),
         client=Method("events.explain"),
         summary="Show the receivers of an event, and the reasons",
-        description="Judges the event by the present rules, rule by rule, with the values that filters"
-        " read. It also lists the deliveries made when the event was accepted. If the two"
-        " differ, `changedSince` marks the rules made or changed after the event.",
+        description="Judges the event by the present rules, rule by rule, with the values that "
+        "filters read. It also lists the deliveries made when the event was accepted. If the two "
+        "differ, `changedSince` marks the rules made or changed after the event.",
         tag=events.TAG,
         scopes=READ,
         embed=Embed.OWN,

@@ -1,4 +1,4 @@
-"""Files: uploaded in three forms, listed, shown, and read. `api.uploading` knows the forms."""
+"""Files: upload in three forms (`api.uploading`), list, show and read."""
 
 import orjson
 from msgspec import structs
@@ -52,7 +52,8 @@ _ABSENT = {
 }
 FORM = {
     "title": "FileForm",
-    "description": "A file as a form, with what the other forms say of it in JSON or in the query.",
+    "description": "A file as a form, with the description that the other forms have in JSON or in "
+    "the query.",
     "type": "object",
     "required": ["file"],
     "properties": {
@@ -75,7 +76,7 @@ FORM = {
 CONTENT = {
     "type": "string",
     "minLength": 1,
-    "description": "The file's bytes, as they are.",
+    "description": "The file's bytes.",
     "example": "...",
 }
 
@@ -85,7 +86,7 @@ class FileQuery(PageQuery):
 
     environment: Word[Environment] | None = None
     state: AnyOf[Word[FileState]] | None = Field(
-        None, description="PENDING files wait to be fetched from their URL."
+        None, description="A PENDING file has not been fetched from its URL yet."
     )
     purpose: AnyOf[Word[FilePurpose]] | None = Field(
         None, description="An ATTACHMENT came with an event."
@@ -95,7 +96,7 @@ class FileQuery(PageQuery):
     to: Instant | None = Field(None, description="Created before.")
 
     def which(self) -> FileFilter:
-        """Return the files to show."""
+        """Return the filter."""
         return FileFilter(
             from_ms=self.from_,
             to_ms=self.to,
@@ -106,7 +107,7 @@ class FileQuery(PageQuery):
 
 
 def view(call: Call, file: FileRecord) -> FileItem:
-    """Return a file as answers show it."""
+    """Return the view of a file."""
     return {
         "id": file.id,
         "environment": word(call.environment_name),
@@ -137,7 +138,7 @@ def _trace(call: Call) -> str | None:
 
 
 async def upload(call: Call) -> FileReceipt:
-    """Take a file."""
+    """Accept a file."""
     hops = call.services.hops_of({HOPS: call.headers.get(HOPS.decode(), "").encode("latin-1")})
     stated = call.headers.get(IDEMPOTENCY.decode())
     key = None if stated is None else read_key(stated.encode())
@@ -204,12 +205,12 @@ ROUTES = (
         name="uploadFile",
         client=Method("files.create", by_hand=True),
         summary="Upload a file",
-        description="It becomes an event, whose payload is the file's record, with FILE deliveries that "
-        "carry a signed URL. Three forms: JSON, with at most 1 MiB of content, or with a URL that is "
-        "fetched; multipart/form-data with one part `file`; and any other Content-Type, where the body "
-        "is the file and the rest is said in the query. At most 25 MiB. 202 once file, event and "
-        "deliveries are durable. The same `idempotencyKey` answers with the first file; with another "
-        "file, name, types or customer it is a 400.",
+        description="The file becomes an event whose payload is the file's record. The event's "
+        "FILE deliveries have a signed URL. There are three forms: JSON, with at most 1 MiB of "
+        "content or with the file's URL; multipart/form-data with one part `file`; and any other "
+        "Content-Type, where the body is the file and the query has its description. At most 25 "
+        "MiB. 202 once file, event and deliveries are durable. A repeated `idempotencyKey` gets "
+        "the first file as the answer; with another file, name, type or customer it is a 400.",
         tag=TAG,
         scopes=INGEST,
         embed=Embed.REFUSED,
@@ -273,7 +274,7 @@ ROUTES = (
         embed=Embed.OWN,
         ability=Ability.VIEW_PAYLOADS,
         handler=content,
-        share=Share.OUTWARD,  # a store that hangs must not take the places of all other reads
+        share=Share.OUTWARD,  # a store that hangs must not use up the places of reads
         responses=CONTENT_RESPONSES,
         content_type=CONTENT_TYPE,
         answer_headers=CONTENT_HEADERS,

@@ -1,4 +1,4 @@
-"""The live state of a destination and the result of a sample: health and test."""
+"""The health of a destination, the lift of its hold, and its test with a sample."""
 
 import math
 from collections.abc import Mapping
@@ -35,13 +35,13 @@ def precise(value: float, digits: int) -> float: ...
 @overload
 def precise(value: float | None, digits: int) -> float | None: ...
 def precise(value: float | None, digits: int) -> float | None:
-    """Return a measurement without meaningless digits. It is cut, not rounded: 0.99996 does not become
-    1."""
+    """Return a measurement without meaningless digits. It is truncated, not rounded: 0.99996 does not
+    become 1."""
     return None if value is None else math.floor(value * 10**digits) / 10**digits
 
 
 async def health(call: Call) -> shapes.DestinationHealth:
-    """Say how a destination does."""
+    """Show a destination's health."""
     return await _health_now(call, await required(call))
 
 
@@ -54,8 +54,8 @@ async def _health_now(call: Call, record: DestinationRecord) -> shapes.Destinati
 async def ages_in_store(
     services: Services, environment: int, reports: Mapping[str, DestinationReport]
 ) -> dict[str, float]:
-    """Return the age of the oldest waiting delivery of each destination that has some only in the store,
-    in seconds. One read for all; none if memory knows everything that waits."""
+    """Return the age in seconds of the oldest waiting delivery, for each destination whose waiting
+    deliveries are not all in memory. It takes one read, or none if all are in memory."""
     asked = [
         each
         for each, report in reports.items()
@@ -74,8 +74,8 @@ def health_view(
     report: DestinationReport,
     stored_age_s: float | None = None,
 ) -> shapes.DestinationHealth:
-    """Return a destination's health as callers see it. `stored_age_s`: of `ages_in_store`. Without it,
-    the age of the oldest waiting delivery is only told if nothing waits only in the store."""
+    """Return the view of a destination's health. `stored_age_s` comes from `ages_in_store`. Without it,
+    the age of the oldest waiting delivery is shown only if all are in memory."""
     known = report.health or _at_rest(record, report)
     return {
         "destinationId": record.id,
@@ -139,7 +139,7 @@ def _actor_view(actor: ActorReport) -> shapes.ActorState:
 
 
 def _at_rest(record: DestinationRecord | Destination, report: DestinationReport) -> Health:
-    """Return the health of a destination without an actor in memory: nothing happened lately."""
+    """Return the health of a destination without an actor in memory."""
     if record.status is not DestinationStatus.ACTIVE:
         state = HealthState.DISABLED
     else:
@@ -230,9 +230,9 @@ ROUTES = (
         command=Command("destinations resume"),
         client=Method("destinations.resume"),
         summary="Lift the hold on a destination",
-        description="A Retry-After of its receiver ends, and an open circuit probes at once; a success"
-        " closes it. The answer is the destination's health, which can still show the hold"
-        " for a moment. 409 if it is DISABLED or ARCHIVED.",
+        description="A Retry-After of its receiver ends, and an open circuit sends a probe at "
+        "once; a success closes it. The answer is the destination's health, which can still show "
+        "the hold for a moment. 409 if it is DISABLED or ARCHIVED.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -249,12 +249,12 @@ ROUTES = (
         name="testDestination",
         client=Method("destinations.test"),
         repeat=Repeat.NEVER,
-        takes_s=75.0,  # a destination's timeout is 60 s at the most
+        takes_s=75.0,  # a destination's timeout is at most 60 s
         summary="Send a signed sample",
-        description="Sends an event at once, also to a disabled destination, outside its concurrency. "
-        "It is recorded (origin INSPECTION), never retried and counted nowhere. With `dryRun` nothing is "
-        "sent: `request` is what would be, without its signature and with masked values. `success` then "
-        "says whether the request can be made.",
+        description="Sends an event at once, also to a disabled destination, outside its "
+        "concurrency. The delivery is recorded (origin INSPECTION), never retried and not counted. "
+        "With `dryRun` nothing is sent: `request` is the request without its signature and with "
+        "masked values, and `success` is true if the request can be made.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

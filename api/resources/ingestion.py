@@ -1,4 +1,4 @@
-"""The two ingestion routes in the document. `api.ingestion` answers them."""
+"""The two ingestion routes, for the OpenAPI document. `api.ingestion` answers them."""
 
 from typing import Annotated, Any
 
@@ -22,14 +22,14 @@ EXAMPLE = {
 
 
 class Source(Document):
-    """Where an attachment is."""
+    """The source of an attachment."""
 
     kind: str = Field(pattern="^(URL|FILE|INLINE)$")
     uri: str = Field(min_length=1)
 
 
 class Attachment(Document):
-    """What comes with an event."""
+    """An attachment of an event."""
 
     source: Source
     file_type: str | None = None
@@ -44,7 +44,7 @@ class EventInput(Document):
 
     event_type: EventType
     payload: dict[str, Any]
-    occurred_at: Timestamp | None = Field(None, description="By default when it was received.")
+    occurred_at: Timestamp | None = Field(None, description="By default the time of its receipt.")
     metadata: dict[str, Any] | None = None
     source: Name | None = None
     customer_external_id: Name | None = None
@@ -53,8 +53,8 @@ class EventInput(Document):
     request_id: Name | None = None
     traceparent: Name | None = Field(
         None,
-        description="The event's own trace (W3C Trace Context); by default the request's. A malformed "
-        "value is ignored.",
+        description="The event's own trace (W3C Trace Context); by default the request's. A "
+        "malformed value is ignored.",
     )
     tracestate: State | None = Field(None, description="Goes with `traceparent`.")
     attachments: list[Attachment] | None = None
@@ -73,9 +73,9 @@ ROUTES = (
         name="ingestEvent",
         client=Method("events.send", by_hand=True),
         summary="Send an event",
-        description="202 once the event and its deliveries are durable. After a 4xx or a 503 it was "
-        "surely not accepted; after any other 5xx, or a broken connection, repeat it with the same "
-        "`idempotencyKey`, or the same header `Idempotency-Key`.",
+        description="202 once the event and its deliveries are durable. After a 4xx or a 503 it "
+        "was certainly not accepted; after any other 5xx, or a broken connection, repeat it with "
+        "the same `idempotencyKey`, or the same header `Idempotency-Key`.",
         tag=TAG,
         scopes=INGEST,
         embed=Embed.REFUSED,
@@ -93,8 +93,9 @@ ROUTES = (
         name="ingestEvents",
         client=Method("events.send_batch", by_hand=True),
         summary="Send a batch of events",
-        description="One bad event rejects itself only; what is accepted becomes durable together. Each "
-        "event has its own `idempotencyKey`: a header `Idempotency-Key` is a 400 here.",
+        description="A bad event does not affect the others; all accepted events become durable "
+        "together. Each event has its own `idempotencyKey`: the header `Idempotency-Key` is a 400 "
+        "here.",
         tag=TAG,
         scopes=INGEST,
         embed=Embed.REFUSED,

@@ -27,18 +27,18 @@ LISTING = "/api-keys"
 
 
 class KeyQuery(ListQuery):
-    """Which environment's, for an MCP key."""
+    """The environment of the keys, for a calling MCP key."""
 
     environment: Word[Environment] | None = None
 
 
 class KeyDraft(Document):
-    """A key as a caller writes it."""
+    """The description of a new key."""
 
     kind: Annotated[
         KeyKindName,
         NullIs("API_KEY"),
-    ] = Field("API_KEY", description="MCP keys are made by MCP keys and the command line only.")
+    ] = Field("API_KEY", description="Only MCP keys and the command line can create MCP keys.")
     name: Name = Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]+$"})
     scope: ScopeName = Field(description="An MCP key has read or manage.")
     environment: Word[Environment] | None = Field(
@@ -56,7 +56,7 @@ def reach_of(call: Call) -> Reach:
 
 
 def view(call: Call, key: KeyRecord) -> ApiKey:
-    """Return a key as callers see it."""
+    """Return the view of a key."""
     secret = key.secrets[0]
     used_at_ms = call.services.last_use.latest_ms(key.id, key.last_used_at_ms)
     return {
@@ -87,14 +87,14 @@ async def listing(call: Call) -> shapes.Page[ApiKey]:
 
 
 async def create(call: Call) -> ApiKeyWithSecret:
-    """Make a key; only this answer has its secret."""
+    """Create a key; only this answer has its secret."""
     draft = call.body_as(KeyDraft)
     reach = reach_of(call)
     is_mcp = draft.kind == "MCP_KEY"
     if is_mcp and draft.environment is not None:
-        raise invalid("environment", "an MCP key has none")
+        raise invalid("environment", "must be absent: an MCP key has no environment")
     if is_mcp and not reach.mcp:
-        raise Refusal("forbidden", "MCP keys are made by MCP keys of scope manage")
+        raise Refusal("forbidden", "only an MCP key of scope manage can create MCP keys")
     services = call.services
     environment = None if is_mcp else call.environment
     made = await services.commands.run(
@@ -134,9 +134,9 @@ ROUTES = (
         name="createApiKey",
         client=Method("api_keys.create"),
         summary="Create a key",
-        description="The secret is in the answer, once. An API key makes keys of its own environment; an "
-        "MCP key of scope manage makes keys of any environment, and MCP keys. There are at most 1,000 "
-        "keys of an environment.",
+        description="Only this answer has the secret. An API key creates keys of its own "
+        "environment; an MCP key of scope manage creates keys of any environment, and MCP keys. An "
+        "environment has at most 1,000 keys.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,
@@ -152,8 +152,8 @@ ROUTES = (
         name="listApiKeys",
         client=Method("api_keys.list"),
         summary="List keys",
-        description="The keys of the environment that are not revoked; for an MCP key of scope manage"
-        " also the workspace's MCP keys.",
+        description="The keys of the environment that are not revoked; for an MCP key of scope "
+        "manage also the workspace's MCP keys.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,
@@ -167,9 +167,9 @@ ROUTES = (
         client=Method("api_keys.rotate"),
         repeat=Repeat.NEVER,
         summary="Give a key a new secret",
-        description="The new secret is in the answer, once. The present one stays valid for 24 hours, "
-        "as does every one before it for its own 24; 409 after nine rotations within a day. A secret "
-        "that was rotated out makes, rotates and revokes no key: 403.",
+        description="Only this answer has the new secret. Each former secret stays valid for 24 "
+        "hours after its rotation; 409 after nine rotations within a day. A former secret cannot "
+        "create, rotate or revoke keys: 403.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,
@@ -185,8 +185,8 @@ ROUTES = (
         client=Method("api_keys.revoke"),
         repeat=Repeat.GONE_IS_DONE,
         summary="Revoke a key",
-        description="Ends all its secrets at once, in other processes within a second. A key may revoke "
-        "itself.",
+        description="Ends all its secrets at once, in other processes within a second. A key can "
+        "revoke itself.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

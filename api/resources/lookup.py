@@ -1,5 +1,6 @@
-"""The look-up of an object by an id, an idempotency key, or the beginning of a name."""
+"""The look-up of an object by an id or its beginning, by an event's key or correlation, or by a name."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
@@ -7,39 +8,55 @@ from pydantic import Field
 
 from api.call import Call
 from api.queries import Query
+from api.resources.counts import own_destinations
 from api.routes import READ, Embed, Method, Route
 from api.shapes.observability import Findings, Found, FoundKind
 from engine.core.vocabulary import Environment
+from engine.log.delivery_log import DeliveryFilter, EventFilter
 from engine.model.documents import is_uuid
 from engine.model.words import Word, word
 
-MOST = 20  # customers, and event types
+MOST = 20  # objects of each kind that are found by something else than their id
+RECENT = 200  # events and deliveries of a part's time that are compared with it: some milliseconds
+# The beginning of an id, and perhaps its end, as lists show it. Its first 12 digits are milliseconds.
+_PART = re.compile(r"([0-9a-f]{8}[0-9a-f-]*)(?:(?:…|\.\.\.)([0-9a-f]{1,12}))?")
+_TIME_DIGITS = 12
 Find = Callable[[Call, str], Awaitable[str | None]]
 
 
 class LookupQuery(Query):
-    """What is looked for."""
+    """The text to look up."""
 
     q: Annotated[str, Field(min_length=1, max_length=256)] = Field(
-        description="An id, an idempotency key, or the beginning of a customerExternalId or event type.",
+        description="An id or its first 8 characters or more, an idempotency key, a correlationId, a "
+        "part of a destination's name, or the beginning of a customerExternalId or event type.",
         examples=["order."],
     )
     environment: Word[Environment] | None = None
 
 
 async def lookup(call: Call) -> Findings:
-    """Find by id, by key, and by the beginning of a name."""
+    """Find by id, by key and correlation, and by name."""
     text = call.query_as(LookupQuery).q
     found: list[Found] = []
+    part = None if is_uuid(text) else _PART.fullmatch(text.lower())
     if is_uuid(text):
         for kind, find in _BY_ID.items():
             label = await find(call, text.lower())
             if label is not None:
                 found.append(_found(kind, text.lower(), label))
-    event = await call.services.event_finder.event_of_key(call.number, text)
-    label = None if event is None else await _event(call, event)
-    if event is not None and label is not None:
-        found.append(_found(FoundKind.EVENT, event, label))
+    if part is not None:
+        found += await _by_part(call, part[1], part[2] or "")
+    found += await _by_key(call, text)
+    folded = text.casefold()
+    destinations: list[Found] = []
+    async for each in own_destinations(call):
+        if len(destinations) < MOST and (
+            folded in each.name.casefold()
+            or (part is not None and _fits(each.id, part[1], part[2] or ""))
+        ):
+            destinations.append(_found(FoundKind.DESTINATION, each.id, each.name))
+    found += destinations
     if call.customer is None:
         for account in await call.services.customer_store.page(call.number, text, None, MOST):
             name = account.external_id
@@ -50,11 +67,51 @@ async def lookup(call: Call) -> Findings:
     return {"items": found}
 
 
+async def _by_key(call: Call, text: str) -> list[Found]:
+    """Return the events with an idempotency key or a correlation, newest first."""
+    customers = None if call.customer is None else (call.customer.external_id,)
+    events: dict[str, str] = {}
+    for which in (
+        EventFilter(idempotency_keys=(text,), customers=customers),
+        EventFilter(correlation_ids=(text,), customers=customers),
+    ):
+        page = await call.services.event_log.events(call.number, which, None, MOST)
+        events |= {entry.id: entry.type for entry in page.items}
+    return [_found(FoundKind.EVENT, each, label) for each, label in events.items()][:MOST]
+
+
+async def _by_part(call: Call, head: str, tail: str) -> list[Found]:
+    """Return the events and deliveries made in the time of an id's beginning that have both its ends."""
+    time = head.replace("-", "")[:_TIME_DIGITS]
+    low = int(time.ljust(_TIME_DIGITS, "0"), 16)
+    high = int(time.ljust(_TIME_DIGITS, "f"), 16) + 1
+    events = await call.services.event_log.events(
+        call.number, EventFilter(from_ms=low, to_ms=high), None, RECENT
+    )
+    deliveries = await call.services.delivery_log.deliveries(
+        call.number, DeliveryFilter(from_ms=low, to_ms=high), None, RECENT
+    )
+    rows = [(FoundKind.EVENT, each.id, each.type, each.customer) for each in events.items]
+    rows += [
+        (FoundKind.DELIVERY, each.id, each.event_type, each.customer) for each in deliveries.items
+    ]
+    return [
+        _found(kind, identifier, label)
+        for kind, identifier, label, customer in rows
+        if _fits(identifier, head, tail) and call.sees_customer(customer)
+    ][:MOST]
+
+
+def _fits(identifier: str, head: str, tail: str) -> bool:
+    digits = head.replace("-", "")
+    return identifier.replace("-", "").startswith(digits) and identifier.endswith(tail)
+
+
 def _found(kind: FoundKind, identifier: str, label: str) -> Found:
     return {"kind": word(kind), "id": identifier, "label": label}
 
 
-# --- the label of something by its id, None where it does not exist for the caller
+# --- the label of an object by its id; None if the caller cannot see the object
 
 
 async def _event(call: Call, identifier: str) -> str | None:
@@ -121,9 +178,11 @@ ROUTES = (
         name="lookup",
         client=Method("observability.lookup"),
         summary="Find by id, key or name",
-        description="Finds what has the id `q`, the event that holds the idempotency key `q`, customers "
-        "whose customerExternalId begins with `q`, and event types that begin with it among the 2,000 "
-        "latest events. Nothing found is an empty list.",
+        description="Finds the objects with the id `q`; events with the idempotency key or the "
+        "correlationId `q`; destinations with `q` in their name; customers whose customerExternalId "
+        "begins with `q`; and event types that begin with `q` among the 2,000 latest events. The first "
+        "8 characters or more of an id find events, deliveries and destinations: of the 200 latest "
+        "events and deliveries of that time. The list is empty if nothing is found.",
         tag="Observability",
         scopes=READ,
         embed=Embed.OWN,

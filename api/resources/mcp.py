@@ -1,12 +1,12 @@
-"""POST /mcp: the Model Context Protocol over HTTP, for agents."""
+"""The route POST /mcp: the Model Context Protocol over HTTP, for agents."""
 
 from typing import Any, Literal, cast
 
-import trio
 from pydantic import RootModel
 from quart import current_app, request
 
 from api.call import Answer, Call
+from api.mcp.loading import loaded
 from api.routes import READ, Embed, Nothing, Repeat, Route
 from api.shares import Share
 from engine.core.vocabulary import Scope
@@ -14,10 +14,10 @@ from engine.drafts import Document
 from engine.model.documents import invalid
 from engine.model.words import word
 
-BODY_BYTES = 512 * 1024  # an event's payload has 256 KiB at most, and escapes may double it
-# Of `params` without the arguments of a tool: the library of the protocol looks at each member.
+BODY_BYTES = 512 * 1024  # an event's payload has at most 256 KiB, and escapes can double it
+# The size of `params` without a tool's arguments: the protocol's library examines each member.
 PARAMS_CHARACTERS = 16 * 1024
-# Of the request; what else it says concerns the connection that it came by.
+# The headers passed on. The others concern the client's connection.
 _PASSED = frozenset({"mcp-protocol-version", "mcp-method", "mcp-name"})
 _TAKES = "application/json, text/event-stream"
 
@@ -36,7 +36,7 @@ class JsonRpcAnswer(RootModel[dict[str, Any]]):
 
 
 class JsonRpcError(RootModel[dict[str, Any]]):
-    """A JSON-RPC 2.0 error, or the envelope where the request was refused before the protocol."""
+    """A JSON-RPC 2.0 error, or the error envelope if the API refused the request."""
 
 
 async def post(call: Call) -> Answer:
@@ -46,8 +46,7 @@ async def post(call: Call) -> Answer:
     if len(repr(rest)) > PARAMS_CHARACTERS:
         message = f"is longer than {PARAMS_CHARACTERS} characters without the arguments"
         raise invalid("params", message)
-    # The protocol's library takes 0.4 s to load, which only a server with agents has to spend.
-    module = await trio.to_thread.run_sync(_loaded)
+    module = await loaded()
     desk = module.desk_of(
         cast("Any", current_app)._get_current_object(),
         request.headers["Authorization"].partition(" ")[2].strip(),
@@ -61,22 +60,16 @@ async def post(call: Call) -> Answer:
     return Answer(told.status, body=told.body, content_type="application/json")
 
 
-def _loaded() -> Any:
-    from api.mcp import exchange
-
-    return exchange
-
-
 ROUTES = (
     Route(
         method="POST",
         path="/mcp",
         name="postMcp",
         summary="Speak the Model Context Protocol",
-        description="The streamable HTTP transport without sessions and streams: one JSON-RPC "
-        "message in, one out; a notification is a 202. Tools call the API with the key that asks, "
-        "so they are held to its scope and count on its rate. An MCP key names the environment "
-        "by `X-Environment`, or with each tool.",
+        description="The streamable HTTP transport without sessions and streams: each request has "
+        "one JSON-RPC message, and so has its answer; a notification is a 202. Tools call the API "
+        "with the caller's key, so its scope and its rate limit apply. An MCP key names the "
+        "environment by `X-Environment`, or with each tool.",
         tag="Agents",
         scopes=READ,
         embed=Embed.REFUSED,

@@ -1,4 +1,4 @@
-"""The routes without a credential: whether the service lives and is ready, and its documentation."""
+"""The routes without a credential: liveness, readiness, and the documentation."""
 
 from collections.abc import Callable
 
@@ -10,11 +10,11 @@ from api.shapes import AnyDocument
 from engine.model.errors import Detail, Refusal
 
 TAG = "Service"
-RETRY_S = 2  # about what a database that restarts is away
+RETRY_S = 2  # about as long as a database takes to restart
 
 
 def live(_: Services) -> Answer:
-    """Answer: the answer itself shows that the process lives."""
+    """Answer 200: the answer itself shows that the process is alive."""
     return Answer(200, {"status": "ok"})
 
 
@@ -38,7 +38,7 @@ async def readyz(call: Call) -> Answer:
 
 
 class StaticDocument:
-    """A document that is the same for everybody."""
+    """A document that is the same for all callers."""
 
     def __init__(self, body: Callable[[], bytes], content_type: str) -> None:
         self._body = body
@@ -54,8 +54,8 @@ class StaticDocument:
 
 
 def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) -> tuple[Route, ...]:
-    """Return these routes. The two functions render the document, which describes the routes too, and
-    keep what they rendered."""
+    """Return the routes. The two functions render the OpenAPI document, which also describes these
+    routes, and cache the result."""
     openapi = StaticDocument(openapi_json, JSON)
     docs = StaticDocument(docs_html, "text/html; charset=utf-8")
     return (
@@ -63,8 +63,8 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             method="GET",
             path="/livez",
             name="getLiveness",
-            summary="Whether the process answers",
-            description="200 for as long as it does, whatever else is wrong.",
+            summary="Check that the process answers",
+            description="200 while the process answers, whatever else fails.",
             tag=TAG,
             scopes=ANYONE,
             embed=Embed.SHARED,
@@ -77,8 +77,9 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             method="GET",
             path="/readyz",
             name="getReadiness",
-            summary="Whether work can be taken",
-            description="503 with the reasons while it cannot, such as a database that is away.",
+            summary="Check that the server can take work",
+            description="503 with the reasons if it cannot, such as a database that does not "
+            "respond.",
             tag=TAG,
             scopes=ANYONE,
             embed=Embed.SHARED,
@@ -91,8 +92,9 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             method="GET",
             path="/openapi.json",
             name="getOpenApi",
-            summary="This document",
-            description="OpenAPI 3.1: each operation, each shape, and the webhooks that receivers get.",
+            summary="Get the OpenAPI document",
+            description="OpenAPI 3.1: each operation, each shape, and the webhooks that receivers "
+            "get.",
             tag=TAG,
             scopes=ANYONE,
             embed=Embed.SHARED,
@@ -105,8 +107,8 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             method="GET",
             path="/docs",
             name="getDocs",
-            summary="This document, as a page",
-            description="HTML, whole in itself: it loads nothing.",
+            summary="Read the OpenAPI document as a page",
+            description="HTML that loads no other files.",
             tag=TAG,
             scopes=ANYONE,
             embed=Embed.SHARED,

@@ -1,4 +1,4 @@
-"""The servers on this database, as the answering server sees them."""
+"""The servers on this database, from the memory of the answering server."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -17,7 +17,7 @@ from engine.model.instants import iso
 from engine.nodes.liveness import Liveness, NodeRow, NodeState
 
 LISTING = "/observability/nodes"
-SHARED = 0  # the environment of cursors: nodes belong to none
+SHARED = 0  # the environment number in cursors: nodes belong to no environment
 COLUMNS = (
     ("NAME", "name"),
     ("ID", "id"),
@@ -63,13 +63,13 @@ async def listing(call: Call) -> Page[Node]:
 
 
 async def drain(call: Call) -> shapes.Success:
-    """Drain a machine: others take its parts over."""
+    """Drain a machine: other machines take its parts over."""
     await call.services.machines.drain(_actor(call), call.path["machine"])
     return {"success": True}
 
 
 async def undrain(call: Call) -> shapes.Success:
-    """Let a machine work again."""
+    """End the drain of a machine."""
     await call.services.machines.undrain(_actor(call), call.path["machine"])
     return {"success": True}
 
@@ -114,9 +114,10 @@ ROUTES = (
         command=Command("nodes list", COLUMNS),
         client=Method("nodes.list"),
         summary="List the servers of this installation",
-        description="By name, from the memory of the server that answers. Only a key of scope `manage` "
-        "of the installation's first workspace may. Each part of the workspaces has one ACTIVE server, "
-        "which does its work. A STANDBY of the part takes over when that is gone.",
+        description="By name, from the memory of the answering server. It needs a key of scope "
+        "`manage` of the installation's first workspace. Each part of the workspaces has one "
+        "ACTIVE server, which does its work. A STANDBY of the part takes over if the ACTIVE server "
+        "fails.",
         tag="Observability",
         scopes=MANAGE,
         embed=Embed.REFUSED,
@@ -133,9 +134,9 @@ ROUTES = (
         command=Command("nodes drain"),
         client=Method("nodes.drain"),
         summary="Drain a machine",
-        description="The machine hands its parts over to other machines, within seconds, and gets none "
-        "until the drain ends, also after a restart. It goes on to pass its clients' requests on, and "
-        "keeps its parts while no other machine can work.",
+        description="The machine hands its parts over to other machines, within seconds, and gets "
+        "none until the drain ends, also after a restart. It still relays its clients' requests, "
+        "and keeps its parts while no other machine can take them.",
         tag="Observability",
         scopes=MANAGE,
         embed=Embed.REFUSED,

@@ -1,4 +1,4 @@
-"""The preview of routing: the rules' result for an event that is not sent."""
+"""The preview of routing: the result of the rules for an example event, which is not sent."""
 
 import json
 from functools import partial
@@ -21,11 +21,11 @@ from engine.model.read_models import RuleModel
 from engine.model.words import Word, word
 from engine.routing.preview import Judgement, Preview, Reached, preview
 
-TRIAL = "00000000-0000-0000-0000-000000000000"  # the id of the rule that is tried
+TRIAL = "00000000-0000-0000-0000-000000000000"  # the id of a trial rule
 
 
 class RuleTrial(Document):
-    """A rule that is not there yet, to be tried. Without `destinationId` it is judged alone."""
+    """A trial rule, which is not stored. Without `destinationId` it has no destination."""
 
     name: Name = "trial"
     destination_id: Uuid | None = None
@@ -39,7 +39,7 @@ class RuleTrial(Document):
 
 
 class PreviewInput(Document):
-    """An example event, as for `POST /events`, and a rule to be tried with it."""
+    """An example event, as for `POST /events`, and an optional trial rule."""
 
     event: EventInput
     rule: RuleTrial | None = None
@@ -62,7 +62,7 @@ def event_of(call: Call) -> Event:
         raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
     try:
         given, payload = read_event(body)
-        if not given.eventType.startswith(OWN_PREFIX):  # rules may name the service's own, too
+        if not given.eventType.startswith(OWN_PREFIX):  # rules can name the service's own types
             check_type(given.eventType)
     except Refusal as refusal:
         raise Refusal(
@@ -109,7 +109,7 @@ def _trial(call: Call) -> RuleModel | None:
 
 
 async def view(event: Event, found: Preview) -> RulePreview:
-    """Return a preview as callers see it."""
+    """Return the view of a preview."""
     refusal = found.refusal
     rules = await views_of(rule_view, found.judgements)
     shown = rules[: fitting(rules, PAGE_BYTES)]
@@ -175,8 +175,8 @@ ROUTE = Route(
     client=Method("routing_rules.preview"),
     summary="Try an event on the rules",
     description="Shows the destinations that an example event would reach, and the judgement of"
-    " each rule that names its type. Nothing is sent or kept, so scope `read` is enough."
-    " `rule` is a further rule to be tried.",
+    " each rule that names its type. Nothing is sent or stored, so scope `read` is enough."
+    " `rule` is an additional rule to try.",
     tag="Routing rules",
     scopes=READ,
     embed=Embed.OWN,

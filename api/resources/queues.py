@@ -31,7 +31,7 @@ COLUMNS = (
 
 
 async def lanes(call: Call) -> shapes.Page[Lane]:
-    """List the lanes of a destination in which something waits."""
+    """List the lanes of a destination that have waiting deliveries."""
     query = call.query_as(PageQuery)
     listing = f"/destinations/{call.path['id'].lower()}/lanes"
     given = position(listing, call.number, query.cursor)
@@ -145,9 +145,9 @@ ROUTES = (
         command=Command("destinations lanes", COLUMNS),
         client=Method("destinations.lanes", by_page=True),
         summary="List a destination's lanes",
-        description="The ordered lanes with waiting deliveries, the one with the oldest head first. A"
-        " destination with ordering NONE has no lanes. The destination's 5,000 oldest"
-        " unsettled deliveries are examined; if there are more, `atLeast` is true.",
+        description="The ordered lanes with waiting deliveries, the one with the oldest head "
+        "first. A destination with ordering NONE has no lanes. The destination's 5,000 oldest "
+        "unsettled deliveries are examined; if there are more, `atLeast` is true.",
         tag=destinations.TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -162,8 +162,8 @@ ROUTES = (
         command=Command("deliveries explain"),
         client=Method("deliveries.explain"),
         summary="Show the reasons why a delivery waits",
-        description="Lists every gate that keeps the delivery from being sent now, and when the gate"
-        " opens if that is known. It also shows the delivery's lane, and its position there.",
+        description="Lists every gate that keeps the delivery from being sent now, and when the "
+        "gate opens if that is known. It also shows the delivery's lane, and its position there.",
         tag=deliveries.TAG,
         scopes=READ,
         embed=Embed.OWN,

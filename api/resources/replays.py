@@ -1,4 +1,4 @@
-"""Replay jobs: create, list, get, cancel, progress."""
+"""Replay jobs: create, list, get, change the rate, cancel, progress."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from api.shapes import SentRequest
 from api.shapes.replays import ReplayJob as ReplayJobShape
 from api.shapes.replays import ReplayJobDetail, ReplayProgress
 from engine.control.inspection import rehearsed
-from engine.control.replays import ReplayDraft
+from engine.control.replay_drafts import ReplayDraft, ReplayPatch
 from engine.core.vocabulary import JobKind, ReplayStatus
 from engine.drafts import Uuid
 from engine.model.instants import iso, iso_or_none
@@ -39,7 +39,8 @@ COLUMNS = (
     ("DESTINATION", "destinationId"),
 )
 LISTING = "/replay-jobs"
-SHARES = 100  # destinations that a job is shown with
+SHARES = 100  # destinations in the view of a job
+TYPES = 20  # event types in the view of a dry run
 EXAMPLE = {
     "destinationId": "01939b2a-11f0-7c3e-9d52-2b7f4c6e8a01",
     "eventTypes": ["order.*"],
@@ -59,8 +60,11 @@ class ReplayQuery(PageQuery):
 
 
 async def detail(call: Call, job: ReplayJob) -> ReplayJobDetail:
-    """Return a job with the destinations that have the most deliveries of it."""
-    legs = await call.services.replay_store.legs(call.number, job.id, SHARES)
+    """Return the view of a job, with the destinations of most of its deliveries."""
+    store = call.services.replay_store
+    legs = await store.legs(call.number, job.id, SHARES)
+    previews = job.dry_run and not job.orders and job.status is ReplayStatus.COMPLETED
+    types = await store.types(call.number, job.id, TYPES) if previews else None
     return {
         **_view(call, job),
         "destinations": [
@@ -72,14 +76,15 @@ async def detail(call: Call, job: ReplayJob) -> ReplayJobDetail:
             }
             for leg in legs
         ],
-        "samples": await _samples(call, job, legs),
+        "types": None
+        if types is None
+        else [{"eventType": name, "total": total} for name, total in types],
+        "samples": await _samples(call, job, legs) if previews else None,
     }
 
 
-async def _samples(call: Call, job: ReplayJob, legs: Sequence[Leg]) -> list[SentRequest] | None:
-    """Return requests as a dry run would send them, None for another job."""
-    if not job.dry_run or job.orders or job.status is not ReplayStatus.COMPLETED:
-        return None
+async def _samples(call: Call, job: ReplayJob, legs: Sequence[Leg]) -> list[SentRequest]:
+    """Return sample requests of a dry run."""
     samples: list[SentRequest] = []
     for delivery in await call.services.replay_samples.of(job, legs):
         record = await call.services.destination_store.get(call.number, delivery.destination)
@@ -90,7 +95,7 @@ async def _samples(call: Call, job: ReplayJob, legs: Sequence[Leg]) -> list[Sent
 
 
 def _view(call: Call, job: ReplayJob) -> ReplayJobShape:
-    """Return a job as lists show it."""
+    """Return the view of a job in lists."""
     return {
         "id": job.id,
         "environment": word(call.environment_name),
@@ -113,7 +118,7 @@ async def _required(call: Call) -> ReplayJob:
 
 
 async def create(call: Call) -> ReplayJobDetail:
-    """Make a job."""
+    """Create a job."""
     draft = call.body_as(ReplayDraft)
     job = await call.services.replays.create(call.actor, call.number, draft, call.customer)
     return await detail(call, job)
@@ -147,8 +152,17 @@ async def get(call: Call) -> ReplayJobDetail:
     return await detail(call, await _required(call))
 
 
+async def patch(call: Call) -> ReplayJobDetail:
+    """Apply a merge patch."""
+    identifier = call.identifier()
+    job = await call.services.replays.pace(
+        call.actor, call.number, identifier, call.document, call.customer
+    )
+    return await detail(call, job)
+
+
 async def cancel(call: Call) -> ReplayJobDetail:
-    """End a job."""
+    """Cancel a job."""
     identifier = call.identifier()
     job = await call.services.replays.cancel(call.actor, call.number, identifier, call.customer)
     return await detail(call, job)
@@ -183,15 +197,16 @@ ROUTES = (
         name="createReplayJob",
         client=Method("replay_jobs.create"),
         summary="Replay deliveries",
-        description="Makes new deliveries of events that were delivered, failed or were dry runs: the "
-        "same `webhook-id`, an `angarium-delivery-id` of their own, and the same body unless another "
-        "transform version or template config is in force, behind whatever is live. A receiver that "
-        "still keeps the `webhook-id` as handled drops them. Selected is what was settled when the job "
-        "was created; replays themselves only by `deliveryIds`, test deliveries never. At least "
-        "one of `destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. The mode "
-        "MISSING delivers events for which the destination has no delivery instead. With `dryRun` "
-        "nothing is sent: the job is COMPLETED as soon as `total` is counted, mostly in this answer, and "
-        "`samples` shows up to three requests as they would be sent.",
+        description="Creates new deliveries for deliveries that were delivered, failed or were dry "
+        "runs. They have the same `webhook-id`, a new `angarium-delivery-id`, and the same body "
+        "unless the transform version or the template config has changed. Live deliveries go "
+        "first. A receiver that remembers the `webhook-id` drops them. The job selects deliveries "
+        "that were settled when it was created; replays only by `deliveryIds`, and test deliveries "
+        "never. At least one of `destinationId`, `customerAccountId`, `deliveryIds` and `from` is "
+        "needed. The mode MISSING instead delivers events for which the destination has no "
+        "delivery. With `dryRun` nothing is sent: the job is COMPLETED once `total` is counted, "
+        "mostly in this answer, `types` counts by event type, and `samples` shows up to three "
+        "requests.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -210,7 +225,7 @@ ROUTES = (
         command=Command("replay list", COLUMNS),
         client=Method("replay_jobs.list"),
         summary="List replay jobs",
-        description="Jobs that replay, cancel or retry, the newest first.",
+        description="Jobs of the kinds REPLAY, CANCEL and RETRY, newest first.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -232,6 +247,25 @@ ROUTES = (
         refusals=(404,),
     ),
     Route(
+        method="PATCH",
+        path="/replay-jobs/{id}",
+        name="updateReplayJob",
+        client=Method("replay_jobs.update"),
+        summary="Change the rate of a replay job",
+        description="A merge patch (RFC 7396). The job follows the new rate within a second, whichever "
+        "machine runs the job. Null removes the limit. Deliveries that were enqueued stay enqueued. "
+        "409 if the job has ended, or is of the kind CANCEL or RETRY.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        ability=Ability.REPLAY,
+        withheld=("samples.body",),
+        handler=patch,
+        body=ReplayPatch,
+        refusals=(404, 409),
+        example={"ratePerSecond": 20},
+    ),
+    Route(
         method="GET",
         path="/replay-jobs/{id}/progress",
         name="getReplayJobProgress",
@@ -251,10 +285,10 @@ ROUTES = (
         client=Method("replay_jobs.cancel"),
         repeat=Repeat.NEVER,
         summary="Cancel a replay job",
-        description="After the answer nothing more is enqueued. Deliveries that were enqueued and not"
-        " attempted are cancelled within a second: they become FAILED and DISCARDED, and"
-        " count as failed. An attempt in flight, and its retries, continue. A job of the"
-        " kind CANCEL or RETRY stops at its present place. 400 if the job has ended.",
+        description="After the answer nothing more is enqueued. Deliveries that were enqueued and "
+        "not attempted are cancelled within a second: they become FAILED and DISCARDED, and count "
+        "as failed. An attempt in flight, and its retries, continue. A job of the kind CANCEL or "
+        "RETRY stops at its present place. 400 if the job has ended.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

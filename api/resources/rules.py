@@ -1,4 +1,4 @@
-"""Routing rules: all operations."""
+"""Routing rules: create, list, show, change, delete, enable and disable."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -35,7 +35,7 @@ LISTING = "/routing-rules"
 
 
 async def views(call: Call, rules: Sequence[RuleModel]) -> list[RoutingRule]:
-    """Return rules as callers see them, with the known failures of their filters."""
+    """Return the views of rules, with the recorded failures of their filters."""
     filtered = [rule.id for rule in rules if rule.filter is not None]
     recorded: dict[str, FilterErrors] = {}
     if filtered:
@@ -62,12 +62,12 @@ def _view(call: Call, rule: RuleModel, errors: FilterErrors | None) -> RoutingRu
 
 
 async def view(call: Call, rule: RuleModel) -> RoutingRule:
-    """Return a rule as callers see it."""
+    """Return the view of a rule."""
     return (await views(call, [rule]))[0]
 
 
 async def create(call: Call) -> RoutingRule:
-    """Make a rule."""
+    """Create a rule."""
     draft = call.body_as(RuleDraft)
     rule = await call.services.rules.create(call.actor, call.number, draft)
     return await view(call, rule)
@@ -116,13 +116,13 @@ async def remove(call: Call) -> shapes.Success:
 
 
 async def enable(call: Call) -> RoutingRule:
-    """Route by it."""
+    """Enable the rule."""
     rule = await call.services.rules.enable(call.actor, call.number, call.identifier())
     return await view(call, rule)
 
 
 async def disable(call: Call) -> RoutingRule:
-    """Disable the rule, for now."""
+    """Disable the rule."""
     rule = await call.services.rules.disable(call.actor, call.number, call.identifier())
     return await view(call, rule)
 
@@ -152,11 +152,11 @@ ROUTES = (
         name="createRoutingRule",
         client=Method("routing_rules.create"),
         summary="Create a routing rule",
-        description="Several matching rules of one destination make one delivery, of the highest "
-        "priority. For any one event type at most 100 rules with a filter may be those of one customer's "
-        "destinations, and 100 those of destinations tied to no customer. A filter that cannot be "
-        "evaluated for an event does not match; `filterErrors` counts that. 402 where the plan, or the "
-        "quota of the session's customer, has no room for another rule.",
+        description="Several matching rules of one destination make one delivery, with the highest "
+        "priority. One event type can have at most 100 rules with a filter for the destinations of "
+        "one customer, and 100 for the destinations of no customer. A filter that cannot be "
+        "evaluated for an event does not match; `filterErrors` counts such failures. 402 if the "
+        "plan, or the quota of the session's customer, has no room for another rule.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

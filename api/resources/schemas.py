@@ -1,4 +1,4 @@
-"""Event schemas: all operations."""
+"""Event schemas: create, list, show, activate, deprecate and infer."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ EVENT_TYPE = {
     "eventType": {
         "type": "string",
         "minLength": 1,
-        "description": "An event type; a `/` in it is written `%2F`. What is no type has no versions.",
+        "description": "An event type, with `%2F` for a `/`. An unknown type has no versions.",
     }
 }
 EXAMPLE = {
@@ -61,7 +61,7 @@ class SchemaQuery(PageQuery):
 
 
 def view(call: Call, schema: SchemaRecord) -> SchemaVersion:
-    """Return a version as callers see it. What came as JSON goes out as it was kept."""
+    """Return the view of a version. JSON parts keep their stored bytes."""
     example = schema.example
     return {
         "id": schema.id,
@@ -127,13 +127,13 @@ async def get(call: Call) -> SchemaVersion:
 
 
 async def activate(call: Call) -> SchemaVersion:
-    """Make the version the active one."""
+    """Activate a version."""
     schema = await call.services.schemas.activate(call.actor, call.number, call.identifier())
     return view(call, schema)
 
 
 async def deprecate(call: Call) -> SchemaVersion:
-    """Leave the type without an active version."""
+    """Deprecate the active version: the type then has none."""
     schema = await call.services.schemas.deprecate(call.actor, call.number, call.identifier())
     return view(call, schema)
 
@@ -163,7 +163,7 @@ def _action(verb: str, handler: Any, summary: str, description: str) -> Route:
         name=f"{verb}Schema",
         client=Method(f"schemas.{verb}"),
         command=Command(f"schemas {verb}"),
-        repeat=Repeat.NEVER,  # the second finds the version in its new status: a conflict
+        repeat=Repeat.NEVER,  # a second request conflicts with the new status
         summary=summary,
         description=description,
         tag=TAG,
@@ -182,9 +182,9 @@ ROUTES = (
         name="createSchema",
         client=Method("schemas.create"),
         summary="Create a version of an event schema",
-        description="It becomes the next version of its event type, a DRAFT: events are held to it once "
-        "it is activated. At most 64 KiB and 1,000 expansions of `$ref`, which must stay within the "
-        "document.",
+        description="It becomes the next version of its event type, a DRAFT: events are checked "
+        "once it is activated. At most 64 KiB and 1,000 expansions of `$ref`, which must stay "
+        "within the document.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,
@@ -213,8 +213,8 @@ ROUTES = (
         name="inferSchema",
         client=Method("schemas.infer", once_with="create"),
         summary="Infer a schema from recent events",
-        description="Looks at the newest events of a type: at most `sample` of them, among 20,000 events "
-        "of any type, and 4 MiB. All that were sampled conform to the schema.",
+        description="Examines the newest events of a type: at most `sample` of them, among 20,000 "
+        "events of any type, and 4 MiB. All sampled events conform to the schema.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

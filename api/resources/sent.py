@@ -1,4 +1,4 @@
-"""The last request sent for a delivery, rebuilt from the records: without signature and secrets."""
+"""The last request of a delivery, rebuilt from the records, without signature and secrets."""
 
 import json
 from contextlib import suppress
@@ -19,13 +19,14 @@ from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 
 FILES = HEADER.decode()
-# Of a body as it is shown, as it is written: any event's has room (256 KiB, all of it quotes), of what a
-# script or template makes (1 MiB and more) the beginning.
+# The most bytes of a shown body as JSON. Any event's body fits (256 KiB, even if all are quotes). Of a
+# script's or template's body (1 MiB and more) the beginning is shown.
 BODY_BYTES = 640 * 1024
 
 
 async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None:
-    """Return the last request that was sent; None before the first, or without its event."""
+    """Return the last request that was sent; None before the first attempt, or if the event is
+    removed."""
     attempt = detail.last_sent
     if detail.sent is None or detail.event is None or attempt is None:
         return None
@@ -52,7 +53,7 @@ async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None
     if detail.sent.authorizes:
         own["authorization"] = MASK
     named: set[str] = set()
-    # Each name from the first that has it, as on the wire.
+    # The first source of a name wins, as in the sent request.
     ours = {"content-type": "application/json", "user-agent": USER_AGENT.decode()}
     kept: list[dict[str, str]] = []
     for general in (further, own, ours):
@@ -63,7 +64,7 @@ async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None
     for general in kept:
         headers |= general
     if event.file is not None or files_named(event.attachments or b"[]"):
-        headers[FILES] = MASK  # each attempt's own, and as good as the files
+        headers[FILES] = MASK  # it differs for each attempt, and gives access to the files
     headers |= {
         "webhook-id": event.id,
         "webhook-timestamp": str(attempt.started_at_ms // 1000),
@@ -90,18 +91,18 @@ async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the beginning of a text that takes at most so many bytes in JSON."""
+    """Return the beginning of a text that has at most `most` bytes as JSON."""
     written = orjson.dumps(text)
     if len(written) <= most:
         return text
-    for end in range(most - 1, 0, -1):  # a few steps: what is cut in two has 6 bytes at the most
+    for end in range(most - 1, 0, -1):  # a few steps: a split escape has at most 6 bytes
         with suppress(orjson.JSONDecodeError):
             return str(orjson.loads(written[:end] + b'"'))
     return ""
 
 
 def _trace(call: Call, trace: str, delivery: str, number: int) -> dict[str, str]:
-    """Return the headers of the trace, as a server with these settings sends them."""
+    """Return the trace headers that a server with these settings sends."""
     if call.services.tracing is not None and is_sampled(trace):
         trace = with_span(trace, attempt_span(delivery, number))
     return {
@@ -112,7 +113,7 @@ def _trace(call: Call, trace: str, delivery: str, number: int) -> dict[str, str]
 
 
 def _of_template(call: Call, sent: SentVersion, own: dict[str, str]) -> dict[str, str]:
-    """Put the headers that the template makes of its configuration, which win over the destination's."""
+    """Return the destination's headers with those of its template, which override them."""
     if sent.template is None or sent.config is None:
         return own
     definition = call.services.catalog.get(sent.template)
@@ -125,4 +126,4 @@ def _host(url: str) -> str:
     try:
         return parse_target(url).authority.decode()
     except Refusal:
-        return ""  # the rules for URLs became stricter than they were then
+        return ""  # the rules for URLs have become stricter since

@@ -1,4 +1,4 @@
-"""The live stream: events of an environment, as server-sent events."""
+"""The live stream of an environment, as server-sent events."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -25,22 +25,22 @@ from engine.ports import StoreAwayError
 from engine.replay.job import ReplayJob
 
 TOPICS: tuple[Topic, ...] = get_args(Topic)
-OF_KEYS = {"throughput"}  # like the endpoint that has the same figures
-JOBS = 20  # the newest replay jobs: the stream tells their progress
+OF_KEYS = {"throughput"}  # as `GET /observability/throughput`, which has the same figures
+JOBS = 20  # the newest replay jobs, whose progress the stream reports
 
 
 class StreamQuery(Query):
-    """What is followed."""
+    """The environment and the topics of the stream."""
 
     environment: Word[Environment] | None = None
     topics: str | None = Field(
         None,
-        description="Any of throughput, health, deliveries, replays and dlq, with commas between them."
-        " By default all topics that the caller can see.",
+        description="Any of throughput, health, deliveries, replays and dlq, with commas between "
+        "them. By default all topics that the caller can see.",
     )
-    destination_id: Uuid | None = Field(None, description="What concerns this destination.")
+    destination_id: Uuid | None = Field(None, description="Only messages about this destination.")
     customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        None, description="Only messages on this customer's destinations."
+        None, description="Only messages about this customer's destinations."
     )
 
 
@@ -69,10 +69,11 @@ class LiveSights:
     async def health(
         self, destination: Destination, *, whole: bool
     ) -> tuple[DestinationReport, DestinationHealth]:
-        """Return a destination's health, and its view. `whole`: with what only the store knows."""
+        """Return a destination's health, and its view. `whole`: include the values that only the store
+        has."""
         report, ages = self._services.directory.health(destination.id), {}
         if whole:
-            with suppress(StoreAwayError):  # the stream outlives the database
+            with suppress(StoreAwayError):  # the stream continues without the database
                 reports = {destination.id: report}
                 ages = await ages_in_store(self._services, destination.environment, reports)
         return report, health_view(destination, report, ages.get(destination.id))
@@ -115,7 +116,7 @@ def _job(job: ReplayJob) -> dict[str, Any]:
 
 
 async def stream(call: Call) -> Answer:
-    """Follow what happens."""
+    """Open the live stream."""
     query = call.query_as(StreamQuery)
     services, customer = call.services, call.customer
     topics = _topics(query.topics, own=customer is not None)
@@ -140,13 +141,13 @@ async def stream(call: Call) -> Answer:
         if credential.expires_at is not None and services.now() >= credential.expires_at:
             return True
         if customer is not None:
-            return reveals() is not audience.reveals  # the next stream shows what may be seen now
+            return reveals() is not audience.reveals  # the next stream has the new permission
         return not services.models.has_key(credential.key_id)
 
     chunks = services.live.follow(
         credential.workspace, audience, LiveSights(services), topics, ended
     )
-    first = await anext(chunks)  # too many listeners are an answer, and none that breaks off
+    first = await anext(chunks)  # a refusal is an error answer, not a broken stream
     return Answer(200, content_type="text/event-stream", chunks=Opened(first, chunks))
 
 
@@ -157,7 +158,7 @@ def _topics(given: str | None, *, own: bool) -> list[Topic]:
         return may
     named = [each for each in may if each in given.split(",")]
     if len(named) != len(given.split(",")):
-        raise invalid("topics", f"must be different ones of {', '.join(may)}")
+        raise invalid("topics", f"must be different names of {', '.join(may)}")
     return named
 
 
@@ -168,17 +169,17 @@ ROUTES = (
         name="getStream",
         client=Method("observability.stream", by_hand=True),
         summary="Follow what happens, live",
-        description="Server-sent events. The event's name is its topic, its data JSON.\n\n"
-        "`deliveries`: recorded outcomes as `{items, omitted}`, at most four messages a second of 50 "
-        "items each. `health`: `{items}` of those of the 200 busiest destinations whose health has "
-        "changed, at most once a second, 50 in a message. Where more than 10,000 are active, each "
-        "second looks for the busiest among the next 10,000. `throughput`: the last whole second. `dlq`: "
-        "how many deliveries died, by destination. `replays`: the latest jobs, of all destinations, when "
-        "one has changed. "
-        "`missed` says how many messages a slow client has lost. After 3 seconds of silence comes a "
-        "comment.\n\nThe stream ends with its credential, when its session gains or loses the permission "
-        "`viewPayloads`, and when the server stops. Outcomes are those "
-        "of the process that answers. A workspace has 16 streams at most.",
+        description="Server-sent events. The event's name is its topic, its data "
+        "JSON.\n\n`deliveries`: recorded outcomes as `{items, omitted}`, at most four messages a "
+        "second of 50 items each. `health`: `{items}` of the 200 busiest destinations, those whose "
+        "health has changed, at most once a second, 50 in a message. With more than 10,000 active "
+        "destinations, each second examines the next 10,000. `throughput`: the last whole second. "
+        "`dlq`: the numbers of new dead letters, by destination. `replays`: the latest jobs, of "
+        "all destinations, if one has changed. `missed`: the number of messages that a slow client "
+        "has lost. After 3 seconds without a message the stream sends a comment.\n\nThe stream "
+        "ends with its credential, if its session gains or loses the permission `viewPayloads`, "
+        "and if the server stops. It has the outcomes of the answering process. A workspace has at "
+        "most 16 streams.",
         tag="Observability",
         scopes=READ,
         embed=Embed.OWN,

@@ -1,4 +1,4 @@
-"""Summaries of destinations: health, the last 24 hours and dead letters, sorted by need.
+"""Summaries of destinations: health, the last 24 hours and dead letters, sorted by urgency.
 
 The order comes from memory. Only the destinations of the page are read from the store.
 """
@@ -9,6 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Annotated, Literal
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from api import shapes
@@ -33,10 +34,11 @@ from engine.model.words import Word
 
 LISTING = "/destinations/summaries"
 SORTED = (
-    2_000  # places between two selections of the first: a millisecond, and more than a page has
+    2_000  # sort keys collected between two selections: a millisecond, and more than a page has
 )
 HOURS = 24
 HOUR_S = 3_600
+MOST_AGES = 1_000  # ages read from the database for one page, as many as a page shows
 MOST_DEAD = 1_000  # dead letters counted for each destination
 COLUMNS = (
     ("STATE", "health.state"),
@@ -48,17 +50,18 @@ COLUMNS = (
     ("ID", "destination.id"),
     ("NAME", "destination.name"),
 )
-# The most urgent first. What is switched off comes last, unless something waits for it.
+# The most urgent first. A disabled destination for which deliveries wait needs a person as a failing one
+# does; other disabled destinations come last.
 _URGENCY = {
     HealthState.FAILING: 0,
     HealthState.DEGRADED: 1,
-    HealthState.DISABLED: 2,
-    HealthState.HEALTHY: 3,
-    HealthState.IDLE: 4,
+    HealthState.DISABLED: 0,
+    HealthState.HEALTHY: 2,
+    HealthState.IDLE: 3,
 }
-_OFF = 5
-Place = tuple[int | str, int | str, str]
-Sort = Literal["trouble", "pending", "name"]
+_OFF = 4
+Place = tuple[float | str, int | str, str]
+Sort = Literal["trouble", "pending", "age", "name"]
 
 
 class SummaryQuery(PageQuery):
@@ -74,7 +77,10 @@ class SummaryQuery(PageQuery):
     customer_external_id: AnyOf[Text] | None = Field(
         None, description="Destinations of this customer."
     )
-    sort: Sort = Field("trouble", description="`pending`: the longest queues first.")
+    sort: Sort = Field(
+        "trouble",
+        description="`pending`: the longest queues first. `age`: first where a delivery waits longest.",
+    )
 
 
 def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
@@ -84,6 +90,8 @@ def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
     standing = standing_of(each, survey)
     if sort == "pending":
         return -standing.pending, 0, each.id
+    if sort == "age":
+        return -(standing.oldest_s or 0.0), -standing.pending, each.id
     off = standing.state is HealthState.DISABLED and not standing.pending
     state = HealthState.FAILING if standing.failing else standing.state
     return _OFF if off else _URGENCY[state], -standing.pending, each.id
@@ -104,16 +112,32 @@ def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bo
     return passes
 
 
+async def aged(call: Call, survey: Survey) -> Survey:
+    """Return a survey with the ages of what waits only in the database, of the longest queues."""
+    unknown = (each for each, found in survey.items() if found.pending and found.oldest_s is None)
+    asked = nsmallest(MOST_AGES, unknown, key=lambda each: -survey[each].pending)
+    sent = call.services.directory.in_flight(call.number)
+    oldest = await call.services.queues.oldest(call.number, asked, sent)
+    now = call.services.now()
+    ages = {each: replace(survey[each], oldest_s=now - at) for each, at in oldest.items()}
+    return {**survey, **ages}
+
+
 async def summaries(call: Call) -> shapes.Page[DestinationSummary]:
-    """List summaries. A cursor stands for its destination's place in the present order."""
+    """List summaries. A cursor names a destination; the page begins after its place in the present
+    order."""
     query = call.query_as(SummaryQuery)
     after = position(f"{LISTING}?{query.sort}", call.number, query.cursor)
     survey = await call.services.surveys.of(call.number)
+    if query.sort == "age":
+        survey = await aged(call, survey)
     start: Place | None = None
     if after is not None:
         last = call.services.models.destinations.get(after)
         if last is None or last.environment != call.number:
-            raise invalid("cursor", "names no destination: begin with the first page")
+            raise invalid(
+                "cursor", "names a destination that no longer exists: begin with the first page"
+            )
         start = place_of(query.sort, last, survey)
     passes = selection(query, survey)
     found: list[Place] = []
@@ -138,7 +162,7 @@ async def summaries(call: Call) -> shapes.Page[DestinationSummary]:
 
 
 async def views(call: Call, destinations: list[str]) -> list[DestinationSummary]:
-    """Return the summaries of some destinations, in their order."""
+    """Return the summaries of destinations, in the given order."""
     services = call.services
     records = await services.destination_store.named(call.number, destinations)
     hour = int(services.now()) // HOUR_S
@@ -180,7 +204,7 @@ def summary(
     start: int,
     dead: int,
 ) -> DestinationSummary:
-    """Return a destination's summary as callers see it; `start` is the first hour of its series."""
+    """Return the view of a destination's summary; `start` is the first hour of the series."""
     series = [_hour(number, hours.get(number)) for number in range(start, start + HOURS)]
     return {
         "destination": view(call, record),
@@ -210,12 +234,11 @@ ROUTES = (
         command=Command("destinations summaries", COLUMNS),
         client=Method("destinations.summaries"),
         summary="List destinations with their health and their last 24 hours",
-        description="Without archived destinations. Sorted by `trouble`, failing destinations come"
-        " first, then degraded ones, disabled ones with waiting deliveries, healthy, idle"
-        " and other disabled ones. Within each kind the longest queue comes first. A"
-        " destination that has not recovered counts as failing, even if no delivery waits"
-        " for it. The order is live, at most a second old: between two pages a destination"
-        " can change its place.",
+        description="Archived destinations are left out. Sorted by `trouble`, failing destinations "
+        "and disabled ones with waiting deliveries come first, then degraded ones, healthy ones, idle "
+        "ones and other disabled ones. Within each kind the longest queue comes first. A "
+        "destination that has not recovered counts as failing, even if no delivery waits for it. "
+        "The order is at most a second old: a destination can change its place between two pages.",
         tag="Destinations",
         scopes=READ,
         embed=Embed.OWN,

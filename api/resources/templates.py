@@ -40,30 +40,31 @@ ID = {
         "example": "slack",
     }
 }
-SHARED = 0  # the environment of cursors: the catalog is that of all
+SHARED = 0  # the environment number in cursors: all environments have the same catalog
 
 
 class PreviewDraft(Document):
-    """A configuration, or a change of a destination's, and an event: at most one of `event` and
-    `eventId`, the template's own example without either."""
+    """A configuration, or a change of a destination's, and an event. `event` and `eventId` exclude each
+    other; without both, the template's example is used."""
 
     config: dict[str, Any] = Field(
         default_factory=dict, description="Secrets can be masked or left out."
     )
     destination_id: Uuid | None = Field(
         None,
-        description="A destination of this template: `config` is a merge patch of its configuration.",
+        description="A destination of this template: `config` is a merge patch of its "
+        "configuration.",
     )
     event: dict[str, Any] | None = Field(
         None,
-        description="An event as for `POST /events`. Without `eventType`, a body as it is sent out or"
-        " returned by a transform script: `type`, `data` and the other fields.",
+        description="An event as for `POST /events`. Without `eventType`, an outbound body, or the "
+        "body that a transform script returns: `type`, `data` and the other fields.",
     )
     event_id: Uuid | None = Field(None, description="The id of an accepted event.")
 
 
 def view(definition: Definition) -> DestinationTemplate:
-    """Return a template as callers see it."""
+    """Return the view of a template."""
     example = definition.example
     return {
         "id": definition.id,
@@ -105,10 +106,10 @@ async def get(call: Call) -> DestinationTemplate:
 
 
 async def preview(call: Call) -> TemplatePreview:
-    """Show the request that would be sent."""
+    """Show the request that the template makes."""
     draft = call.body_as(PreviewDraft)
     if draft.event is not None and draft.event_id is not None:
-        raise invalid("eventId", "is given beside event")
+        raise invalid("eventId", "must be absent if event is given")
     given = None if draft.event is None else _given(call, draft.event)
     definition = required(call)
     stored, headers = await _stored(call, definition, draft.destination_id)
@@ -140,23 +141,25 @@ async def _stored(
     if record is None or not call.sees(record.customer_account):
         raise Refusal("not_found", "destinationId: no such destination")
     if record.template is None or record.template.id != definition.id:
-        raise invalid("destinationId", "the destination is not of this template")
+        raise invalid(
+            "destinationId", "the destination was made from another template, or from none"
+        )
     return record.template, record.headers
 
 
 def _given(call: Call, event: dict[str, Any]) -> tuple[bytes, str]:
-    """Return an event of a request as it would be sent out, with its type."""
+    """Return the outbound body of a request's event, and its type."""
     if "eventType" in event:
         found = event_of(call)
         return outbound_body(found), found.type
     try:
         return json.dumps(event, allow_nan=False).encode(), _type(event)
     except ValueError:
-        raise invalid("event", "holds a number that is too large") from None
+        raise invalid("event", "has a number that is too large") from None
 
 
 async def _event(call: Call, definition: Definition, identifier: str | None) -> tuple[bytes, str]:
-    """Return an event that was sent, or the template's example, as it is sent out."""
+    """Return the outbound body of an accepted event or of the template's example, and its type."""
     if identifier is None:
         event = definition.example.event
         return json.dumps(event).encode(), _type(event)
@@ -209,7 +212,7 @@ ROUTES = (
         client=Method("templates.preview", positional=("config",)),
         summary="Try a template on an event",
         description="Shows the request for the service, with masks for secrets. Nothing is sent or"
-        " kept, so scope `read` is enough. `errors` lists the faults of `config`, and the"
+        " stored, so scope `read` is enough. `errors` lists the errors of `config`, and the"
         " reasons why the event cannot be written in the service's format. A destination's"
         " transform script is not run.",
         tag=TAG,

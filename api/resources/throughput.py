@@ -11,7 +11,7 @@ from engine.recording.throughput import WINDOW_S, Point
 
 
 class ThroughputQuery(Query):
-    """Which environment."""
+    """The environment of the rates."""
 
     environment: Word[Environment]
 
@@ -37,7 +37,8 @@ async def throughput(call: Call) -> Throughput:
 
 
 def _loop(call: Call) -> LoopHealth:
-    """Return the state of the process. A caller sees only its own long steps by name."""
+    """Return the state of the process's event loop. Only the caller's own long steps are counted
+    apart."""
     watch = call.services.watch
     known = watch.statistics()
     return {
@@ -67,10 +68,10 @@ ROUTES = (
         name="getThroughput",
         client=Method("throughput", by_hand=True),
         summary="Show an environment's rates over the last minute",
-        description="Rates over the last 60 seconds, the present one included, as this process has"
-        " counted them since its start. `accepted` counts durable events, without the"
-        " service's own. The others count recorded outcomes: `delivered` deliveries,"
-        " `attempts` and `failed` attempts. Samples and dry runs do not count.",
+        description="Rates over the last 60 seconds, including the present one, counted by this "
+        "process since its start. `accepted` counts durable events, without the service's own. The "
+        "others count recorded outcomes: `delivered` deliveries, `attempts` and `failed` attempts. "
+        "Samples and dry runs do not count.",
         tag="Observability",
         scopes=READ,
         embed=Embed.REFUSED,

@@ -13,7 +13,7 @@ from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes import Page, Success
 from api.shapes.content import TransformRun, TransformScript
 from api.shares import Share
-from engine.control.transforms import DRAFT_BYTES, TransformDraft
+from engine.control.transforms import DRAFT_BYTES, TransformDraft, TransformPreviewDraft
 from engine.model.configuration import TransformScript as Script
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
@@ -55,7 +55,7 @@ TRIAL_EXAMPLE = {
 
 
 def view(call: Call, script: Script) -> TransformScript:
-    """Return a version as callers see it."""
+    """Return the view of a version."""
     return {
         "id": script.id,
         "destinationId": script.destination,
@@ -70,7 +70,7 @@ def view(call: Call, script: Script) -> TransformScript:
 
 
 def trial_view(trial: Trial) -> TransformRun:
-    """Return a run as callers see it."""
+    """Return the view of a run."""
     result = trial.result
     failed = isinstance(result, Failure)
     made = None if isinstance(result, Failure) or result.skipped else result
@@ -94,7 +94,7 @@ def trial_view(trial: Trial) -> TransformRun:
 
 
 def as_json(body: bytes) -> Any:
-    """Return a body for an answer: unchanged if it is JSON, else as text."""
+    """Return a body for an answer: unchanged if it is JSON, otherwise as text."""
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
         body.decode()
@@ -138,27 +138,38 @@ async def get(call: Call) -> TransformScript:
 
 
 async def publish(call: Call) -> TransformScript:
-    """Make the version the live one."""
+    """Publish a version."""
     script = await call.services.transforms.publish(call.actor, call.number, call.identifier())
     return view(call, script)
 
 
 async def unpublish(call: Call) -> TransformScript:
-    """Leave the destination without a live script."""
+    """Unpublish a version: the destination then has no script."""
     script = await call.services.transforms.unpublish(call.actor, call.number, call.identifier())
     return view(call, script)
 
 
 async def remove(call: Call) -> Success:
-    """Remove a version that is not live."""
+    """Remove a version that is not published."""
     await call.services.transforms.remove(call.actor, call.number, call.identifier())
     return {"success": True}
 
 
 async def run(call: Call) -> TransformRun:
-    """Run a version over a body."""
+    """Run a version over a body, without sending it."""
     draft = checked(call.body_as(TrialDraft))
-    script = await required(call)
+    return await _tried(call, draft, await required(call))
+
+
+async def preview(call: Call) -> TransformRun:
+    """Run a source that is not stored over a body, without sending it."""
+    draft = call.body_as(TransformPreviewDraft)
+    checked(draft)
+    script = await call.services.transforms.unkept(call.actor, call.number, draft)
+    return await _tried(call, draft, script)
+
+
+async def _tried(call: Call, draft: TrialDraft, script: Script) -> TransformRun:
     trials, workspace = call.services.trials, call.environment.workspace
     if draft.event_id is None:
         assert draft.event is not None
@@ -247,9 +258,9 @@ ROUTES = (
         command=Command("transforms publish"),
         client=Method("transform_scripts.publish"),
         summary="Publish a version of a transform script",
-        description="Every attempt that begins from now on uses it, including retries. The version that"
-        " was PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier version."
-        " Publishing the PUBLISHED version changes nothing.",
+        description="Every attempt that begins from now on uses it, including retries. The version "
+        "that was PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier version. "
+        "Publishing the PUBLISHED version changes nothing.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -266,8 +277,8 @@ ROUTES = (
         client=Method("transform_scripts.unpublish"),
         repeat=Repeat.NEVER,
         summary="Unpublish a transform script",
-        description="Attempts that begin from now on send the event's own body. 409 if this version is"
-        " not the PUBLISHED one.",
+        description="Attempts that begin from now on send the event's own body. 409 if this "
+        "version is not the PUBLISHED one.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -275,6 +286,31 @@ ROUTES = (
         handler=unpublish,
         action=True,
         refusals=(404, 409),
+    ),
+    Route(
+        method="POST",
+        path="/transform-scripts/preview",
+        share=Share.OUTWARD,
+        name="previewTransformScript",
+        client=Method("transform_scripts.preview", positional=("event",)),
+        summary="Run a transform script without storing it",
+        description="Runs `source` as a script of the destination over `event`, an outbound body, or over"
+        " the body of the event `eventId`. Nothing is stored, sent or recorded. A script that fails, or"
+        " does not compile, is a 200 with `success` false. 402 if the plan has no scripts.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        ability=Ability.MANAGE_TRANSFORMS,
+        field_abilities={"eventId": Ability.VIEW_PAYLOADS},
+        handler=preview,
+        body=TransformPreviewDraft,
+        body_bytes=DRAFT_BYTES + TRIAL_BYTES,
+        refusals=(402, 404, 409),
+        example={
+            "destinationId": EXAMPLE["destinationId"],
+            "source": SOURCE,
+            **TRIAL_EXAMPLE,
+        },
     ),
     Route(
         method="POST",

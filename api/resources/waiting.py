@@ -9,7 +9,7 @@ from api.resources.replays import detail
 from api.routes import MANAGE, Command, Embed, Method, Repeat, Route
 from api.shapes.replays import ReplayJobDetail
 from engine.control.audit import Principal
-from engine.control.replays import OrderDraft
+from engine.control.replay_drafts import OrderDraft
 from engine.core.vocabulary import JobKind
 from engine.log.delivery_log import DeliveryEntry
 from engine.model.quotas import Ability
@@ -64,12 +64,12 @@ ROUTES = (
         client=Method("deliveries.retry"),
         repeat=Repeat.NEVER,
         summary="Retry a delivery now",
-        description="A PENDING or RETRYING delivery becomes due now; its schedule continues from there."
-        " It passes an open circuit and a Retry-After of its destination. It still waits for"
-        " the head of its ordered lane, for the destination's concurrency and rate limit,"
-        " and while the destination is DISABLED. A dead letter is retried as by `POST"
-        " /dlq/{deliveryId}/retry`. 409 if the delivery was delivered or discarded: replay"
-        " its event instead.",
+        description="A PENDING or RETRYING delivery becomes due now; its schedule continues from "
+        "there. It does not wait for an open circuit or a Retry-After of its destination. It still "
+        "waits for earlier deliveries of its ordered lane, for the destination's concurrency and "
+        "rate limit, and while the destination is DISABLED. A dead letter is retried as by `POST "
+        "/dlq/{deliveryId}/retry`. 409 if the delivery was delivered or discarded: replay its "
+        "event instead.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -87,7 +87,7 @@ ROUTES = (
         client=Method("deliveries.cancel"),
         summary="Cancel a delivery",
         description="A PENDING or RETRYING delivery becomes FAILED and DISCARDED, with `lastError`"
-        " `cancelled`, and its lane moves on. An attempt in flight ends first, and the"
+        " `cancelled`, and its lane continues. An attempt in flight ends first, and the"
         " answer shows DELIVERING. If that attempt succeeds, the delivery is DELIVERED. 409"
         " if the delivery has ended.",
         tag=TAG,
@@ -106,11 +106,11 @@ ROUTES = (
         client=Method("deliveries.retry_all"),
         repeat=Repeat.NEVER,
         summary="Retry all deliveries that match",
-        description="Makes a job of the kind RETRY, in the shape of replay jobs: `GET"
+        description="Creates a job of the kind RETRY, in the shape of replay jobs: `GET"
         " /replay-jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel`"
         " ends it. For each delivery the job does the same as `POST /deliveries/{id}/retry`."
         " It is COMPLETED when all deliveries are due or attempted, and PAUSED while the"
-        " destination is DISABLED. Deliveries accepted after the job was made are left out."
+        " destination is DISABLED. Deliveries accepted after the job was created are left out."
         " `POST /dlq/retry` retries dead letters.",
         tag=TAG,
         scopes=MANAGE,
@@ -129,7 +129,7 @@ ROUTES = (
         name="cancelDeliveries",
         client=Method("deliveries.cancel_all"),
         summary="Cancel all deliveries that match",
-        description="Makes a job of the kind CANCEL, in the shape of replay jobs: `GET"
+        description="Creates a job of the kind CANCEL, in the shape of replay jobs: `GET"
         " /replay-jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel`"
         " ends it. For each delivery the job does the same as `POST"
         " /deliveries/{id}/cancel`, even while the destination is DISABLED. `skipped` counts"

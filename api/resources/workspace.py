@@ -11,7 +11,7 @@ TAG = "Workspace"
 
 
 def view(call: Call, settings: WorkspaceSettings) -> Workspace:
-    """Return a workspace as callers see it."""
+    """Return the view of a workspace."""
     workspace = call.services.models.workspaces[settings.workspace]
     updated_at_ms = settings.updated_at_ms
     return {
@@ -46,8 +46,8 @@ ROUTES = (
         command=Command("workspace show"),
         client=Method("workspace.get"),
         summary="Show the workspace",
-        description="Its name and plan, and what it says of its customers' portals. An MCP key need not "
-        "name an environment here.",
+        description="Its name, its plan, and the settings of its customers' portals. An MCP key "
+        "need not name an environment.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,
@@ -60,10 +60,10 @@ ROUTES = (
         name="updateWorkspace",
         client=Method("workspace.update"),
         summary="Change the workspace's settings",
-        description="A merge patch (RFC 7396): null puts a field back to its default; a list is replaced "
-        "whole. It acts in all environments and on sessions that are open: at once here, within a second "
-        "in other processes. Origins are kept as browsers write them: in small letters, without the "
-        "scheme's own port.",
+        description="A merge patch (RFC 7396): null puts a field back to its default; a list is "
+        "replaced whole. It applies in all environments and to open sessions: at once here, within "
+        "a second in other processes. Origins are stored as browsers write them: in lower case, "
+        "without the scheme's default port.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

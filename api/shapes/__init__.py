@@ -1,6 +1,7 @@
-"""The shapes of answers. Handlers return them, mypy checks them, the OpenAPI document is made of them.
+"""The shapes of answers. Handlers return them, mypy checks them, and the OpenAPI document is made from
+them.
 
-A shape is a TypedDict in the words of the JSON: an answer costs no more than a dict.
+A shape is a TypedDict with the names of the JSON, so an answer costs no more than a dict.
 """
 
 from typing import Annotated, Any, Generic, Literal, NotRequired, TypeVar
@@ -28,14 +29,14 @@ from engine.drafts import Document, DocumentedAs, Uuid, shown_of, told
 from engine.model.instants import Timestamp
 from engine.model.words import CallerKindName, ScopeName, Word
 
-JsonObject = Annotated[Fragment, DocumentedAs(dict[str, Any])]  # goes out as it came
+JsonObject = Annotated[Fragment, DocumentedAs(dict[str, Any])]  # the bytes are unchanged
 Item = TypeVar("Item")
-# Answers have every field, also those that callers can leave out.
+# Answers have every field, also those that requests can leave out.
 Looks = Annotated[dict[str, Any], DocumentedAs(shown_of(Branding, colors=shown_of(BrandColors)))]
 Abilities = Annotated[dict[str, bool], DocumentedAs(shown_of(CustomerMay))]
 ReturnUrl = Annotated[str | None, told(SettingsDraft.model_fields["return_url"].description)]
-PERMISSIONS = "Abilities that the portal can offer: allowed by the workspace and part of its plan."
-UNSEEN = "Null in an embed session whose workspace does not let its customers `viewPayloads`."
+PERMISSIONS = "The abilities that the workspace allows and its plan includes."
+UNSEEN = "Null in an embed session without the permission `viewPayloads`."
 
 
 class Page(TypedDict, Generic[Item]):
@@ -57,14 +58,14 @@ class Page(TypedDict, Generic[Item]):
 
 
 class ErrorDetail(TypedDict):
-    """One offending place."""
+    """One error in the request."""
 
     path: str
     message: str
 
 
 class Error(TypedDict):
-    """The reason of a refusal."""
+    """The reason why a request was refused."""
 
     code: str
     message: str
@@ -73,7 +74,7 @@ class Error(TypedDict):
 
 
 class Success(TypedDict):
-    """Done."""
+    """The operation was done."""
 
     success: bool
 
@@ -107,6 +108,9 @@ class Destination(Named, DestinationDocument):
     """A destination."""
 
     status: Word[DestinationStatus]
+    transformVersion: Annotated[
+        int | None, told("The version of the transform script that is live.")
+    ]
     createdAt: Timestamp
     updatedAt: Timestamp
 
@@ -133,7 +137,7 @@ class TestResult(TypedDict):
 
 
 class Circuit(TypedDict):
-    """The state of the circuit: whether deliveries pass."""
+    """The state of the destination's circuit."""
 
     state: Word[CircuitState]
     openedAt: Timestamp | None
@@ -149,11 +153,11 @@ class Latency(TypedDict):
 
 
 class Queue(TypedDict):
-    """What waits."""
+    """The waiting deliveries of a destination, and its rates."""
 
     pending: int
     inFlight: int
-    concurrency: Annotated[int, told("The configured value; the present one if that is `auto`.")]
+    concurrency: Annotated[int, told("The configured value; with `auto` the present one.")]
     suggestedConcurrency: Annotated[
         int | None,
         told(
@@ -164,7 +168,7 @@ class Queue(TypedDict):
     effectiveConcurrency: Annotated[
         int,
         told(
-            "How many attempts can be in flight: 1 with ordering STRICT and while the"
+            "The most attempts in flight: 1 with ordering STRICT and while the"
             " circuit probes, 0 while the destination is disabled."
         ),
     ]
@@ -180,7 +184,7 @@ class Queue(TypedDict):
     oldestPendingSeconds: Annotated[
         float | None,
         told(
-            "The age of the oldest delivery that waits, by when it was made; null where nothing waits. A "
+            "The time since the creation of the oldest waiting delivery; null if none waits. A "
             "stream of several destinations has null while some wait only in the database."
         ),
     ]
@@ -202,11 +206,12 @@ class DestinationHold(TypedDict):
     reason: Annotated[
         Word[HoldReason],
         told(
-            "RETRY_AFTER: the receiver asked for it. CIRCUIT: it is open, or a probe is under way. RATE: "
-            "the rate limit is used up. STORE: outcomes cannot be recorded fast enough."
+            "RETRY_AFTER: the receiver asked for a pause. CIRCUIT: the circuit is open, or a probe "
+            "is under way. RATE: the rate limit is used up. STORE: outcomes cannot be recorded "
+            "fast enough."
         ),
     ]
-    until: Annotated[Timestamp | None, told("Null where that is not known.")]
+    until: Annotated[Timestamp | None, told("Null if it is unknown.")]
 
 
 class DestinationHealth(TypedDict):
@@ -221,8 +226,9 @@ class DestinationHealth(TypedDict):
     failingSince: Annotated[
         Timestamp | None,
         told(
-            "The instant when ten attempts in a row had failed, or a delivery had waited"
-            " for an hour without a success. Null after the next success."
+            "The first failure after the last success, while `state` is FAILING or ten attempts in a"
+            " row have failed or a delivery has waited for an hour without a success. Null after the"
+            " next success."
         ),
     ]
     latencyMs: Latency
@@ -234,7 +240,7 @@ class DestinationHealth(TypedDict):
 
 
 class DeliveryItem(TypedDict):
-    """A delivery, as lists show it."""
+    """A delivery in a list."""
 
     id: Uuid
     eventId: Uuid
@@ -258,7 +264,7 @@ class DeliveryItem(TypedDict):
 
 
 class Attempt(TypedDict):
-    """One attempt, as it was recorded."""
+    """One recorded attempt."""
 
     number: int
     startedAt: Timestamp
@@ -283,7 +289,7 @@ class SentRequest(TypedDict):
     body: Annotated[
         str | None,
         told(
-            "The body, made again by the same script and template; null if that is no"
+            "The body, rebuilt with the same script and template; null if that is no"
             " longer possible."
         ),
     ]
@@ -291,7 +297,7 @@ class SentRequest(TypedDict):
 
 
 class EventItem(TypedDict):
-    """An event, as lists show it."""
+    """An event in a list."""
 
     id: Uuid
     environment: Word[Environment]
@@ -317,7 +323,7 @@ class EventItem(TypedDict):
 
 
 class Event(EventItem):
-    """An event with everything that came with it."""
+    """An event with its payload, metadata and attachments."""
 
     payload: Annotated[JsonObject | None, told(UNSEEN)]
     metadata: JsonObject | None
@@ -327,14 +333,15 @@ class Event(EventItem):
 class Delivery(DeliveryItem):
     """A delivery with its attempts, its event and the last request sent."""
 
-    event: Annotated[Event | None, told("Null once retention has removed it.")]
+    event: Annotated[Event | None, told("Null if retention has removed it.")]
     request: Annotated[SentRequest | None, told("Null before the first request is sent.")]
     lastError: Annotated[
-        str | None, told("Of the last attempt; `cancelled` if somebody cancelled it. " + UNSEEN)
+        str | None,
+        told("The error of the last attempt; `cancelled` for a cancelled delivery. " + UNSEEN),
     ]
     replayOf: Uuid | None
     replayJobId: Uuid | None
-    attempts: Annotated[list[Attempt], told("The newest attempts, the last one last.")]
+    attempts: Annotated[list[Attempt], told("The newest attempts, in the order of their numbers.")]
     attemptsCursor: Annotated[
         str | None, told("The cursor of the earlier attempts; null: there are none.")
     ]

@@ -1,4 +1,4 @@
-"""Shapes of answers on a workspace, its customers' accounts, and credentials of both."""
+"""The shapes of answers about a workspace, its customers' accounts, and credentials."""
 
 from typing import Annotated
 
@@ -24,13 +24,13 @@ class ApiKey(TypedDict):
     environment: Annotated[Word[Environment] | None, told("Null for an MCP key.")]
     prefix: str
     lastFour: str
-    fingerprint: Annotated[str, told("The name of the present secret in the audit log.")]
+    fingerprint: Annotated[str, told("It identifies the present secret in the audit log.")]
     createdAt: Timestamp
     lastUsedAt: Annotated[
         Timestamp | None,
         told("Uses in another process appear up to a minute late."),
     ]
-    expiresAt: Annotated[Timestamp | None, told("When the present secret ends; null: it does not.")]
+    expiresAt: Annotated[Timestamp | None, told("When the present secret expires; null: never.")]
 
 
 class ApiKeyWithSecret(ApiKey):
@@ -58,7 +58,7 @@ class EmbedSession(TypedDict):
 
 
 class CustomerLimits(TypedDict):
-    """The limits that a customer's embed sessions act by."""
+    """The limits of a customer's embed sessions."""
 
     destinations: int
     rules: int
@@ -67,9 +67,9 @@ class CustomerLimits(TypedDict):
 
 
 class CustomerUse(TypedDict):
-    """The numbers of a customer's objects, whoever made them."""
+    """The numbers of a customer's objects, whoever created them."""
 
-    destinations: Annotated[int, told("Archived ones left out.")]
+    destinations: Annotated[int, told("Without archived ones.")]
     rules: int
     transforms: int
 
@@ -78,12 +78,12 @@ class CustomerErasure(TypedDict):
     """The last request to erase a customer's contents."""
 
     requestedAt: Timestamp
-    finishedAt: Annotated[Timestamp | None, told("Null while it goes on.")]
-    events: Annotated[int, told("The number of events that have lost their contents so far.")]
+    finishedAt: Annotated[Timestamp | None, told("Null while the erasure runs.")]
+    events: Annotated[int, told("The number of events erased so far.")]
 
 
 class CustomerItem(TypedDict):
-    """A customer's account, as lists show it."""
+    """A customer's account in a list."""
 
     customerExternalId: str
     customerAccountId: Uuid
@@ -96,13 +96,13 @@ class Customer(CustomerItem):
     """A customer's account."""
 
     permissions: Annotated[dict[str, bool | None], DocumentedAs(PermissionsDraft)]
-    erasure: Annotated[CustomerErasure | None, told("Null if nobody asked for an erasure.")]
+    erasure: Annotated[CustomerErasure | None, told("Null if no erasure was requested.")]
     limits: CustomerLimits
     used: CustomerUse
 
 
 class Workspace(TypedDict):
-    """A workspace with its settings, which hold in all of its environments."""
+    """A workspace with its settings, which apply in all of its environments."""
 
     id: Uuid
     name: str
@@ -114,12 +114,12 @@ class Workspace(TypedDict):
     customerMay: Abilities
     returnUrl: ReturnUrl
     updatedAt: Annotated[
-        Timestamp | None, told("When the settings were last written; null: the defaults hold.")
+        Timestamp | None, told("When the settings were last changed; null: the defaults apply.")
     ]
 
 
 class EmbedLimits(TypedDict):
-    """The limits that hold for the session's customer."""
+    """The limits of the session's customer."""
 
     requestsPerMinute: Annotated[int, told("For all sessions of this customer together.")]
     destinations: Annotated[int, told("Destinations of this customer, without archived ones.")]
@@ -129,7 +129,7 @@ class EmbedLimits(TypedDict):
 
 
 class EmbedContext(TypedDict):
-    """The data with which a portal draws itself for a session."""
+    """The data that a portal shows in a session."""
 
     workspaceId: Uuid
     workspaceName: str

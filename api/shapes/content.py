@@ -1,4 +1,4 @@
-"""Shapes of answers on contents: files, event schemas, templates of destinations, transform scripts."""
+"""The shapes of answers about files, event schemas, destination templates and transform scripts."""
 
 from typing import Annotated, Any, Literal
 
@@ -40,7 +40,7 @@ class TransformRun(TypedDict):
 
     success: bool
     input: Annotated[Any, told("The outbound body given to the script.")]
-    output: Annotated[Any, told("The body that would be sent; null if none would be.")]
+    output: Annotated[Any, told("The body that would be sent; null if nothing would be sent.")]
     skipped: Annotated[bool, told("The script returned null: nothing would be sent.")]
     type: Annotated[str | None, told("The type set by the script.")]
     headers: Annotated[dict[str, str], told("The headers set by the script.")]
@@ -66,7 +66,7 @@ class SchemaVersion(TypedDict):
 
 
 class Conflict(TypedDict):
-    """A place where the sampled events differ so much that the schema says little about it."""
+    """A place where the sampled events differ so much that the schema hardly restricts it."""
 
     path: str
     message: str
@@ -77,18 +77,17 @@ class InferredSchema(TypedDict):
 
     eventType: str
     sampled: Annotated[int, told("The number of sampled events.")]
-    schema: Annotated[dict[str, Any] | bool, told("A schema to which all of them conform.")]
+    schema: Annotated[dict[str, Any] | bool, told("A schema to which all sampled events conform.")]
     conflicts: list[Conflict]
     created: Annotated[SchemaVersion | None, told("The draft made from it, if asked for.")]
 
 
 class TemplateExample(TypedDict):
-    """An example: an event as it is sent out, a configuration, and the request body for the
-    service."""
+    """An example: an outbound event, a configuration, and the request body for the service."""
 
     event: dict[str, Any]
     config: dict[str, Any]
-    body: Annotated[Any, told("JSON; a string where the service takes another format.")]
+    body: Annotated[Any, told("JSON; a string if the service accepts another format.")]
 
 
 class DestinationTemplate(TypedDict):
@@ -99,13 +98,13 @@ class DestinationTemplate(TypedDict):
     description: str
     category: Annotated[str, told("The category in the catalog, such as `chat`.")]
     icon: Annotated[str, told("The name of an icon that clients have.")]
-    documentationUrls: Annotated[list[str], told("The address of the service's own documentation.")]
+    documentationUrls: Annotated[list[str], told("Addresses of the service's own documentation.")]
     configSchema: Annotated[
         dict[str, Any],
         told(
             "JSON Schema 2020-12 of `config`, with its fields in the order of the form."
-            " `title` and `description` are for people; fields with `secret` are shown as"
-            " *** once they are written."
+            " `title` and `description` are for people. Stored fields with `secret` are shown as"
+            " ***."
         ),
     ]
     defaults: Annotated[dict[str, Any], told("Defaults for a destination's `delivery`.")]
@@ -113,7 +112,7 @@ class DestinationTemplate(TypedDict):
 
 
 class SketchedRequest(TypedDict):
-    """A request as it would be sent, with masks for secrets. Headers that differ from attempt to attempt,
+    """The request of a preview, with masks for secrets. Headers that differ from attempt to attempt,
     such as the signature, are left out."""
 
     method: Literal["POST"]
@@ -134,8 +133,8 @@ class FileReceipt(TypedDict):
 
     id: Uuid
     eventId: Uuid
-    sizeBytes: Annotated[int | None, told("Null until a URL was fetched.")]
-    sha256: Annotated[str | None, told("In hexadecimal; null until a URL was fetched.")]
+    sizeBytes: Annotated[int | None, told("Null until its URL was fetched.")]
+    sha256: Annotated[str | None, told("In hexadecimal; null until its URL was fetched.")]
     duplicate: Annotated[
         bool, told("The `idempotencyKey` was used before: this is the file of its first use.")
     ]
@@ -149,7 +148,7 @@ class FileItem(TypedDict):
     environment: Word[Environment]
     state: Annotated[
         Word[FileState],
-        told("PENDING: it waits to be fetched from its URL. FAILED: it could not be fetched."),
+        told("PENDING: not fetched from its URL yet. FAILED: it could not be fetched."),
     ]
     purpose: Word[FilePurpose]
     fileName: str | None
@@ -160,10 +159,10 @@ class FileItem(TypedDict):
     metadata: JsonObject | None
     source: Annotated[
         Word[SourceKind],
-        told("Its source. The URL itself is not shown: it can be a secret."),
+        told("The kind of its source. The URL is not shown: it can be a secret."),
     ]
     customerExternalId: str | None
     eventId: Uuid
-    error: Annotated[str | None, told("Why it FAILED.")]
+    error: Annotated[str | None, told("Why it is FAILED.")]
     createdAt: Timestamp
     expiresAt: Annotated[Timestamp, told("When retention removes it, by the present plan.")]

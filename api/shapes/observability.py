@@ -1,5 +1,4 @@
-"""Shapes of answers on observation: analytics, overview, throughput, queues, look-ups, the audit
-log."""
+"""The shapes of answers about analytics, throughput, nodes, queues, look-ups and the audit log."""
 
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -58,7 +57,7 @@ class CountedPeriod(From):
     ]
     errorCategories: Annotated[
         dict[Word[ErrorCategory], int],
-        told("Failed attempts by error category; categories without failures are left out."),
+        told("Failed attempts, by error category; categories without failures are left out."),
     ]
 
 
@@ -79,8 +78,7 @@ class ThroughputPoint(TypedDict):
 
 
 class LoopHealth(TypedDict):
-    """How long a step of the process kept other work waiting, since its start: over all
-    environments."""
+    """The steps of the process that delayed other work, since its start, in all environments."""
 
     limitMs: Annotated[
         float, told("The limit in milliseconds. The operator's log has each longer step.", ge=0)
@@ -89,7 +87,11 @@ class LoopHealth(TypedDict):
     longestStepMs: Annotated[float, Field(ge=0)]
     mostStepCpuMs: Annotated[
         float,
-        told("The most CPU of any step. A long step of little CPU was held by the machine.", ge=0),
+        told(
+            "The most CPU of any step. In a long step with little CPU, the machine delayed the "
+            "process.",
+            ge=0,
+        ),
     ]
     ownLongSteps: Annotated[
         int, told("The steps that worked for this environment or its workspace.", ge=0)
@@ -107,11 +109,11 @@ class Throughput(TypedDict):
     delivered: Annotated[float, told("Deliveries a second.", ge=0)]
     failed: Annotated[float, told("Failed attempts a second.", ge=0)]
     attempts: Annotated[float, told("Attempts a second.", ge=0)]
-    pending: Annotated[int, told("Deliveries that wait now, RETRYING ones too.", ge=0)]
-    inFlight: Annotated[int, told("Deliveries that are sent and not yet recorded.", ge=0)]
+    pending: Annotated[int, told("Waiting deliveries, including RETRYING ones.", ge=0)]
+    inFlight: Annotated[int, told("Deliveries in flight, not yet recorded.", ge=0)]
     series: Annotated[
         list[ThroughputPoint],
-        told("The last 60 seconds, oldest first. The last one is not over yet."),
+        told("The last 60 seconds, oldest first. The last second is not complete."),
     ]
     loop: LoopHealth
 
@@ -125,28 +127,28 @@ class Node(TypedDict):
     """A server process on this database, from its start to its end."""
 
     id: Annotated[Uuid, told("New at each start.")]
-    name: Annotated[str, told("The name of its machine; workers have their number behind it.")]
+    name: Annotated[str, told("The name of its machine; for workers followed by their number.")]
     machine: Annotated[str, told("The name of its machine.")]
     version: str
     address: Annotated[
         str | None,
-        told("The address for other servers. Null: none, since `peer_bind` is not set."),
+        told("The address for other servers; null if `peer_bind` is not set."),
     ]
     startedAt: Timestamp
     state: Annotated[
         NodeStateName,
         told("SILENT: no heartbeat for a second. DEAD: a standby takes over from it."),
     ]
-    answering: Annotated[bool, told("Whether this is the server that answers.")]
+    answering: Annotated[bool, told("True for the answering server.")]
     heartbeatAgeMs: Annotated[
-        int, told("When its last heartbeat was seen, at most half a second ago.", ge=0)
+        int, told("The age of its last heartbeat, measured at most half a second ago.", ge=0)
     ]
-    slots: Annotated[int, told("How many of the 256 slots of all workspaces it has.")]
+    slots: Annotated[int, told("The number of its slots, of the 256 slots of all workspaces.")]
     part: Annotated[
-        int, told("The part of the workspaces that it works for or stands by for, from 0.", ge=0)
+        int, told("Its part of the workspaces, as ACTIVE server or STANDBY, from 0.", ge=0)
     ]
-    parts: Annotated[int, told("How many parts the workspaces are shared in.", ge=1)]
-    drained: Annotated[bool, told("Whether its machine is not to work: another one has its parts.")]
+    parts: Annotated[int, told("The number of parts of the workspaces.", ge=1)]
+    drained: Annotated[bool, told("True if its machine is drained: other machines take its parts.")]
     role: Annotated[
         NodeRoleName,
         told("ACTIVE: it does the work of its part. STANDBY: it can take the part over."),
@@ -157,9 +159,9 @@ class Node(TypedDict):
     ]
     link: Annotated[
         LinkStateName,
-        told("Whether the answering server reached it when it last passed a request on to it."),
+        told("UP or DOWN: the result of the answering server's last connection to it."),
     ]
-    waiting: Annotated[int, told("Deliveries that wait or are sent, in its memory.", ge=0)]
+    waiting: Annotated[int, told("Deliveries in its memory, waiting or in flight.", ge=0)]
 
 
 _Before = TypedDict("_Before", {"from": Any})
@@ -187,12 +189,13 @@ class AuditEntry(TypedDict):
     requestId: str | None
     changes: Annotated[Fragment, DocumentedAs(dict[str, AuditChange])] | None
     previousFingerprint: Annotated[
-        str | None, told("The key's secret that a rotation or revocation ended.")
+        str | None,
+        told("The fingerprint of the secret that a rotation or revocation replaced or ended."),
     ]
 
 
 class FoundKind(Enum):
-    """The kind of something found."""
+    """The kind of a found object."""
 
     EVENT = "events/{id}"
     DELIVERY = "deliveries/{id}"
@@ -207,24 +210,24 @@ class FoundKind(Enum):
 
 
 class Found(TypedDict):
-    """Something that was found."""
+    """A found object."""
 
     kind: Word[FoundKind]
     id: Annotated[str, told("CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself.")]
-    label: Annotated[str, told("A name for people: of an event or delivery, the event's type.")]
+    label: Annotated[str, told("A name for people; the event's type for an event or a delivery.")]
 
 
 class Findings(TypedDict):
-    """Everything that was found."""
+    """The found objects."""
 
-    items: Annotated[list[Found], told("At most 20 customers and 20 event types.")]
+    items: Annotated[list[Found], told("At most 20 of each way to find.")]
 
 
 Depth = Annotated[int, Field(ge=1)]
 
 
 class Lane(TypedDict):
-    """Deliveries of one destination that are sent one after another."""
+    """The deliveries of one destination that are sent one after another."""
 
     key: Annotated[
         str | None,
@@ -234,15 +237,15 @@ class Lane(TypedDict):
         ),
     ]
     kind: Word[LaneKind]
-    depth: Annotated[Depth, told("Deliveries that wait in it, the head among them.")]
-    atLeast: Annotated[bool, told("The lane can have more deliveries than `depth` counts.")]
+    depth: Annotated[Depth, told("Its waiting deliveries, including the head.")]
+    atLeast: Annotated[bool, told("True if the lane can have more deliveries than `depth`.")]
     head: Annotated[
         DeliveryItem | None,
         told("The delivery that must end first. Null if it ended during this request."),
     ]
     until: Annotated[
         Timestamp | None,
-        told("The earliest instant of the head's next attempt. Null: now, or not known."),
+        told("The earliest time of the head's next attempt. Null: now, or unknown."),
     ]
 
 
@@ -257,7 +260,7 @@ class DeliveryWait(TypedDict):
     """One reason why a delivery is not sent."""
 
     gate: Word[Gate]
-    until: Annotated[Timestamp | None, told("Null if it is not known.")]
+    until: Annotated[Timestamp | None, told("Null if it is unknown.")]
     detail: Annotated[str, told("A sentence for people.")]
     blockedBy: Annotated[Uuid | None, told("LANE: the delivery that must end first.")]
 
@@ -269,15 +272,15 @@ class DeliveryExplanation(TypedDict):
     status: Word[DeliveryStatus]
     waits: Annotated[
         list[DeliveryWait],
-        told("Every gate that it has not passed. Empty: it is in flight, has ended, or is next."),
+        told("Every gate that is closed for it. Empty: it is in flight, has ended, or is next."),
     ]
     lane: Annotated[DeliveryLane | None, told("Null if its destination has no lanes.")]
     position: Annotated[
         int | None,
         told(
-            "How many waiting deliveries go before it in its lane, or else in its class."
-            " Null if it waits only for its schedule, does not wait, or is behind 5,000"
-            " others.",
+            "The number of waiting deliveries before it in its lane, or else in its priority"
+            " class. Null if it waits only for its schedule, does not wait, or has more than"
+            " 5,000 before it.",
             ge=0,
         ),
     ]
@@ -290,11 +293,11 @@ class Counts(TypedDict):
     """The numbers of an environment's present objects."""
 
     at: Timestamp
-    pending: Annotated[int, told("Deliveries that wait now, RETRYING ones too.", ge=0)]
-    inFlight: Annotated[int, told("Deliveries that are sent and not yet recorded.", ge=0)]
+    pending: Annotated[int, told("Waiting deliveries, including RETRYING ones.", ge=0)]
+    inFlight: Annotated[int, told("Deliveries in flight, not yet recorded.", ge=0)]
     retrying: Annotated[int, told("Deliveries that wait for their next attempt.", ge=0)]
     inDlq: Annotated[int, told("Deliveries in the dead-letter queue.", ge=0)]
-    atLeast: Annotated[bool, told("There can be more in `retrying` or `inDlq` than were counted.")]
+    atLeast: Annotated[bool, told("True if `retrying` or `inDlq` can be higher than counted.")]
     openCircuits: Annotated[
         int, told("Destinations whose circuit is not CLOSED and that have work or an actor.", ge=0)
     ]
@@ -302,7 +305,7 @@ class Counts(TypedDict):
 
 
 class OutcomeCounts(TypedDict):
-    """Counters of the delivery log. Analytics explain each."""
+    """Counters of the delivery log; see the analytics for each."""
 
     attempts: Count
     delivered: Count
@@ -340,7 +343,7 @@ class DestinationSummary(TypedDict):
     health: DestinationHealth
     totals: Annotated[OutcomeCounts, told("The sums of the 24 hours in `series`.")]
     series: Annotated[
-        list[HourCounts], told("24 hours, oldest first; the last one is not over yet.")
+        list[HourCounts], told("24 hours, oldest first; the last hour is not complete.")
     ]
     inDlq: Annotated[int, told("Deliveries in the dead-letter queue, counted up to 1,000.", ge=0)]
-    atLeast: Annotated[bool, told("There can be more in `inDlq` than were counted.")]
+    atLeast: Annotated[bool, told("True if `inDlq` can be higher than counted.")]

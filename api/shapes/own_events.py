@@ -16,14 +16,14 @@ class DestinationDisabled(Document):
     destination_id: Uuid
     destination_name: str | None
     reason: Literal["GONE", "FAILING", "CALLER"] = Field(
-        description="GONE: it answered 410. FAILING: it failed for `disableAfterSeconds`. CALLER: a"
-        " caller disabled it."
+        description="GONE: its receiver answered 410. FAILING: it failed for `disableAfterSeconds`."
+        " CALLER: a caller disabled it."
     )
     disabled_at: Timestamp
 
 
 class DestinationCircuitOpened(Document):
-    """A destination failed so often that only one delivery at a time is tried."""
+    """A destination's circuit opened after repeated failures: only probes are sent."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -32,7 +32,7 @@ class DestinationCircuitOpened(Document):
 
 
 class DestinationCircuitClosed(Document):
-    """A destination works again."""
+    """A destination's circuit closed: it works again."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -60,7 +60,7 @@ class DestinationRecovered(Document):
 
 
 class DeliveryDeadLettered(Document):
-    """A delivery's schedule is used up, or its destination is gone: it is in the dead-letter queue."""
+    """A delivery is in the dead-letter queue: it has no attempts left, or its receiver is gone."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -75,7 +75,7 @@ class DeliveryDeadLettered(Document):
 
 
 class DestinationDeadLetters(Document):
-    """The dead letters of one minute that were not announced singly: those after the first ten."""
+    """The dead letters of one minute after the first ten, which were announced singly."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -84,7 +84,7 @@ class DestinationDeadLetters(Document):
     error_category: Word[ErrorCategory] | None
     response_status: int | None
     last_error: str | None
-    dead_lettered_at: Timestamp = Field(description="Of the last delivery.")
+    dead_lettered_at: Timestamp = Field(description="When the last delivery became a dead letter.")
 
 
 class ReplayFinished(Document):
@@ -106,7 +106,7 @@ class ReplayFinished(Document):
 
 
 class KeyRotated(Document):
-    """A key has a new secret; the previous one works for 24 hours more."""
+    """A key has a new secret; the previous one stays valid for 24 hours."""
 
     key_id: Uuid
     kind: KeyKindName

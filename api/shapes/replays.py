@@ -1,4 +1,4 @@
-"""Shapes of answers on the dead-letter queue and on replay jobs."""
+"""The shapes of answers about the dead-letter queue and replay jobs."""
 
 from typing import Annotated
 
@@ -20,18 +20,18 @@ class _Counts(TypedDict):
     enqueued: Annotated[
         Count,
         told(
-            "Replays: made into new deliveries. Other kinds: cancelled, or made due or attempted."
+            "Replays: new deliveries. Other kinds: deliveries cancelled, or made due or attempted."
         ),
     ]
     skipped: Annotated[
         Count,
         told(
-            "Replays: the event is gone, or the destination was archived. Other kinds:"
-            " ended before they were cancelled, or cancelled before they were retried."
+            "Replays: the event was removed, or the destination was archived. Other kinds:"
+            " deliveries that ended before the job reached them."
         ),
     ]
-    delivered: Annotated[Count, told("Of the new deliveries.")]
-    failed: Annotated[Count, told("Of the new deliveries.")]
+    delivered: Annotated[Count, told("New deliveries that were delivered.")]
+    failed: Annotated[Count, told("New deliveries that failed.")]
 
 
 class ReplayJob(Named, SelectionDocument, _Counts):
@@ -53,13 +53,24 @@ class ReplayShare(TypedDict):
     skipped: Count
 
 
+class TypeShare(TypedDict):
+    """One event type's part of a job."""
+
+    eventType: str
+    total: Count
+
+
 class ReplayJobDetail(ReplayJob):
-    """A replay job with the destinations that have the most deliveries of it, at most 100."""
+    """A replay job with the destinations of most of its deliveries, at most 100."""
 
     destinations: list[ReplayShare]
+    types: Annotated[
+        list[TypeShare] | None,
+        told("For a COMPLETED dry run of a replay: the 20 event types of most of its deliveries."),
+    ]
     samples: Annotated[
         list[SentRequest] | None,
-        told("For a COMPLETED dry run of a replay: up to three requests as they would be sent."),
+        told("For a COMPLETED dry run of a replay: up to three requests that would be sent."),
     ]
 
 
@@ -70,7 +81,7 @@ class ReplayProgress(_Counts):
     status: Word[ReplayStatus]
     remaining: Count
     percent: Annotated[float, Field(ge=0, le=100)]
-    perSecond: Annotated[float | None, told("Deliveries that end per second, lately.")]
+    perSecond: Annotated[float | None, told("Deliveries that recently ended a second.")]
     startedAt: Timestamp | None
     finishedAt: Timestamp | None
     etaSeconds: Annotated[Count | None, told("Null if it cannot be estimated.")]
@@ -91,11 +102,11 @@ class DlqGroup(TypedDict):
     destinationId: Uuid
     errorCategory: Word[ErrorCategory] | None
     responseStatus: int | None
-    lastError: Annotated[str | None, told("Of the latest entry. " + UNSEEN)]
+    lastError: Annotated[str | None, told("The error of the latest entry. " + UNSEEN)]
     eventTypes: Annotated[list[str], told("At most ten.")]
     count: Count
-    atLeast: Annotated[bool, told("There can be more than were counted.")]
-    firstAt: Annotated[Timestamp, told("The first death.")]
+    atLeast: Annotated[bool, told("True if `count` can be higher than counted.")]
+    firstAt: Annotated[Timestamp, told("When the first entry became a dead letter.")]
     lastAt: Timestamp
     sampleId: Annotated[Uuid, told("The latest entry.")]
 
@@ -110,7 +121,7 @@ DlqEntryOrNull = TypeAliasType(
 
 
 class Requeued(TypedDict):
-    """A delivery that was taken out of the dead-letter queue."""
+    """A delivery that left the dead-letter queue to be retried."""
 
     id: Uuid
 
@@ -121,14 +132,14 @@ class BulkAnswer(TypedDict):
     matched: Annotated[Count, told("Deliveries in the queue that the filter selects.")]
     remaining: Annotated[
         Count,
-        told("Deliveries left for the next request. Above some millions this is a lower bound."),
+        told("Deliveries left for the next request. Some millions or more are a lower bound."),
     ]
     dryRun: bool
 
 
 class BulkRetry(BulkAnswer):
     """The result of a retry in bulk. A delivery that is neither retried nor remaining has left the
-    queue meanwhile, or its event is gone."""
+    queue meanwhile, or its event was removed."""
 
     retried: Count
 

@@ -14,8 +14,8 @@ from engine.routing.preview import Reason
 
 
 class FilterErrors(TypedDict):
-    """How often a rule's filter could not be evaluated since it was written; such an event does not
-    match."""
+    """The failed evaluations of a rule's filter since it was written; an event whose evaluation fails
+    does not match."""
 
     count: int
     lastAt: Timestamp
@@ -39,17 +39,17 @@ class PreviewRefusal(TypedDict):
 
 
 class PreviewDestination(TypedDict):
-    """A destination that the event would go to."""
+    """A destination that the event would reach."""
 
     destinationId: Uuid
     name: str
     status: Annotated[Literal["ACTIVE", "DISABLED"], told("DISABLED holds its deliveries.")]
     priority: Word[Priority]
-    ruleId: Annotated[Uuid | None, told("The rule that selects it; null: the rule to be tried.")]
+    ruleId: Annotated[Uuid | None, told("The rule that selects it; null for the trial rule.")]
 
 
 class FilterMember(TypedDict):
-    """A member of the event that a filter names."""
+    """A member of the event that a filter reads."""
 
     path: Annotated[str, told("Such as `event.payload.total`.")]
     value: Annotated[
@@ -61,21 +61,21 @@ class FilterMember(TypedDict):
 class PreviewRule(TypedDict):
     """One rule's judgement of the event."""
 
-    ruleId: Annotated[Uuid | None, told("Null for the rule to be tried.")]
+    ruleId: Annotated[Uuid | None, told("Null for the trial rule.")]
     name: str
     destinationId: Uuid | None
     destinationStatus: Word[DestinationStatus] | None
     enabled: bool
     pattern: Annotated[str | None, told("The first of `eventTypes` that matches the type.")]
     customerMatches: Annotated[
-        bool, told("Whether the destination is the event's customer's, or tied to no customer.")
+        bool, told("True if the destination belongs to the event's customer, or to no customer.")
     ]
     filter: str | None
     filterValue: Annotated[bool | None, told("Null without a filter, or if it failed.")]
     filterError: str | None
     filterRead: Annotated[
         list[FilterMember] | None,
-        told("The values that the filter reads from the event, 8 members at most." + UNSEEN),
+        told("The values that the filter reads from the event, at most 8 members. " + UNSEEN),
     ]
     priority: Word[Priority]
     matches: bool
@@ -85,7 +85,7 @@ class PreviewRule(TypedDict):
 class ExplainedRule(PreviewRule):
     """One rule's judgement of an accepted event, by its present version."""
 
-    changedSince: Annotated[bool, told("The rule was made or changed after the event.")]
+    changedSince: Annotated[bool, told("True if the rule was created or changed after the event.")]
     deliveryId: Annotated[
         Uuid | None, told("The delivery to its destination, made when the event was accepted.")
     ]
@@ -107,12 +107,14 @@ class RulePreview(TypedDict):
     accepted: bool
     refusal: PreviewRefusal | None
     destinations: list[PreviewDestination]
-    rules: Annotated[
-        list[PreviewRule], told("The rules that name the type, and the rule to be tried.")
-    ]
+    rules: Annotated[list[PreviewRule], told("The rules that name the type, and the trial rule.")]
     otherRules: Annotated[int, told("Rules that name other types only.")]
     omittedRules: Annotated[
-        int, told("Rules that are not listed: beyond 1,000, or 1 MiB; other customers' last.")
+        int,
+        told(
+            "Rules beyond 1,000, or beyond 1 MiB, which are not listed; other customers' "
+            "rules come last."
+        ),
     ]
 
 
@@ -122,19 +124,19 @@ class EventExplanation(TypedDict):
     eventId: Uuid
     eventType: str
     customerExternalId: str | None
-    accepted: Annotated[bool, told("Whether the present schema accepts it.")]
+    accepted: Annotated[bool, told("True if the present schema accepts it.")]
     refusal: PreviewRefusal | None
     destinations: Annotated[
         list[PreviewDestination], told("The destinations of the event by the present rules.")
     ]
     rules: Annotated[list[ExplainedRule], told("The rules that name its type.")]
     otherRules: Annotated[int, told("Rules that name other types only.")]
-    omittedRules: Annotated[int, told("Rules that are not listed: beyond 1,000, or 1 MiB.")]
+    omittedRules: Annotated[int, told("Rules beyond 1,000, or beyond 1 MiB, which are not listed.")]
     recorded: Annotated[
         list[RecordedDelivery],
         told("The deliveries made when the event was accepted, at most 1,000."),
     ]
-    atLeast: Annotated[bool, told("There can be more in `recorded` than are listed.")]
+    atLeast: Annotated[bool, told("True if there can be more deliveries than `recorded` lists.")]
 
 
 RULE_EXAMPLE: dict[str, Any] = {

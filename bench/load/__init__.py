@@ -1,7 +1,7 @@
-"""A load generator in a process of its own: `python -m bench.load`, its plan as JSON on stdin.
+"""The load generator, a separate process: `python -m bench.load` with its plan as JSON on stdin.
 
-It uses a bare selector and httptools, and bodies of prepared pieces, so that it costs little beside the
-measured server. Its report, one JSON line, includes its own cost and its lateness.
+It uses a bare selector and httptools, and bodies of prepared pieces, so that it costs little next to
+the measured server. Its report, one JSON line, includes its own CPU and its lateness.
 """
 
 from bench.load.plan import LANE_SPAN, Plan

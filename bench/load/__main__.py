@@ -1,4 +1,4 @@
-"""The command: read a plan, post it, print the report. Exit code 2: the plan makes no sense."""
+"""The command: read a plan, post its events, print the report. Exit code 2: the plan is invalid."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Bodies of requests from prepared pieces: only numbers and times are new in each."""
+"""The bodies of requests, made from prepared pieces: only numbers and times differ."""
 
 import itertools
 import random
@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bench.load.plan import LANE_SPAN, NUMBER, Plan, own_payload
 
-# The event that everything has been measured with from the start: 260 bytes.
+# The default event of all measurements: 260 bytes.
 _CLASSIC = (
     b',"order":{"id":"ord_81723","total":12999,"currency":"EUR"},'
     b'"customer":{"id":"cus_4431","name":"Ada Lovelace"},'
     b'"items":[{"sku":"A-100","qty":2},{"sku":"B-200","qty":1}],'
     b'"note":"leave it with the neighbour please"}'
 )
-# A payload of a given size is a list of items, as orders are, and a note that makes up the rest.
+# A payload of a given size is a list of items, like an order, and a note that fills the rest.
 _ITEM = b'{"sku":"A-100","qty":2},'
 _FRAME = b',"items":[%b],"note":"%b"}'
 _FRAME_BYTES = len(_FRAME % (b"", b""))
-_DRAWN = 1_024  # at once: a draw of one costs twice as much
+_DRAWN = 1_024  # random values drawn at once: single draws cost twice as much
 
 
 class Bodies:
@@ -41,12 +41,12 @@ class Bodies:
             else None
         )
         self._fillings: dict[int, bytes] = {}
-        # What stands behind the opening brace of each own payload, to its closing one.
+        # The text of each own payload after its opening brace.
         self._own = [b"," * bool(own_payload(text)) + _inner(text) for text in plan.payloads]
         self.lane = 0
 
     def _draws(self) -> Callable[[int], int]:
-        """Return the weights of types, or of lanes if there are no types."""
+        """Return the function that chooses the type, or the lane if there are no types."""
         plan = self._plan
         count = plan.types or plan.lanes or 1
         if not plan.zipf:
@@ -74,7 +74,7 @@ class Bodies:
         elif self._size is None:
             rest = _CLASSIC
         else:
-            # `{"n":`, `,"sentAt":` and what stands behind them
+            # less `{"n":`, `,"sentAt":` and their values
             rest = self._filling(next(self._size) - 15 - len(digits) - len(sent))
         lane = b""
         if plan.own_lanes:
@@ -91,13 +91,13 @@ class Bodies:
         )
 
     def _filling(self, size: int) -> bytes:
-        """Return padding of exactly so many bytes for the rest of a payload."""
+        """Return `size` bytes of padding for the rest of a payload."""
         found = self._fillings.get(size)
         if found is None:
             items = max(1, (size - _FRAME_BYTES) // len(_ITEM))
             listed = (_ITEM * items)[:-1]
             found = _FRAME % (listed, b"x" * (size - _FRAME_BYTES - len(listed)))
-            self._fillings[size] = found  # few: sizes of the plan, with numbers of so many digits
+            self._fillings[size] = found  # few entries: one for each size and number of digits
         return found
 
 
@@ -110,12 +110,12 @@ def _first(_number: int) -> int:
 
 
 def zipf(count: int, exponent: float) -> list[float]:
-    """Return the weights of `count` things by Zipf's law."""
+    """Return `count` weights by Zipf's law."""
     return [1.0 / rank**exponent for rank in range(1, count + 1)]
 
 
 def drawn(values: Sequence[int], weights: Sequence[float], seed: int) -> Iterator[int]:
-    """Draw values by their weights, for ever. A seed gives the same values each time."""
+    """Draw values by their weights, without end. A seed gives the same values each time."""
     chance = random.Random(seed)
     heaped = list(itertools.accumulate(weights))
     while True:

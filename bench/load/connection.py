@@ -1,4 +1,4 @@
-"""One kept connection of the generator; it connects again after a loss."""
+"""The kept connection of the generator, which connects again after a loss."""
 
 import itertools
 import select
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
     from bench.load.generator import Generator
 
 CONNECT_S = 5.0
-READ_BYTES = 65_536  # more would be mapped and unmapped at every call
+READ_BYTES = 65_536  # larger buffers are mapped and unmapped at every call
 NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-DOWN_S = 0.01  # between attempts while nobody listens: a server that was killed is not spun upon
+DOWN_S = 0.01  # between attempts to connect while no server listens
 
 
 class Connection:
-    """A poster of one request at a time, which tells its generator when it can post again."""
+    """A connection that posts one request at a time, and informs its generator when it can post
+    again."""
 
     def __init__(self, generator: "Generator", own: int, keys: Sequence[int] = ()) -> None:
-        self.own = own  # the next number of its own lane
-        self._keys = itertools.cycle(keys)  # the plan's, by their numbers
+        self.own = own  # the next number of this connection's lane
+        self._keys = itertools.cycle(keys)  # numbers of the plan's keys
         self._generator = generator
         self._sock: socket.socket | None = None
         self._out = b""
@@ -85,7 +86,7 @@ class Connection:
             self._generator.poll.modify(self._sock.fileno(), select.EPOLLIN | select.EPOLLOUT)
 
     def ready(self) -> None:
-        """Read an answer, or go on writing."""
+        """Read an answer, or continue to write."""
         assert self._sock is not None
         try:
             if self._out:
@@ -106,7 +107,7 @@ class Connection:
         elif self._busy:
             self._lost("closed", sent=True)
         else:
-            self.close()  # it was kept for nothing for too long; the next post connects anew
+            self.close()  # the server has closed it while idle; the next post connects again
 
     def on_message_complete(self) -> None:
         """Count an answer; called by the parser."""

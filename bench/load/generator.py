@@ -1,7 +1,7 @@
-"""The generator's loop: due events are posted over an idle connection, until all are answered.
+"""The generator's loop: it posts due events over idle connections until all are answered.
 
-In an open loop it waits to the microsecond, and records by how much it was late through its own fault:
-that share of a latency is not the server's.
+In an open loop it waits with the precision of microseconds, and records its own lateness: that part of
+a latency is not the server's.
 """
 
 import math
@@ -18,7 +18,7 @@ from bench.load.plan import LANE_SPAN, Plan
 from bench.load.tally import Part
 from bench.trust import trusting
 
-LOOK_S = 0.5  # between looks at the clock while nothing happens
+LOOK_S = 0.5  # the longest wait between two checks of the clock
 
 
 class Generator:
@@ -35,8 +35,8 @@ class Generator:
         secure = parts.scheme == "https"
         self.address = (parts.hostname, parts.port or (443 if secure else 80))
         self.trust = trusting(plan.cacert) if secure else None
-        self.tls = ""  # what was agreed on with the server
-        self._connecting_s = 0.0  # of all connections together
+        self.tls = ""  # version and cipher of the connections
+        self._connecting_s = 0.0  # the sum over all connections
         path = parts.path.rstrip("/") + ("/events/batch" if plan.batch > 1 else "/events")
         host = parts.netloc.rpartition("@")[2]
         self._heads = [
@@ -46,9 +46,9 @@ class Generator:
         ]
         self._bodies = Bodies(plan)
         self._idle: list[Connection] = []
-        self._idle_since = 0.0  # since when there has been one that rests
+        self._idle_since = 0.0  # the start of the present time with an idle connection
         self._parts = self._planned()
-        self._clock = 0.0  # what to add to time.perf_counter() for time.time()
+        self._clock = 0.0  # the difference between time.time() and time.perf_counter()
 
     def _planned(self) -> list[Part]:
         plan = self.plan
@@ -68,7 +68,7 @@ class Generator:
                 self, number * LANE_SPAN + self.plan.first, self._keys_of(number)
             )
             connecting = time.perf_counter()
-            with suppress(OSError):  # the server is not there yet: posting says so
+            with suppress(OSError):  # the server does not listen yet: posting reports it
                 connection.connect()
             self._connecting_s += time.perf_counter() - connecting
             self._idle.append(connection)
@@ -87,7 +87,7 @@ class Generator:
             connection.close()
         self.poll.close()
         wall, cpu = time.perf_counter() - start, time.process_time() - cpu
-        if not self.plan.steps:  # it lasts until the last answer
+        if not self.plan.steps:  # the only part lasts until the last answer
             self._parts[0].cpu_s, self._parts[0].wall_s = cpu, wall
         return self._report(began, wall)
 
@@ -97,13 +97,13 @@ class Generator:
         return [(connection * count + turn) % keys for turn in range(count)]
 
     def rest(self, connection: Connection, now: float) -> None:
-        """Take a connection that can post again."""
+        """Note that a connection can post again."""
         if not self._idle:
             self._idle_since = now
         self._idle.append(connection)
 
     def _post(self, part: Part, until: float) -> None:
-        """Begin a part's posts, until all have been begun or its time is over."""
+        """Begin a part's posts, until all have begun or the part's time is over."""
         while part.begun < part.events:
             now = time.perf_counter()
             if now >= until:
@@ -139,9 +139,9 @@ class Generator:
         connection.post(part, first, count, intended, request)
 
     def _wait(self, seconds: float) -> None:
-        """Wait for answers, for so long at most."""
+        """Wait for answers, at most `seconds`."""
         if self.plan.open:
-            # epoll counts milliseconds; select, of the epoll itself, microseconds
+            # epoll has a precision of milliseconds; a select of the epoll has microseconds
             select.select((self.poll,), (), (), seconds)
             seconds = 0.0
         for fd, _ in self.poll.poll(seconds):
@@ -177,7 +177,7 @@ class Generator:
 
 
 def _whole(parts: list[Part]) -> Part:
-    """Return the results of all parts of a plan."""
+    """Return the results of all parts of a plan as one."""
     if len(parts) == 1:
         return parts[0]
     whole = Part(parts[0].rate, 0, math.inf, parts[0].first)

@@ -1,4 +1,4 @@
-"""The results of a part of a plan: a whole plan, or a step. Hot paths only count and append."""
+"""The results of a part of a plan: of the whole plan, or of a step. Hot paths only count and append."""
 
 import time
 from array import array
@@ -11,13 +11,13 @@ from bench.latency import encoded, histogram, in_seconds, told
 
 @dataclass
 class Part:
-    """A part of a plan: its events are due `rate` a second from `start`, or as soon as a connection is
-    idle."""
+    """A part of a plan: `rate` events a second are due from `start` on; without a rate, whenever a
+    connection is idle."""
 
     rate: float  # events a second; 0: closed loop
     events: int
-    seconds: float  # how long it may begin posts; infinite where it is no step
-    first: int  # its first number
+    seconds: float  # the time for beginning posts; infinite without steps
+    first: int  # the number of its first event
     start: float = 0.0  # by time.perf_counter()
     begun: int = 0  # events
     unsent: int = 0
@@ -26,13 +26,9 @@ class Part:
     sent_bytes: int = 0
     doubtful: int = 0
     answers: Counter[str] = field(default_factory=Counter)
-    latencies_s: "array[float]" = field(default_factory=in_seconds)  # of what was accepted
-    answered_s: "array[float]" = field(
-        default_factory=in_seconds
-    )  # the same requests, timed from their posting
-    refused_s: "array[float]" = field(
-        default_factory=in_seconds
-    )  # a 503 is quick: it is told apart
+    latencies_s: "array[float]" = field(default_factory=in_seconds)  # of accepted requests
+    answered_s: "array[float]" = field(default_factory=in_seconds)  # of these, from posting
+    refused_s: "array[float]" = field(default_factory=in_seconds)  # of refused requests
     late_s: "array[float]" = field(default_factory=in_seconds)
     cpu_s: float = 0.0
     wall_s: float = 0.0
@@ -43,8 +39,8 @@ class Part:
         self.cpu_s = -time.process_time()
 
     def close(self, now: float, batch: int) -> None:
-        """End the part. Events that were never begun have waited until now at least, and count like
-        that."""
+        """End the part. The latency of events that have not begun counts as the time since they were
+        due."""
         self.cpu_s += time.process_time()
         self.wall_s = now - self.start
         if self.rate:
@@ -53,7 +49,7 @@ class Part:
                 self.latencies_s.append(now - self.due(position))
 
     def due(self, position: int) -> float:
-        """Return when the event at this position is due."""
+        """Return the due time of the event at a position."""
         return self.start + position / self.rate
 
     def add(self, other: "Part") -> None:
@@ -85,7 +81,7 @@ class Part:
             "acceptedPerSecond": round(self.accepted / span_s, 1),
             "cpuS": round(self.cpu_s, 4),
             "busy": round(self.cpu_s / self.wall_s, 3) if self.wall_s else 0.0,
-            # what it could do with a core of its own, at what a request has cost
+            # the possible rate with a whole core, at the measured CPU of a request
             "limitPerSecond": round(self.requests / self.cpu_s) if self.cpu_s else None,
             **told(found, "ack"),
             **told(histogram(self.answered_s), "answer"),

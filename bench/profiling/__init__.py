@@ -1,7 +1,7 @@
-"""Profiles of the server: CPU by stage, module and statement, allocations, and the depths of queues.
+"""The profiles of the server: CPU by stage, module and statement, allocations, and depths of queues.
 
-`profiled` measures a scenario with all of these. `sampler`, `depths` and `recording` run within the
-server and import nothing else of the bench; the other modules read their output.
+`profiled` measures a scenario with all of them. `sampler`, `depths` and `recording` run within the
+server and import no other module of the bench; the other modules read their output.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def profiled(scenario: "Scenario", sizes: "Sizes") -> "Measurement":
-    """Measure once, profiled; then, at a small size, what memory is taken. See `bench.profiling.run`."""
-    from bench.profiling.run import measured  # not in the server, which imports this package too
+    """Measure once with a profile, then the allocations at a small size. See `bench.profiling.run`."""
+    from bench.profiling.run import measured  # not at the top: the server imports this package
 
     return measured(scenario, sizes)

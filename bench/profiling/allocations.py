@@ -1,7 +1,7 @@
-"""The memory that an event takes: every block, by module, from a record that the server made of itself.
+"""The allocations of an event: all blocks of memory by module, from a record of the server.
 
-Nothing of such a run is timed. Freed blocks count as much as kept ones, since the cost is in taking and
-freeing; `Profile` has figures for kept memory.
+Such a run has no times. Freed blocks count as much as kept ones, since allocating and freeing has the
+cost; `Profile` has figures for kept memory.
 """
 
 import time
@@ -19,7 +19,7 @@ from bench.programs import ROOT
 from bench.results import Measurement
 from bench.service import Service
 
-_WAIT_S = 60.0  # for writing the record; the server looks twice a second whether to begin or end it
+_WAIT_S = 60.0  # for writing the record, which the server begins and ends within half a second
 _TAKES = frozenset(
     {
         memray.AllocatorType.PYMALLOC_MALLOC,
@@ -33,12 +33,12 @@ _TAKES = frozenset(
         memray.AllocatorType.MEMALIGN,
     }
 )
-LEAST_BLOCKS = 0.05  # an event: modules with fewer are shown as one
+LEAST_BLOCKS = 0.05  # for an event: modules with fewer blocks are combined
 
 
 @dataclass(frozen=True)
 class Allocated:
-    """Blocks that an event takes, by module, and figures."""
+    """The allocated blocks of an event, by module, and figures."""
 
     modules: dict[str, float]
     figures: dict[str, float] = field(default_factory=dict)
@@ -50,7 +50,8 @@ class Allocated:
 
 
 class Record:
-    """Made for a service before it starts. `begin`, the work, and `end`, once."""
+    """The record of a service's allocations, created before the service starts. Call `begin`, do the
+    work, call `end`, once."""
 
     def __init__(self, service: Service) -> None:
         if service.process is not None:
@@ -60,11 +61,11 @@ class Record:
         service.settings |= {"BENCH_ALLOCATIONS": str(self._path)}
 
     def depths(self) -> dict[str, int]:
-        """Return nothing: queues are of no interest in such a slow run."""
+        """Return nothing: the depths of queues mean nothing in such a slow run."""
         return {}
 
     def begin(self) -> None:
-        """Record from here."""
+        """Begin the record."""
         wish(self._path).touch()
         _wait(begun(self._path))
 
@@ -89,7 +90,7 @@ class Record:
 
 
 class Recorded(Service):
-    """A server whose allocations are recorded: `profile` says from when on, and of what."""
+    """A server whose allocations `profile` records."""
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(settings=settings)
@@ -97,7 +98,7 @@ class Recorded(Service):
 
 
 def counted(path: Path) -> tuple[Counter[str], int]:
-    """Return the number of blocks of a record by module, and its bytes in all."""
+    """Return the number of blocks of a record by module, and the bytes of all blocks."""
     by_stack: Counter[int] = Counter()
     modules: dict[int, str] = {}
     size = 0
@@ -129,7 +130,7 @@ def module(file: str) -> str:
 
 
 def _below(parts: tuple[str, ...]) -> int:
-    """Return where a library's own part of a path begins."""
+    """Return the index at which a library's own part of a path begins."""
     for number, part in enumerate(parts):
         if part == "site-packages":
             return number + 1

@@ -1,4 +1,4 @@
-"""The depths of a server's queues, read from within its process."""
+"""The depths of a server's queues, read within its process."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,8 @@ if TYPE_CHECKING:
 
 
 def depths(server: "Server") -> dict[str, int]:
-    """Return the number of waiting items, by queue. Every number is one that its owner keeps anyway."""
+    """Return the number of waiting items, by queue. The owners of the queues have these numbers
+    anyway."""
     intake, recorder = server.intake.statistics(), server.recorder.statistics()
     directory, wire = server.directory.statistics(), server.wire.statistics()
     return {

@@ -1,7 +1,7 @@
-"""The use of CPU by the database's processes, by their purpose: read from /proc and `pg_stat_activity`.
+"""The CPU of the database's processes by purpose, from /proc and `pg_stat_activity`.
 
-Each hot statement has a connection of its own (`storage/database/profiles.py`), so that the CPU of its
-backend is the CPU of the statement.
+Each hot statement has its own connection (`storage/database/profiles.py`), so the CPU of its backend is
+the CPU of the statement.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from bench.processes import own_cpu_s, system_s, tree
 from storage.embedded.server import running_url
 
 MEASURING = "angarium-bench"
-# Processes of PostgreSQL itself that have work when rows are written; the others are one.
+# PostgreSQL's own processes that work when rows are written; all others are combined.
 _OF_ITS_OWN = {
     "walwriter": "log writer",
     "checkpointer": "checkpoints",
@@ -32,17 +32,17 @@ _QUERY = """
 
 @dataclass(frozen=True)
 class Reading:
-    """The processes of a database at an instant: CPU seconds and purpose of each, and the bytes of its
-    log."""
+    """The processes of a database at an instant: CPU seconds and purpose of each, and the position of
+    the write-ahead log."""
 
-    used: dict[int, tuple[float, float]]  # CPU in all, and the kernel's part
+    used: dict[int, tuple[float, float]]  # all CPU, and the kernel's part
     roles: dict[int, str]
     wal: int
 
 
 @dataclass(frozen=True)
 class Spent:
-    """The use between two readings: CPU seconds by role, and in all by the kernel; bytes of log."""
+    """The use between two readings: CPU seconds by role, the kernel's part of all, and bytes of log."""
 
     by_role: dict[str, float]
     system_s: float
@@ -50,7 +50,7 @@ class Spent:
 
 
 def read(folder: Path, postmaster: int) -> Reading:
-    """Read the use so far of the database below a data folder."""
+    """Read the use so far of the database in a data folder."""
     rows = asyncio.run(_rows(folder))
     roles = {row["pid"]: role_of(row["backend_type"], row["application_name"]) for row in rows}
     used = {pid: (own_cpu_s(pid), system_s(pid)) for pid in tree(postmaster)}
@@ -80,14 +80,15 @@ def role_of(kind: str, application: str) -> str:
 
 
 def spent(before: Reading, after: Reading) -> Spent:
-    """Return the use between two readings. A process that started in between counts whole, one that
-    ended does not count: hot connections stay."""
+    """Return the use between two readings. A process that started in between counts completely. One
+    that ended does not count, since hot connections stay."""
     by_role: dict[str, float] = {}
     system_s = 0.0
     for pid, (whole, system) in after.used.items():
         was, was_system = before.used.get(pid, (0.0, 0.0))
         role = after.roles.get(pid, before.roles.get(pid, "other"))
-        if role == "measuring" or whole < was:  # ours; one that ended while it was looked at
+        # The measurement itself, or a process that ended during the reading.
+        if role == "measuring" or whole < was:
             continue
         by_role[role] = by_role.get(role, 0.0) + whole - was
         system_s += system - was_system

@@ -1,4 +1,4 @@
-"""A profile of a run: the server's start for it, and the split of its CPU between two instants."""
+"""The profile of a run: the server's start with it, and the split of its CPU between two instants."""
 
 import json
 import time
@@ -14,10 +14,10 @@ from bench.results import Measurement
 from bench.service import Service
 
 PROGRAM = "bench.watched"
-_WAIT_S = 10.0  # for a line that comes twice a second, on a machine that is busy
-# Parts below this share are one: a profile of a thousand samples cannot tell them from nothing.
+_WAIT_S = 10.0  # for a line that comes twice a second, on a busy machine
+# Smaller parts are combined: a thousand samples cannot distinguish them from zero.
 LEAST_SHARE = 0.002
-_TAIL = 4096  # bytes: the last line of what the server tells of itself
+_TAIL = 4096  # bytes: at least the last line of the server's file
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Profiled:
 
 
 class Profile:
-    """Made for a service before it starts, which it has run another program. Then `begin`, the work, and
-    `end`; again where there are several."""
+    """The profile of a service, created before the service starts, whose program it replaces. Call
+    `begin`, do the work, call `end`; this can be repeated."""
 
     def __init__(self, service: Service) -> None:
         if service.program not in ("api.cli", PROGRAM):
-            raise ValueError(f"a server that is run as {service.program} cannot be profiled")
+            raise ValueError(f"a server that runs as {service.program} cannot be profiled")
         if service.process is not None:
             raise ValueError("the server runs already")
         self._service = service
@@ -54,17 +54,17 @@ class Profile:
         self._database: Reading | None = None
 
     def depths(self) -> dict[str, int]:
-        """Return the depths of queues that the server wrote last."""
+        """Return the last depths of queues that the server wrote."""
         try:
             with self._watch.open("rb") as file:
                 file.seek(max(0, self._watch.stat().st_size - _TAIL))
                 lines = file.read().splitlines()
             return dict(json.loads(lines[-1]).get("depths", {}))
         except (OSError, IndexError, ValueError):
-            return {}  # nothing yet, or half a line
+            return {}  # no line yet, or an incomplete one
 
     def begin(self) -> None:
-        """Count from here."""
+        """Begin the measured time."""
         self._database = read(self._service.folder, self._service.database_pid())
         self._began = self._line(time.time())
 
@@ -105,18 +105,18 @@ class Profile:
         )
 
     def _line(self, at: float) -> dict[str, Any]:
-        """Return the first line that the server wrote since an instant, waiting for it."""
+        """Wait for the first line that the server writes after an instant, and return it."""
         give_up = time.monotonic() + _WAIT_S
         while time.monotonic() < give_up:
             for line in lines(self._samples):
                 if line["at"] >= at:
                     return line
             time.sleep(0.05)
-        raise RuntimeError("the server does not say where its time goes")
+        raise RuntimeError("the server does not write its profile")
 
 
 class Observed(Service):
-    """A server that is profiled: `profile` says when from, and what of."""
+    """A server that `profile` profiles."""
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(settings=settings)
@@ -124,7 +124,7 @@ class Observed(Service):
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """Return the whole lines of a file of JSON lines, which may be written to meanwhile."""
+    """Return the complete lines of a file of JSON lines that the server can still be writing."""
     try:
         text = path.read_text()
     except FileNotFoundError:
@@ -137,7 +137,7 @@ def _since(before: dict[str, Any], after: dict[str, Any]) -> Callable[[str], flo
 
 
 def _rounded(parts: dict[str, float]) -> dict[str, float]:
-    """Return the parts, the largest first, small ones as one."""
+    """Return the parts, the largest first, with the small ones combined."""
     whole = sum(parts.values())
     kept = {name: part for name, part in parts.items() if part >= whole * LEAST_SHARE}
     rest = whole - sum(kept.values())

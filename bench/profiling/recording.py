@@ -1,7 +1,7 @@
-"""The record of every block of memory that a server takes, while a file beside the record exists.
+"""The record of a server's allocations, kept while a file next to the record exists.
 
-`memray` follows each allocation with its Python stack, which costs several times the work itself. So it
-runs in a separate run, and nothing of that run is timed.
+`memray` records each allocation with its Python stack, which costs several times the work itself. So it
+has a separate run, without times.
 """
 
 from pathlib import Path
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """The recorder: it begins when the file `PATH.wanted` appears, ends when that is removed, and then
-    writes `PATH.done`."""
+    """The recorder. It begins when the file `PATH.wanted` appears and ends when that file is removed.
+    Then it writes `PATH.done`."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
         self._tracker: memray.Tracker | None = None
 
     def look(self) -> None:
-        """Begin or end the record as the files ask. Called within the loop, by one thread, again and
-        again."""
+        """Begin or end the record by the file's presence. One thread calls this repeatedly within the
+        loop."""
         wanted = wish(self._path).exists()
         if wanted and self._tracker is None and not self._path.exists():
-            import memray  # nobody else pays for it
+            import memray  # only a recorded server imports it
 
             self._tracker = memray.Tracker(self._path, trace_python_allocators=True)
             self._tracker.__enter__()

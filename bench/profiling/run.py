@@ -1,4 +1,5 @@
-"""A scenario measured with a profile: its CPU at its sizes, then its allocations at a small size."""
+"""The measurement of a scenario with a profile: its CPU at its sizes, then its allocations at a small
+size."""
 
 import math
 
@@ -7,21 +8,23 @@ from bench.profiling.profile import Observed
 from bench.results import Measurement
 from bench.scenario import Scenario, Sizes
 
-# Enough that the start of a connection is nothing of an event, and no more: each allocation is written
-# down, and an event takes some hundreds.
+# Enough events that the start of connections does not matter, and not more: the record has every
+# allocation, some hundreds for an event.
 EVENTS = 2_000
-_NUMBER = "events"  # the size that says how much is posted
-TENTH = 0.1  # the part that a note says the error of, at 95 %
+_NUMBER = "events"  # the size with the number of posted events
+TENTH = 0.1  # the share whose error the note states, at 95 %
 
 
 def measured(scenario: Scenario, sizes: Sizes) -> Measurement:
-    """Measure once, profiled. A scenario that has no load of its own (or a server of its own kind) is
-    measured as ever, with a note."""
+    """Measure once with a profile. A scenario with several loads or another kind of server is measured
+    without one, with a note."""
     found = scenario.measure(sizes, Observed)
     if found.verdict != "ok":
         return found
     if not found.split:
-        return noted(found, "not profiled: the scenario has a server of its own, or several loads")
+        return noted(
+            found, "not profiled: the scenario has another kind of server, or several loads"
+        )
     if _NUMBER in sizes:
         small = scenario.measure(sizes | {_NUMBER: min(sizes[_NUMBER], EVENTS)}, Recorded)
         found.allocations = small.allocations

@@ -1,8 +1,9 @@
-"""The sampler of its own process, by the CPU time used: no privilege, no second process.
+"""The sampler of the process in which it runs, by CPU time: it needs no privilege and no second
+process.
 
-The kernel sends a signal after so much CPU, and Python runs its handler after the present instruction.
-So a system call appears as the call that the innermost frame has just made, and its time counts for its
-caller.
+The kernel sends a signal after each interval of CPU, and Python runs the handler after the present
+instruction. So a system call appears as the last call of the innermost frame, and its time counts for
+its caller.
 """
 
 import ast
@@ -20,22 +21,21 @@ from collections import Counter
 from collections.abc import Mapping
 from types import CodeType, FrameType
 
-# One tick of a kernel of 250 Hz, the finest that it offers: 250 to 333 samples in a second of CPU.
+# Below one tick of a kernel with 250 Hz, its finest interval: 250 to 333 samples in a second of CPU.
 INTERVAL_S = 0.003
-ELSEWHERE = "threads"  # the stack of samples from other threads than the main one
-CALL = "!"  # begins the last element of a stack that has just called something outside of Python
-LONGEST_CALL = 60  # characters of an expression: the rest says nothing more
-# Of trio: the frames outside of these are the same in every sample, and do no work.
+ELSEWHERE = "threads"  # the stack for samples of other threads than the main one
+CALL = "!"  # the prefix of a stack's last element, if it is a call of a function outside of Python
+LONGEST_CALL = 60  # characters of an expression
+# The functions of trio's loop: the frames outside of them are the same in every sample, and do no work.
 _LOOP = {("trio._core._run", "unrolled_run"), ("trio._core._run", "run")}
 
-Stack = tuple[
-    int, tuple[CodeType, ...]
-]  # the innermost instruction's offset, frames from the inside
+# The innermost instruction's offset, and the frames from the innermost one.
+Stack = tuple[int, tuple[CodeType, ...]]
 
 
 class Sampler:
     """The writer of samples to a file, a line of JSON at each `flush`. Owner of SIGPROF and its timer;
-    made by the main thread."""
+    created in the main thread."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
@@ -91,7 +91,7 @@ class Sampler:
             self.collections[info["generation"]] += 1
 
     def flush(self) -> None:
-        """Write the samples since the last time; counts of other things are since the start."""
+        """Write the samples since the last call; other counts are since the start."""
         counts, self._counts = self._counts, Counter()
         stacks: Counter[str] = Counter()
         for stack, count in counts.items():
@@ -120,7 +120,7 @@ class Sampler:
 
 
 def call_at(code: CodeType, offset: int) -> str:
-    """Return the source text of the call at that instruction; empty if it calls nothing."""
+    """Return the source text of the call at an instruction; empty if it is not a call."""
     if offset < 0 or "CALL" not in dis.opname[code.co_code[offset]]:
         return ""
     positions = list(code.co_positions())
@@ -135,7 +135,7 @@ def call_at(code: CodeType, offset: int) -> str:
     try:
         written = ast.parse(f"({b''.join(lines).decode()})", mode="eval").body
     except (SyntaxError, ValueError):
-        return ""  # a comprehension, a decorator: nothing that has a name
+        return ""  # a comprehension or a decorator, which has no name
     if not isinstance(written, ast.Call):
         return ""
     return ast.unparse(written.func).replace(";", ",")[:LONGEST_CALL]

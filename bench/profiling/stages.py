@@ -1,7 +1,7 @@
-"""The stage of each module's CPU: the table by which a profile is split. Data, and its reading.
+"""The stages of CPU: the table from modules to stages that splits a profile, and its use.
 
-The innermost frame that has a stage decides. The work of a shared module or a library counts for its
-caller's stage; only without a caller of ours it has its own.
+The innermost frame with a stage decides. The work of a shared module or a library counts for its
+caller's stage; it has its own stage only without such a caller.
 """
 
 import re
@@ -28,24 +28,23 @@ Stage = Literal[
 
 ABOUT: Mapping[Stage, str] = {
     "parse": "the door, credentials and limits, decoding, schemas, and the answers to requests",
-    "route": "rules, filters, and the deliveries that they make",
-    "commit": "groups of events, their statement's arguments, and telling the actors",
+    "route": "rules, filters, and the resulting deliveries",
+    "commit": "groups of events, their statement's arguments, and informing the actors",
     "actors": "mailboxes, turns, and the core that decides",
-    "make": "requests that are not the event itself: transforms, templates, files",
+    "make": "requests other than the plain event: transforms, templates, files",
     "sign": "signatures",
     "send": "connections to receivers, requests, and judging the answers",
     "settle": "groups of outcomes, and their statement's arguments",
-    "driver": "asyncpg and trio-asyncio without a caller of ours: arriving answers",
-    "control": "the control plane, upkeep, and other work beside the events",
+    "driver": "asyncpg and trio-asyncio outside of Angarium's calls: arriving answers",
+    "control": "the control plane, upkeep, and other work besides events",
     "loop": "trio's scheduler, the reactor, timers",
     "threads": "threads other than the main one",
     "measuring": "the profile itself",
 }
-SYSTEM_CALLS = "system calls"  # of all stages: with a name of where behind it
-DATABASE = "PostgreSQL"  # processes of the database, with their part behind it
+SYSTEM_CALLS = "system calls"  # of all stages, followed by the other side
+DATABASE = "PostgreSQL"  # processes of the database, followed by their part
 
-# The longest prefix counts. A part of `engine/`, `api/` and `storage/` that is not here has no stage,
-# and a test says so.
+# The longest prefix counts. A test fails if a part of `engine/`, `api/` or `storage/` has no stage.
 STAGES: Mapping[str, Stage] = {
     "api.door": "parse",
     "api.admission": "parse",
@@ -111,7 +110,7 @@ STAGES: Mapping[str, Stage] = {
     "storage": "control",
     "bench": "measuring",
 }
-# Of whoever calls; of this stage where nobody does.
+# Modules whose work counts for the caller's stage, and their stage without a caller.
 SHARED: Mapping[str, Stage] = {
     "engine": "control",  # the package itself
     "engine.runtime.clock": "loop",
@@ -132,7 +131,7 @@ SHARED: Mapping[str, Stage] = {
     "trio": "loop",
 }
 _OURS: Mapping[str, None] = dict.fromkeys(("api", "engine", "storage", "bench"))
-# Of these a system call is said to be where the data go: the other side is what matters.
+# The other side of a system call, by the module that makes it.
 _SIDES: Sequence[tuple[str, str]] = (
     ("api.door", "clients"),
     ("engine.wire", "receivers"),
@@ -147,7 +146,7 @@ _OF_SOCKETS = re.compile(
     r"(send|sendall|sendmsg|sendto|recv|recv_into|accept|connect|connect_ex|poll|register|modify"
     r"|unregister|close|shutdown|setblocking|setsockopt|getsockopt)$"
 )
-# Names that modules have given to methods of sockets and selectors, to look them up once.
+# Names of methods of sockets and selectors that modules store in variables.
 _BY_NAME: Mapping[str, frozenset[str]] = {
     "engine.runtime.reactor": frozenset({"poll"}),
     "engine.wire.connection": frozenset({"self._recv", "self._send"}),
@@ -155,7 +154,7 @@ _BY_NAME: Mapping[str, frozenset[str]] = {
 
 
 def stage_of(stack: Sequence[str]) -> Stage:
-    """Return the stage of a stack: its frames from the outside, each `module:function`."""
+    """Return the stage of a stack: frames from the outermost one, each `module:function`."""
     if stack[0] == ELSEWHERE:
         return "threads"
     fallback: Stage | None = None
@@ -172,7 +171,7 @@ def stage_of(stack: Sequence[str]) -> Stage:
 
 
 def module_of(stack: Sequence[str]) -> str:
-    """Return our innermost module in a stack; if there is none, the library."""
+    """Return Angarium's innermost module in a stack, otherwise the library."""
     library = None
     for frame in reversed(stack):
         name = frame.partition(":")[0]
@@ -184,7 +183,7 @@ def module_of(stack: Sequence[str]) -> str:
 
 
 def system_call_of(stack: Sequence[str]) -> str | None:
-    """Return the side of the system call that ends a stack, None if it ends in no system call."""
+    """Return the other side of the system call at the end of a stack; None if there is none."""
     if len(stack) < 2 or not stack[-1].startswith(CALL):
         return None
     module, called = stack[-2].partition(":")[0], stack[-1].removeprefix(CALL)
@@ -207,7 +206,7 @@ def by_module(stacks: Mapping[str, int]) -> dict[str, float]:
 
 
 def part_of(stack: Sequence[str]) -> str:
-    """Return the part that a stack counts for: a system call on a side, or a stage."""
+    """Return the part that a stack counts for: a system call with its side, or a stage."""
     side = system_call_of(stack)
     return stage_of(stack) if side is None else f"{SYSTEM_CALLS}, {side}"
 
@@ -223,7 +222,7 @@ def _shares(counted: Iterable[tuple[str, int]]) -> dict[str, float]:
 def prefix_of(module: str, table: Mapping[str, object]) -> str | None:
     """Return the longest name in `table` that is the module, or a package that contains it.
 
-    `api.door` stands for `api.door.transport` too, and `api.ingestion` for `api.ingestion_routes`.
+    `api.door` also includes `api.door.transport`, and `api.ingestion` includes `api.ingestion_routes`.
     """
     found = [
         prefix

@@ -1,4 +1,5 @@
-"""Serve HTTP until terminated, and HTTPS with `--tls PAPERS`: key and certificates."""
+"""The command: serve HTTP until terminated, and HTTPS with `--tls PAPERS`, a file with key and
+certificates."""
 
 import argparse
 import asyncio
@@ -11,7 +12,7 @@ import uvloop
 
 from bench.receiver.connection import Connection
 
-BACKLOG = 4_096  # connections that come at once when 20,000 destinations wake
+BACKLOG = 4_096  # connections at once when 20,000 destinations wake
 
 
 async def serve(host: str, port: int, tls: str | None) -> None:
@@ -35,7 +36,7 @@ if __name__ == "__main__":
     arguments.add_argument("--tls", metavar="PAPERS")
     parsed = arguments.parse_args()
     try:
-        with suppress(KeyboardInterrupt):  # of the terminal, for whoever started it
+        with suppress(KeyboardInterrupt):  # the terminal sends it for the parent
             uvloop.run(serve(parsed.host, parsed.port, parsed.tls))
     except OSError as error:
         sys.stderr.write(f"receiver: {error}\n")

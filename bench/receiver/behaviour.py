@@ -1,4 +1,4 @@
-"""The answers of a receiver: delays, failures and hanging. This module only decides."""
+"""The behaviour of a receiver: delays, failures and hanging. This module only decides."""
 
 import math
 import random
@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-LONGEST_S = 60.0  # of a drawn latency: a heavy tail would else reach beyond every run
+LONGEST_S = 60.0  # of a drawn latency: a heavy tail could otherwise exceed a run
 
 
 class Latency(Struct, frozen=True, forbid_unknown_fields=True):
     """The delay of an answer. `fixed`: `ms`. `lognormal`: `ms` is the median, `sigma` the deviation of
-    the logarithm. `pareto`: `ms` is the least, and `alpha` is the weight of the tail: below 2 it has no
+    the logarithm. `pareto`: `ms` is the minimum, and `alpha` the weight of the tail: below 2 it has no
     variance, below 1 no mean."""
 
     kind: str = "none"
@@ -21,11 +21,11 @@ class Latency(Struct, frozen=True, forbid_unknown_fields=True):
     alpha: float = 1.5
 
     def __post_init__(self) -> None:
-        """Raise ValueError with the fault."""
+        """Raise ValueError with the error."""
         if self.kind not in ("none", "fixed", "lognormal", "pareto"):
-            raise ValueError(f"no such latency: {self.kind!r}")
+            raise ValueError(f"unknown kind of latency: {self.kind!r}")
         if self.ms < 0 or self.sigma < 0 or self.alpha <= 0:
-            raise ValueError("ms and sigma must not be below 0, alpha must be above")
+            raise ValueError("ms and sigma must be 0 or more, alpha above 0")
 
     def draw_s(self, chance: random.Random) -> float:
         """Return seconds until an answer."""
@@ -40,16 +40,17 @@ class Latency(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Flap(Struct, frozen=True, forbid_unknown_fields=True):
-    """Well, failing and hanging in turns, for so many seconds each, beginning well at the reset."""
+    """The phases of a flapping receiver in seconds: well, failing and hanging in turns, from the reset
+    on."""
 
     well_s: float
     failing_s: float = 0.0
     hanging_s: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError with the fault."""
+        """Raise ValueError with the error."""
         if min(self.well_s, self.failing_s, self.hanging_s) < 0 or self.whole_s <= 0:
-            raise ValueError("seconds of a flap must not be below 0, and all in all above")
+            raise ValueError("the seconds of a flap must be 0 or more, and their sum above 0")
 
     @property
     def whole_s(self) -> float:
@@ -58,8 +59,8 @@ class Flap(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Answer(Struct, frozen=True):
-    """The treatment of a request: answered with `status` after `after_s`, or never if that is infinite.
-    `hung`: the request counts as arrived only when it is answered."""
+    """The answer to a request: `status` after `after_s`; no answer if that is infinite. `hung`: the
+    request counts as arrived only when it is answered."""
 
     status: int = 200
     after_s: float = 0.0
@@ -71,11 +72,11 @@ NEVER = Answer(after_s=math.inf)
 
 
 class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The answers on all paths, or on those below a prefix of `paths`; the longest prefix counts.
+    """The behaviour for all paths, or for those with a prefix in `paths`; the longest prefix counts.
 
-    `fail`: the share of requests that get `fail_status`. `fail_every`: one request in so many gets it.
-    `dead`: the receiver takes requests and never answers. Requests that hang in a `flap` are answered
-    when it is well again. `places`: requests of a path in work at once, the others wait; 0: no limit.
+    `fail`: the share of requests that get `fail_status`. `fail_every`: every n-th request gets it.
+    `dead`: the receiver accepts requests and never answers. Requests that hang in a `flap` are answered
+    when it is well again. `places`: requests of a path at work at once, while others wait; 0: no limit.
     """
 
     latency: Latency = Latency()
@@ -89,15 +90,15 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
     seed: int = 7
 
     def __post_init__(self) -> None:
-        """Raise ValueError with the fault."""
+        """Raise ValueError with the error."""
         if not 0 <= self.fail <= 1:
-            raise ValueError("fail is a share of 0 to 1")
+            raise ValueError("fail must be a share from 0 to 1")
         if self.fail_every < 0 or self.places < 0:
             raise ValueError("failEvery and places must not be below 0")
         if not 400 <= self.fail_status <= 599:
-            raise ValueError("failStatus is 400 to 599")
+            raise ValueError("failStatus must be from 400 to 599")
         if any(each.paths for each in self.paths.values()):
-            raise ValueError("paths are not within paths")
+            raise ValueError("a behaviour in paths must not have paths")
 
     def of(self, path: str) -> "Behaviour":
         """Return the behaviour of a path."""
@@ -106,7 +107,7 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
 
     @property
     def plain(self) -> bool:
-        """Whether everything is answered with success at once."""
+        """True if every request gets a success at once."""
         return not (
             self.fail
             or self.fail_every
@@ -132,7 +133,7 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
 
 
 def read(body: bytes) -> Behaviour:
-    """Return the behaviour that JSON describes. Raises ValueError with its fault."""
+    """Return the behaviour that JSON describes. Raises ValueError with its error."""
     try:
         return msgspec.json.decode(body or b"{}", type=Behaviour)
     except msgspec.DecodeError as error:
@@ -140,7 +141,7 @@ def read(body: bytes) -> Behaviour:
 
 
 def written(behaviour: dict[str, Any]) -> bytes:
-    """Return a behaviour as JSON, after reading it as the receiver will. Raises ValueError."""
+    """Return a behaviour as JSON, validated as by the receiver. Raises ValueError."""
     body = msgspec.json.encode(behaviour)
     read(body)
     return body

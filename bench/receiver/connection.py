@@ -1,4 +1,4 @@
-"""One kept connection of a sender, or of the bench itself, which asks and resets."""
+"""The connection of a sender, or of the bench itself for reports and resets."""
 
 import asyncio
 import json
@@ -16,13 +16,14 @@ RESET = "/-/reset"
 
 
 class Connection(asyncio.Protocol):
-    """Answers one request after another. All connections of the process share one record."""
+    """A connection that answers one request after another. All connections of the process share one
+    record."""
 
     record: ClassVar[Record] = Record()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one by shape alone
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's class is not a subclass
         self._parser = httptools.HttpRequestParser(self)
         self._url = b""
         self._body: list[bytes] = []
@@ -40,7 +41,7 @@ class Connection(asyncio.Protocol):
         self._body = []
 
     def on_body(self, body: bytes) -> None:
-        """Collect."""
+        """Collect the body."""
         self._body.append(body)
 
     def on_message_complete(self) -> None:
@@ -66,7 +67,7 @@ class Connection(asyncio.Protocol):
 
     def _answer_late(self, record: Record, place: Place, answer: Answer, body: bytes) -> None:
         if self._transport.is_closing():
-            return  # the sender did not wait: nothing arrived
+            return  # the sender has closed the connection: the request does not count
         if answer.hung:
             record.arrive(place, body)
         self._transport.write(OK if answer.status < 400 else _failure(answer.status))
@@ -95,7 +96,7 @@ class Connection(asyncio.Protocol):
         elif path == "/log":
             self._answer(list(record.log()))
         else:
-            self._answer({"error": f"there is no report at {path}"}, "404 Not Found")
+            self._answer({"error": f"unknown report {path}"}, "404 Not Found")
 
     def _answer(self, value: object, status: str = "200 OK") -> None:
         body = json.dumps(value).encode()

@@ -1,4 +1,5 @@
-"""The arrivals since the last reset. An arrival costs 28 bytes and its number in a set: millions fit."""
+"""The record of arrivals since the last reset. An arrival takes 28 bytes and an entry of a set, so
+millions fit."""
 
 import math
 import random
@@ -16,8 +17,8 @@ from bench.receiver.behaviour import WELL, Answer, Behaviour
 # Usually `sentAt` directly follows `n`, and one search finds both.
 _BOTH = re.compile(rb'"n"\s*:\s*(\d+)(?:,"sentAt":([0-9.]+))?')
 _SENT = re.compile(rb'"sentAt"\s*:\s*([0-9.]+)')
-NO_LATENCY = -1e9  # of an arrival that does not say when it was sent
-CPU_EVERY = 64  # arrivals between looks at the CPU clock, which is a system call
+NO_LATENCY = -1e9  # of an arrival without `sentAt`
+CPU_EVERY = 64  # arrivals between two reads of the CPU clock, which is a system call
 
 
 class Place:
@@ -29,10 +30,10 @@ class Place:
         self.behaviour = None if behaviour.plain else behaviour
         self.arrivals = 0
         self.seen: set[int] = set()
-        self.taken: list[float] = []  # when each place that is taken is free again
+        self.taken: list[float] = []  # the times at which occupied places become free
 
     def in_turn(self, answer: Answer, places: int, now: float) -> Answer:
-        """Return an answer, delayed by the bound on requests that are worked on at once."""
+        """Return an answer, delayed while all places are occupied."""
         while self.taken and self.taken[0] <= now:
             heappop(self.taken)
         begins = now if len(self.taken) < places else heappop(self.taken)
@@ -41,7 +42,7 @@ class Place:
 
 
 class Record:
-    """Arrivals, failures and their cost."""
+    """The arrivals, failures and their cost."""
 
     def __init__(self, behaviour: Behaviour | None = None) -> None:
         self._behaviour = behaviour or Behaviour()
@@ -55,10 +56,10 @@ class Record:
         self._latencies_s = in_seconds()
         self._held_s = in_seconds()
         self._cpu_first = self._cpu_last = 0.0
-        self._cpu_until = 0.0  # when the CPU clock was read last
+        self._cpu_until = 0.0  # the time of the last read of the CPU clock
         self._cpu_requests = 0
         self._began = 0.0
-        self._unique = 0  # all places' numbers
+        self._unique = 0  # distinct numbers at all places
         self.requests = 0
         self.failed = 0
 
@@ -74,7 +75,7 @@ class Record:
         return found
 
     def ask(self, place: Place) -> Answer:
-        """Record a request, and return its treatment."""
+        """Record a request, and return its answer."""
         if self.requests % CPU_EVERY == 0:
             self._look()
         self.requests += 1
@@ -113,13 +114,12 @@ class Record:
         self._latencies_s.append(NO_LATENCY if sent is None else now - float(sent))
 
     def log(self) -> Iterator[tuple[str, int, float]]:
-        """Give path, number and time of every arrival, in order."""
+        """Yield path, number and time of every arrival, in order."""
         for where, number, at in zip(self._where, self._numbers, self._at, strict=True):
             yield self._names[where], number, at
 
     def counts(self) -> dict[str, Any]:
-        """Return the number of arrivals: cheap enough to ask again and again, with any
-        number of paths."""
+        """Return the counts of arrivals. The call is cheap, with any number of paths."""
         arrived = len(self._at)
         return {
             "requests": self.requests,
@@ -132,8 +132,8 @@ class Record:
         }
 
     def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
-        """Return counts, what a request cost, and latencies from `sentAt` to arrival: of all, or of
-        numbers from `first` to below `end`. `held`: how late what was answered late was answered."""
+        """Return counts, the CPU of a request, and latencies from `sentAt` to arrival, of all numbers
+        or of those from `first` to below `end`. `held`: the delays of delayed answers."""
         low = -1 if first is None else first
         high = 2**63 if end is None else end
         found = histogram(
@@ -155,17 +155,17 @@ class Record:
             if self._cpu_requests
             else None,
             "busy": round(cpu / wall, 3) if wall > 0 else 0.0,
-            # what it could do with a core of its own, at what a request has cost
+            # the possible rate with a whole core, at the measured CPU of a request
             "limitPerSecond": round(self._cpu_requests / cpu) if cpu > 0 else None,
         }
 
     def by_path(self) -> dict[str, int]:
-        """Return how many arrived, by path."""
+        """Return the number of arrivals by path."""
         return {place.name: place.arrivals for place in self._places.values() if place.arrivals}
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Count first arrivals that came behind a later number of their path and lane: lane n mod
-        `lanes`, or n // `span`, or one for all of a path."""
+        """Count first arrivals that came after a later number of their path and lane. The lane is n mod
+        `lanes`, or n // `span`, or one for the whole path."""
         if lanes:
             return disorder(self.log(), lambda number: number % lanes)
         if span:

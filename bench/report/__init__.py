@@ -1,1 +1,1 @@
-"""Reports of measurements: tables for a terminal, and a self-contained page."""
+"""The reports of measurements: tables for a terminal, and a self-contained page."""

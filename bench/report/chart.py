@@ -1,4 +1,4 @@
-"""A plot of lines as SVG: axes, a grid, series, and values under the pointer."""
+"""The line plot as SVG: axes, a grid, series, and values under the pointer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,8 +8,8 @@ from bench.report.numbers import number, short
 from bench.report.scale import Scale, scale
 
 WIDTH, HEIGHT = 560, 250
-LEFT, RIGHT, TOP, BOTTOM = 48, 28, 12, 38  # of the frame: room for labels
-COLOURS = 8  # of series, in style.css; more colours would be hard to tell apart
+LEFT, RIGHT, TOP, BOTTOM = 48, 28, 12, 38  # pixels around the frame, for labels
+COLOURS = 8  # of series, in style.css; more colours would be hard to distinguish
 MARKED = 40  # points: a longer line has no dots, only values under the pointer
 
 
@@ -24,7 +24,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot. `ticks` are labels of the horizontal axis at values, in place of its own."""
+    """A plot. `ticks`: labels of the horizontal axis by value, instead of the computed ones."""
 
     title: str
     across: str
@@ -75,21 +75,21 @@ def figure(chart: Chart) -> Markup:
 
 
 def framed(title: str, svg: Markup, below: Markup) -> Markup:
-    """Return a plot in the page's form. A plot wider than a narrow page scrolls by itself."""
+    """Return a plot in the page's form. On a narrow page it can be scrolled."""
     return tag(
         "figure", tag("figcaption", title), below, tag("div", svg, class_="scroll", tabindex="0")
     )
 
 
 def colours_of(series: Sequence[Series]) -> dict[str, str]:
-    """Return a class for each series; faint ones have one of their own."""
+    """Return a class for each series; faint series have a separate class."""
     named = [each.name for each in series if not each.faint]
     found = {name: f"c{place % COLOURS}" for place, name in enumerate(named)}
     return found | {each.name: "faint" for each in series if each.faint}
 
 
 def legend(entries: Sequence[tuple[str, str]]) -> Markup:
-    """Return names with their colours; nothing where there is one, which the title says."""
+    """Return names with their colours; empty for a single one, which the title names."""
     if len(entries) < 2:
         return Markup("")
     return tag(

@@ -1,4 +1,4 @@
-"""The figures of a run in the form of reports: the median over its measurements, spread, and bars."""
+"""The figures of a run for reports: the median over its measurements, spread, and bars."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -10,12 +10,12 @@ from bench.report.numbers import unit_of
 from bench.results import Floor, Measurement, Run, Step
 
 OURS = "Angarium"
-TINY = "tiny"  # a fault of a run: its sizes are too small to measure anything
+TINY = "tiny"  # a problem of a run: its sizes are too small to measure anything
 
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of a run. `others`: the values of other systems."""
+    """One figure of a run. `others`: the values of other systems."""
 
     figure: str
     unit: str
@@ -29,7 +29,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Stepped:
-    """Figures of a run that steps through several values: at each value, one figure for each name."""
+    """The figures of a run with steps: for each value of the stepped size, one figure for each name."""
 
     name: str
     figures: list[str]
@@ -37,7 +37,7 @@ class Stepped:
 
 
 def rows(run: Run) -> list[Row]:
-    """Return the figures, those with a bar first, then those that are compared."""
+    """Return the figures: first those with a bar, then the compared ones, then the others."""
     bars = {bar.figure: bar for bar in bars_of(run)}
     others = {} if run.tiny else baseline().beside(run.scenario)
     names = dict.fromkeys(
@@ -63,15 +63,20 @@ def rows(run: Run) -> list[Row]:
 
 
 def good(run: Run) -> list[Measurement]:
-    """Return the measurements that count."""
+    """Return the valid measurements."""
     return [each for each in run.measurements if each.verdict == "ok"]
 
 
 def troubles(run: Run) -> list[tuple[str, str]]:
-    """Return the fault of a run: a word (`broken`, `void`, `failed`, `drifted`), and the reason."""
+    """Return the problems of a run: a word (`broken`, `void`, `failed`, `drifted`), and the reason."""
     found = [(each.verdict, each.reason) for each in run.measurements if each.verdict != "ok"]
     if run.tiny:
-        found.append((TINY, "no figure counts: sizes and floors show only that the scenario runs"))
+        found.append(
+            (
+                TINY,
+                "no figure counts: at these sizes the run only shows that the scenario works",
+            )
+        )
     drifted = sum(each.drifted for each in run.measurements)
     if drifted and not run.tiny:
         found.append(("drifted", f"the floor moved during {drifted} of {len(run.measurements)}"))
@@ -82,7 +87,7 @@ def troubles(run: Run) -> list[tuple[str, str]]:
 
 
 def sizes_told(run: Run) -> list[str]:
-    """Return the sizes as they are shown: a list that is written with commas is one of several."""
+    """Return the sizes as texts. Commas in a value separate several values."""
     return [f"{name} {' and '.join(str(value).split(','))}" for name, value in run.sizes.items()]
 
 
@@ -125,8 +130,8 @@ def floors(run: Run) -> Sequence[tuple[str, list[float]]]:
 
 
 def medians(measurements: Sequence[Measurement], what: str) -> dict[str, float]:
-    """Return the medians of a table that measurements have (`split`, `modules`, `allocations`), the
-    largest first. A name that a table lacks counts as 0 there."""
+    """Return the medians of a table of measurements (`split`, `modules`, `allocations`), the largest
+    first. A missing name counts as 0."""
     tables: list[dict[str, float]] = [
         table for each in measurements if (table := getattr(each, what))
     ]

@@ -1,4 +1,4 @@
-"""A run as files for other programs: figures as CSV, plots as self-contained SVG."""
+"""The files of a run for other programs: figures as CSV, plots as self-contained SVG."""
 
 import csv
 import io
@@ -12,12 +12,13 @@ from bench.report.plots import plots
 from bench.results import Run
 
 STYLE = (files("bench.report") / "style.css").read_text("utf-8")
-_HEAD = 24  # of a plot: its title and its legend, one line
-_NAME = 170  # between names of a legend
+_HEAD = 24  # pixels for a line with a plot's title or legend
+_NAME = 170  # pixels between names of a legend
 
 
 def csv_text(run: Run) -> str:
-    """Return the figures, one per line: of the whole measurement, then of each step, with its value."""
+    """Return the figures, one in each line: of each measurement, then of its steps with their
+    values."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["measurement", "step", "at", "figure", "value", "unit"])
@@ -33,7 +34,7 @@ def csv_text(run: Run) -> str:
 def svgs(run: Run) -> Iterator[tuple[str, str]]:
     """Yield name and text of each plot of a run."""
     for markup in plots(run):
-        # The text is the report's own, and well-formed.
+        # The report makes the text, so it is well-formed.
         shown = ElementTree.fromstring(markup)
         drawn = shown.find(".//svg")
         caption = shown.find("figcaption")

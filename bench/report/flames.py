@@ -1,6 +1,6 @@
-"""A flame graph as SVG: each frame is as wide as its share of samples, its callees above it.
+"""The flame graph as SVG: each frame is as wide as its share of samples, with its callees above it.
 
-A frame shows module and function; a pointer shows name and share. `collapsed` has the same data for
+A frame shows module and function; the pointer shows name and share. `collapsed` has the same data for
 other tools: a line for each stack, with its count.
 """
 
@@ -14,13 +14,13 @@ from bench.report.markup import Markup, joined, tag
 
 WIDTH, ROW = 1100, 17
 LETTER = 6.2
-LEAST_SHARE = 0.003  # of all samples: what is narrower is no pixel that a pointer finds
+LEAST_SHARE = 0.003  # of all samples: narrower frames are too small for a pointer
 DEEPEST = 40
 
 
 @dataclass
 class Frame:
-    """A frame and its callees: samples in all, and samples by the part that they count for."""
+    """A frame and its callees: all samples, and samples by part."""
 
     name: str
     samples: int = 0
@@ -39,7 +39,8 @@ class Frame:
 
 
 def collapsed(stacks: Mapping[str, int]) -> str:
-    """Return the stacks as flame graph tools read them: frames by `;`, a space, the count."""
+    """Return the stacks in the form of flame graph tools: frames separated by `;`, a space, the
+    count."""
     return "".join(f"{stack} {count}\n" for stack, count in sorted(stacks.items()))
 
 
@@ -57,7 +58,7 @@ def tree(stacks: Mapping[str, int]) -> Frame:
 
 
 def flames(title: str, stacks: Mapping[str, int], colours: Mapping[str, str]) -> Markup:
-    """Return the flame graph of samples by stack, in the colours of their parts."""
+    """Return the flame graph of samples by stack, with the colours of their parts."""
     root = tree(stacks)
     rows: list[Markup] = []
     depth = _draw(root, 0.0, 0, root.samples, colours, rows)
@@ -72,7 +73,7 @@ def flames(title: str, stacks: Mapping[str, int], colours: Mapping[str, str]) ->
 
 
 def _fitting(name: str, letters: int) -> str | None:
-    """Return the text that fits: the whole name, the function alone, its beginning, or nothing."""
+    """Return the text that fits: the whole name, the function, its beginning, or None."""
     function = name.partition(":")[2] or name
     for each in (name, function):
         if len(each) <= letters:

@@ -1,4 +1,4 @@
-"""A self-contained page of results: no script, nothing from other sites, for dark mode and for paper."""
+"""The self-contained page of results: without scripts and other sites, for dark mode and for paper."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from bench.report.parts import about, colours
 from bench.report.plots import plots, splits
 from bench.results import Document, Run
 
-MODULES = 24  # rows that are shown one by one; the file has all
+MODULES = 24  # rows shown; the file has all
 _STYLE = Path(__file__).parent / "style.css"
 
 
@@ -60,7 +60,7 @@ def _where(run: Run) -> str:
 
 
 def _summary(runs: Sequence[Run]) -> Markup:
-    """Return the result of each run: its bars, else its first compared figure."""
+    """Return the result of each run: its figures with bars, otherwise its first compared figure."""
     lines = []
     for place, run in enumerate(runs):
         found = rows(run)
@@ -197,7 +197,7 @@ def _split(run: Run) -> Markup | None:
         ),
         _more(
             f"flame graph of {sum(stacks.values()):,} samples",
-            flames("the server's CPU: what called what, from below", stacks, classes),
+            flames("the server's CPU: callers below, callees above", stacks, classes),
         )
         if stacks
         else None,
@@ -205,7 +205,7 @@ def _split(run: Run) -> Markup | None:
 
 
 def _largest(parts: dict[str, float]) -> dict[str, float]:
-    """Return the largest parts, and the rest as one."""
+    """Return the largest parts, with the rest combined."""
     first = dict(list(parts.items())[:MODULES])
     rest = sum(parts.values()) - sum(first.values())
     return first | ({f"{len(parts) - len(first)} more": rest} if len(parts) > len(first) else {})
@@ -228,7 +228,7 @@ def _parts(title: str, unit: str, parts: dict[str, float], classes: dict[str, st
 
 
 def _elsewhere(runs: Sequence[Run]) -> Markup | None:
-    """Return the method for other systems, if any stands beside ours."""
+    """Return the method of measuring other systems, if any are compared."""
     if not any(row.others for run in runs for row in rows(run)):
         return None
     known = baseline()
@@ -252,10 +252,10 @@ def _bar(row: Row) -> Markup | None:
     bar = row.bar
     if bar is None:
         return None
-    stretch = "" if bar.stretch is None else f" (striven for: {bar.stretch:g})"
+    stretch = "" if bar.stretch is None else f" (goal: {bar.stretch:g})"
     if not bar.held:
         return joined(tag("span", "not held", class_="mark bad"), f" {bar}{stretch}")
-    held = "held, and more" if bar.stretched else "held"
+    held = "held, with the goal" if bar.stretched else "held"
     return joined(tag("span", held, class_="mark good"), f" {bar}{stretch}")
 
 

@@ -1,4 +1,4 @@
-"""Elements of HTML and SVG as text: everything except markup is escaped."""
+"""The elements of HTML and SVG as text; everything except markup is escaped."""
 
 from html import escape
 
@@ -10,7 +10,8 @@ class Markup(str):
 
 
 def tag(name: str, *children: str | None, **attributes: object) -> Markup:
-    """Return an element. Of attributes None is left out, a last `_` in a name too, others become `-`."""
+    """Return an element. Attributes that are None are left out. In attribute names a last `_` is
+    removed, and other `_` become `-`."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
         for key, value in attributes.items()

@@ -1,4 +1,4 @@
-"""Numbers in the form that people read, and the unit in a figure's name."""
+"""The format of numbers for people, and the unit in a figure's name."""
 
 import re
 
@@ -20,7 +20,7 @@ def unit_of(figure: str) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number with about three significant digits, and thousands apart."""
+    """Return a number with about three significant digits and separated thousands."""
     size = abs(value)
     if size >= 100 or value == int(value):
         return f"{value:,.0f}"

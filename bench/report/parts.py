@@ -1,11 +1,12 @@
-"""Parts of a CPU split: their order from the request to the record, their colours, and their meaning."""
+"""The parts of a CPU split: their order from the request to the record, their colours, and their
+meaning."""
 
 from collections.abc import Iterable
 
 from bench.profiling.stages import ABOUT, DATABASE, SYSTEM_CALLS
 
 _STAGES = (*ABOUT, "other")
-_TINTS = 5  # of a family in style.css
+_TINTS = 5  # tints of a colour family in style.css
 _HUES = 9
 _GREY = {"threads", "measuring", "other", "control", "loop"}
 _SIDES = {
@@ -18,8 +19,8 @@ _SIDES = {
 
 
 def colours(parts: Iterable[str]) -> dict[str, str]:
-    """Return a class of the page's for each part, in their order: a hue for a stage, and the tints of one
-    for system calls, of another for PostgreSQL."""
+    """Return a CSS class for each part, in order: a hue for each stage, the tints of one colour for
+    system calls, and of another for PostgreSQL."""
     given = set(parts)
     found: dict[str, str] = {}
     hue = 0
@@ -43,7 +44,7 @@ def about(part: str) -> str:
             return said
     family, _, name = part.partition(", ")
     if family == SYSTEM_CALLS:
-        return f"what the kernel does for {_SIDES.get(name, name)}, and the way there"
+        return f"the kernel's work for {_SIDES.get(name, name)}, with the call"
     if family == DATABASE:
-        return "its process, or its connection's" if name else "all of it"
-    return "parts that are too small to tell"
+        return "this process, or the process of this connection" if name else "all of it"
+    return "parts that are too small to measure"

@@ -1,4 +1,4 @@
-"""The plots of a run: each is made from the measurements, and left out without its data."""
+"""The plots of a run, made from its measurements. A plot without data is left out."""
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,16 +13,16 @@ from bench.report.parts import colours
 from bench.report.strips import Strip, compared, stacked
 from bench.results import Latency, Measurement, Run, Sample, Step
 
-# The horizontal axis of a percentile plot is how many to one: each decade is a nine more.
+# The horizontal axis of a percentile plot is 1 / (1 - percentile): each decade adds a nine.
 _NINES = {1.0: "", 2.0: "50 %", 10.0: "90 %", 100.0: "99 %", 1e3: "99.9 %", 1e4: "99.99 %",
           1e5: "99.999 %"}  # fmt: skip
-_PER_DECADE = 8  # points of a percentile line
-# Values that differ by a larger factor get a logarithmic axis, so that the small ones can be told apart.
+_PER_DECADE = 8  # points of a percentile line for each decade
+# Values that differ by a larger factor get a logarithmic axis, so that small values are visible.
 _WIDE = 20.0
-_SMOOTH_S = 1.0  # the least time that a rate is over, so that one batch is no peak
-_KNEE = "kneePerSecond"  # the highest rate that the server keeps up with: `bench/saturation.py`
-_OFFERED = "offeredPerSecond"  # of a step: what its rate is
-_FIRST = "delivery"  # the latency that is shown where there is no room for all
+_SMOOTH_S = 1.0  # the shortest time for a rate, so that one batch is not a peak
+_KNEE = "kneePerSecond"  # the highest rate at which the server keeps up: `bench/saturation.py`
+_OFFERED = "offeredPerSecond"  # the rate of a step
+_FIRST = "delivery"  # the latency that is shown if not all fit
 
 
 def splits(runs: Sequence[Run]) -> Markup | None:
@@ -52,7 +52,7 @@ def _percentiles(run: Run) -> Iterator[Markup]:
         found = [each.latencies[name] for each in good(run) if name in each.latencies]
         if points := _percentile_line([each.encoded for each in found if each.encoded]):
             series.append(Series(name, points))
-    if len(series) > COLOURS:  # of several variants: what they are compared by
+    if len(series) > COLOURS:  # with several variants, only the compared latency
         series = [each for each in series if each.name.lower().endswith(_FIRST)][:COLOURS]
     if series:
         most = max(x for each in series for x, _ in each.points)
@@ -65,7 +65,7 @@ def _percentiles(run: Run) -> Iterator[Markup]:
 
 
 def _percentile_line(texts: list[str]) -> list[tuple[float, float]]:
-    """Return (one in how many, milliseconds) up to the largest value."""
+    """Return pairs of 1 / (1 - percentile) and milliseconds, up to the largest value."""
     if not texts:
         return []
     found = merged(texts)
@@ -112,7 +112,7 @@ def _steps(run: Run) -> Iterator[Markup]:
 
 
 def _figures_by_step(steps: dict[float, list[Step]], unit: str) -> list[Series]:
-    """Return a line for each figure of that unit: medians of the measurements."""
+    """Return a line for each figure with a unit: medians of the measurements."""
     names = dict.fromkeys(
         name
         for several in steps.values()
@@ -190,7 +190,7 @@ def _usual(run: Run) -> Measurement | None:
 
 
 def _rates(line: Sequence[Sample], name: str, of: Callable[[Sample], float]) -> Series:
-    """Return how much a count grew in a second, over at least `_SMOOTH_S` before each sample."""
+    """Return the growth of a count a second, over at least `_SMOOTH_S` before each sample."""
     points = []
     first = 0
     for number, sample in enumerate(line):
@@ -218,7 +218,7 @@ def _others(run: Run) -> Iterator[Markup]:
 
 
 def _label(run: Run, runs: Iterable[Run]) -> str:
-    """Return the label that tells a run from others of its scenario."""
+    """Return the label of a run, unique among the runs of its scenario."""
     same = [each for each in runs if each.scenario == run.scenario]
     return run.scenario if len(same) == 1 else f"{run.scenario} {same.index(run) + 1}"
 

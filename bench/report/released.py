@@ -1,4 +1,5 @@
-"""Plots of released figures as files of SVG: `python -m bench history plot` writes them into docs/images.
+"""The plots of released figures as SVG files: `python -m bench history plot` writes them into
+docs/images.
 
 A file has its own colours and background, light and dark, because pages show it as an image.
 """
@@ -15,9 +16,9 @@ from bench.report.numbers import number, short
 from bench.report.scale import Scale, scale
 
 WIDTH = 720
-NAMES, ROOM = 200, 70  # pixels: for the names of rows, and for the number behind a bar
+NAMES, ROOM = 200, 70  # pixels for the names of rows, and for the number after a bar
 TOP, ROW, BAR, FOOT = 62, 34, 16, 44
-LABEL = 44  # pixels between two labels that do not touch
+LABEL = 44  # the least pixels between two labels
 STYLE = (
     "svg{font:13px system-ui,-apple-system,'Segoe UI',sans-serif}"
     ".page{fill:#fff;stroke:#dddcd6}text{fill:#1c1d21}.dim,.dim text{fill:#5d6068}"
@@ -28,7 +29,7 @@ STYLE = (
     ".dim,.dim text{fill:#a2a4ab}.grid{stroke:#33353b}.ours{fill:#7aa7f5;stroke:#7aa7f5}"
     ".theirs{fill:#9a9ca4;stroke:#9a9ca4}.span{stroke:#e8e8e4}}"
 )
-# Bars: what the row is called, the scenario and its figure.
+# The bars: the row's name, the scenario and its figure.
 THROUGHPUT = (
     ("batches, delivered", "batch", "deliveredPerSecond"),
     ("64 connections, delivered", "single", "deliveredPerSecond"),
@@ -40,7 +41,7 @@ COST = (
     ("order by customer (KEY)", "ordering", "keyOverNone"),
     ("STRICT order", "ordering", "strictOverNone"),
 )
-# Other systems at the rate of this plot. A system that did not keep up with the rate is not in it.
+# The other systems in this plot, at its rate. A system that did not keep up with the rate is left out.
 LATENCY, BESIDE = "paced", ("Svix", "Outpost")
 PERCENTILES = {"p50": "p50Ms", "p99": "p99Ms", "p99.9": "p999Ms"}
 
@@ -54,7 +55,7 @@ class Bar:
 
 
 def drawn(entries: Sequence[Entry]) -> dict[str, str]:
-    """Return each plot by the name of its file. Raises ValueError if a figure is not kept."""
+    """Return each plot by the name of its file. Raises ValueError if the history lacks a figure."""
     latest = newest(entries)
     release = f"Angarium {next(iter(latest.values())).release}, one machine with 2 cores"
     return {

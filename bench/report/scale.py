@@ -1,16 +1,16 @@
-"""Scales of a plot: from values to pixels, and where an axis has its ticks."""
+"""The scales of a plot: from values to pixels, and the ticks of an axis."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-TICKS = 5  # about so many; a label needs room
+TICKS = 5  # the approximate number: labels need room
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Places values between two pixels. A logarithmic one places what is not above 0 at its start."""
+    """A scale from values to pixels. A logarithmic scale shows values of 0 or less at its start."""
 
     low: float
     high: float
@@ -35,11 +35,12 @@ class Scale:
 def scale(
     values: Sequence[float], start: float, end: float, *, log: bool = False, zero: bool = True
 ) -> Scale:
-    """Return a scale that has all these values and ticks at its ends; `zero`: a linear one has 0 too."""
+    """Return a scale with all these values and with ticks at its ends. `zero`: a linear scale includes
+    0."""
     if log:
         above = [value for value in values if value > 0] or [1.0]
         low, high = min(above), max(above)
-        if high / low < 2:  # a line of one height: with some room around it
+        if high / low < 2:  # equal values: add some room around them
             low, high = low / 1.5, high * 1.5
         return Scale(_below(low), _above(high), start, end, log=True)
     low, high = min(values, default=0.0), max(values, default=1.0)

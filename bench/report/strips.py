@@ -1,5 +1,5 @@
-"""Bars as SVG: the parts of a whole, one bar for each measurement; and figures of several
-side by side."""
+"""The bars as SVG: the parts of a whole, one bar for each measurement, or the values of several
+systems."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ from bench.report.markup import Markup, joined, tag
 from bench.report.numbers import number, short
 from bench.report.scale import Scale, scale
 
-WIDE, NARROW = 1100, 560  # of the whole page, and of a plot beside another
+WIDE, NARROW = 1100, 560  # pixels of a plot over the whole page, and of a plot next to another
 BAR, GAP = 26, 12
 NAMES = 158  # pixels for the names of bars
-ROOM = 60  # behind a bar, for its number
-LETTER = 6.3  # pixels of a letter, about: whether a name fits within its part
+ROOM = 60  # pixels after a bar, for its number
+LETTER = 6.3  # the approximate pixels of a letter, to see if a name fits
 AXIS = 26
 
 
 @dataclass(frozen=True)
 class Strip:
-    """A bar of parts. `colours` are classes of the page's, by part."""
+    """A bar of parts."""
 
     name: str
     parts: Mapping[str, float]
 
 
 def stacked(title: str, strips: Sequence[Strip], colours: Mapping[str, str], unit: str) -> Markup:
-    """Return bars whose parts stand one behind another, in the order of `colours`."""
+    """Return bars with their parts side by side, in the order of `colours`, CSS classes by part."""
     whole = max(sum(each.parts.values()) for each in strips)
     across = scale([whole], NAMES, WIDE - ROOM)
     height = len(strips) * (BAR + GAP) + AXIS
@@ -46,9 +46,9 @@ def stacked(title: str, strips: Sequence[Strip], colours: Mapping[str, str], uni
 
 
 def compared(title: str, values: Mapping[str, float], unit: str, *, ours: str) -> Markup:
-    """Return a bar for each, on a logarithmic scale, ours in its own colour."""
+    """Return a bar for each value, on a logarithmic scale; the bar `ours` has its own colour."""
     across = scale([*values.values()], NAMES, NARROW - ROOM, log=True)
-    if across.low * 1.5 > min(values.values()):  # or the shortest would have no length
+    if across.low * 1.5 > min(values.values()):  # otherwise the shortest bar would have no length
         across = scale([*values.values(), min(values.values()) / 2], NAMES, NARROW - ROOM, log=True)
     height = len(values) * (BAR + GAP) + AXIS
     content = [_axis(across, height)]
@@ -94,7 +94,7 @@ def _named(name: str, y: float) -> Markup:
 def _part(
     name: str, value: float, left: float, right: float, y: float, colour: str, unit: str
 ) -> Markup:
-    width = max(round(right - left - 1.5, 1), 0.5)  # a gap tells neighbours apart
+    width = max(round(right - left - 1.5, 1), 0.5)  # with a gap between neighbours
     told = f"{name}: {number(value)} {unit}"
     within = None
     if len(name) * LETTER < width - 6:

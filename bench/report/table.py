@@ -1,4 +1,4 @@
-"""A run as tables of a terminal: figures with their spread, bars, floors, and the split of CPU."""
+"""The terminal tables of a run: figures with their spread, bars, floors, and the split of CPU."""
 
 from collections.abc import Iterator
 
@@ -21,16 +21,10 @@ from bench.report.figures import (
 )
 from bench.report.numbers import number, spread, with_unit
 from bench.report.parts import about
-from bench.results import Document, Run
+from bench.results import Run
 
-MODULES = 12  # rows that are shown; the file has all
-WIDE = 120  # columns that a terminal needs to show what a part is
-
-
-def show_document(document: Document, console: Console | None = None) -> None:
-    """Print all runs."""
-    for run in document.runs:
-        show(run, console)
+MODULES = 12  # rows shown; the file has all
+WIDE = 120  # columns of a terminal that also shows the meaning of parts
 
 
 def show(run: Run, console: Console | None = None) -> None:
@@ -40,7 +34,7 @@ def show(run: Run, console: Console | None = None) -> None:
     console.print(_title(run))
     wrong = troubles(run)
     for word, reason in wrong:
-        if word == TINY:  # before the figures, which could mislead otherwise
+        if word == TINY:  # before the figures, which would mislead
             console.print(Text(f"  {word}: {reason}", "yellow"))
     found = rows(run)
     if found:
@@ -99,7 +93,7 @@ def _figures(run: Run, found: list[Row]) -> Table:
 
 
 def _others(found: list[Row]) -> Table | None:
-    """Return our figures beside other systems, None if none has any of these figures."""
+    """Return the figures next to those of other systems; None if no other system has any."""
     told = [row for row in found if row.others]
     if not told:
         return None
@@ -139,12 +133,12 @@ def _bar(row: Row) -> Text:
         return Text(f"{bar}: not held", style="bold red")
     if bar.stretched:
         return Text(f"{bar}: held, and {bar.stretch:g} too", style="bold green")
-    strives = "" if bar.stretch is None else f" ({bar.stretch:g} is striven for)"
+    strives = "" if bar.stretch is None else f" (goal: {bar.stretch:g})"
     return Text(f"{bar}: held{strives}", style="green")
 
 
 def _notes(run: Run) -> dict[str, str]:
-    """Return the words that go with the figures: those of the last measurement stand for all."""
+    """Return the notes of the run: a later measurement's notes replace those of earlier ones."""
     return {name: said for each in good(run) for name, said in each.notes.items()}
 
 

@@ -1,7 +1,8 @@
-"""The scenarios that are programs: what they do cannot be declared, or is a story of its own.
+"""The scenarios that are programs, because a declaration cannot express them.
 
-Each is a function of a fresh service, a receiver and sizes; it returns figures and raises `Broken` when
-anything was lost, invented or out of order. Sizes are parameters, so that tests run them tiny.
+Each is a function of a fresh service, a receiver and sizes. It returns figures, and raises `Broken` if
+events were lost, invented or out of order. Sizes are parameters, so that tests run scenarios at tiny
+sizes.
 """
 
 from bench.backlogs import backlog
@@ -39,7 +40,7 @@ from bench.tune import adapting
 def neighbour(
     service: Service, receiver: Receiver, *, stuck: int, rate: int, seconds: int
 ) -> Figures:
-    """Measure a healthy destination alone, then beside one that never answers."""
+    """Measure a healthy destination alone, then next to one that never answers."""
     service.destination(receiver.url + "/hook", ["healthy"], concurrency=16)
     service.destination(receiver.url + "/never", ["stuck"], concurrency=16, timeoutMs=60_000)
     plan: Figures = {"connections": 4, "rate": rate, "event_type": "healthy"}
@@ -62,7 +63,8 @@ def neighbour(
     }
 
 
-# From below any server's knee in steps of a quarter; a step's p99 needs some thousand events.
+# Each step is a quarter higher; the first is below any server's knee; a step's p99 needs some thousand
+# events.
 _CLIMB = {
     "start": 2_000,
     "growth": 1.25,
@@ -103,7 +105,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "recovery",
-            "kill -9 with deliveries unsettled: seconds to the first one, by how many they are",
+            "kill -9 with unsettled deliveries: seconds to the first delivery, by their number",
             recovery,
             {"backlogs": "1000,10000,100000"},
             {"backlogs": "20,200"},
@@ -113,7 +115,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "steps",
-            "rates go up, open loop, until one is not kept up with: the knee",
+            "rising rates, open loop, until the server does not keep up: the knee",
             steps,
             _CLIMB,
             _CLIMB_TINY,
@@ -122,7 +124,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "overload",
-            "twice the rate of the knee, open loop: goodput, and how late accepted requests are answered",
+            "twice the rate of the knee, open loop: goodput, and the latency of accepted requests",
             overload,
             _CLIMB | {"times": 2.0, "overload_connections": 1_024},
             _CLIMB_TINY | {"times": 2.0, "overload_connections": 16},
@@ -143,7 +145,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "replay",
-            "past deliveries replayed, all of them, beside live events",
+            "a replay of all past deliveries, during live events",
             replay,
             {"deliveries": 1_000_000, "rate": 100, "seconds": 20},
             {"deliveries": 500, "rate": 20, "seconds": 1},
@@ -152,7 +154,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "reads",
-            "every list, filter and view of a log, beside GET /livez",
+            "every list, filter and view of a log, compared with GET /livez",
             reads,
             {"deliveries": 1_000_000, "days": 29, "requests": 100},
             {"deliveries": 400, "days": 1, "requests": 2},
@@ -161,7 +163,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "rare",
-            "the first page of every filtered list, for a value that twenty rows have",
+            "the first page of every filtered list, for a value in twenty rows",
             rare,
             {"deliveries": 10_000_000, "days": 29, "requests": 40},
             {"deliveries": 2_000, "days": 1, "requests": 1},
@@ -171,7 +173,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "features",
-            "events that a filter and an active schema judge, over events that nothing judges",
+            "events with a filter and an active schema, over events without",
             features,
             {"events": 30_000, "connections": 64, "rounds": 6},
             {"events": 200, "connections": 8, "rounds": 1},
@@ -180,7 +182,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "transforms",
-            "a script at each destination, over plain ones; then beside hostile scripts",
+            "destinations with scripts, over plain ones; then next to hostile scripts",
             transforms,
             {
                 "destinations": 20,
@@ -205,9 +207,17 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "isolation",
-            "a healthy tenant alone and beside each worst neighbour, or worst=NAME",
+            "a healthy tenant alone, and with each of the worst neighbours, or with worst=NAME",
             isolation,
-            {"worst": "all", "rate": 200, "seconds": 10, "rounds": 3, "percent": 100, "held": 1},
+            {
+                "worst": "all",
+                "rate": 200,
+                "seconds": 10,
+                "rounds": 3,
+                "percent": 100,
+                "held": 1,
+                "nodes": 1,
+            },
             {
                 "worst": "names,lists",
                 "rate": 20,
@@ -215,6 +225,7 @@ PROGRAMS: dict[str, Scenario] = {
                 "rounds": 1,
                 "percent": 1,
                 "held": 0,
+                "nodes": 2,
             },
             serve=Neighbourhood,
             better={"worstRatio": "less"},
@@ -223,7 +234,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "soak",
-            "half of the full rate beside flapping receivers: what creeps, by the hour",
+            "half of the full rate with flapping receivers: growth an hour",
             soak,
             {"minutes": 30, "rate": 5_000, "flapping_percent": 10},
             {"minutes": 3, "rate": 60, "flapping_percent": 10, "seconds": 1},
@@ -232,7 +243,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "adapting",
-            "a concurrency that finds itself, beside fixed ones, at three receivers",
+            "automatic concurrency, compared with fixed ones, at three receivers",
             adapting,
             {"receivers": "fixed,varying,narrow", "seconds": 8.0, "warm": 4.0, "finding": 20.0},
             {"receivers": "narrow", "seconds": 0.3, "warm": 0.3, "finding": 0.3},
@@ -242,7 +253,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "producer",
-            "the client library: a producer's events, and single ones of one task and of many",
+            "the client library: a producer's events, and single sends of one task and of many",
             producer,
             {"events": 100_000, "singles": 2_000, "tasks": 64},
             {"events": 300, "singles": 30, "tasks": 8},
@@ -260,7 +271,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "against",
-            "this source tree over the one that ANGARIUM_BENCH_BASE names, both running",
+            "this source tree over that of ANGARIUM_BENCH_BASE, both running",
             against,
             {"events": 30_000, "connections": 64, "batch": 1, "rounds": 6},
             {"events": 200, "connections": 8, "batch": 1, "rounds": 1},
@@ -270,7 +281,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "traced",
-            "spans of one request of a hundred over no spans",
+            "spans for one request in a hundred, over no spans",
             traced,
             {"events": 20_000, "connections": 64, "rounds": 6, "share": SHARE},
             {"events": 200, "connections": 4, "rounds": 1, "share": 1.0},
@@ -316,7 +327,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "nodes",
-            "two and four workers over one process, in turns; and a request to the wrong worker",
+            "two and four workers over one process, in turns; and requests to the wrong worker",
             nodes,
             {
                 "workspaces": 32,
@@ -357,7 +368,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         Scenario(
             "routing",
-            "the rules of an event of a new type among 1,000,000 rules, over among 1,000",
+            "routing of a new event type among 1,000,000 rules, over 1,000 rules",
             routing,
             {"rules": 1_000_000, "types": 200, "rounds": 21},
             {"rules": 2_000, "types": 10, "rounds": 2},
@@ -367,7 +378,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         Scenario(
             "statements",
-            "accept and settle alone, by the size of the group: CPU of both sides, and log",
+            "only the accept and settle statements, by group size: CPU of both sides, and log",
             statements,
             {"deliveries": 6_400, "rounds": 6, "fan_out": 1, "destinations": 20_000},
             {"deliveries": 16, "rounds": 1, "fan_out": 1, "destinations": 100},

@@ -1,7 +1,7 @@
-"""A destination's actor: a mailbox, and turns in which the machine decides and this shell performs.
+"""A destination's actor: its mailbox, and its turns, in which a machine decides and this shell acts.
 
 The shell decides nothing about deliveries. It owns the attempts in flight and the settlements that are
-not recorded yet. A machine is replaced only when none of these is under way.
+not recorded yet. While it has any of either, it makes no new machine.
 """
 
 from functools import partial
@@ -22,13 +22,13 @@ from engine.core.records import Delivery, Settlement
 from engine.ports import ReadBack, Transmission
 from engine.runtime.timers import Alarm, Timer
 
-READ_AGAIN_S = 1.0  # after the store refused the read that a new machine needs
+READ_AGAIN_S = 1.0  # pause after a failed read for a new machine
 
 
 class DestinationActor:
-    """One destination's actor. All calls come on the trio thread and raise nothing, except `turn`: an
-    exception there is a crash of this actor only. The actor's unsettled deliveries in the store begin at
-    `low_seq`. `empty`: the store has none except those that the actor is about to be told."""
+    """One destination's actor. All methods run on the trio thread. Only `turn` raises: its exception is a
+    crash of this actor alone. The destination's unsettled deliveries in the store begin at `low_seq`;
+    only RETRYING ones can be below. `empty`: the store has none except those that are about to arrive."""
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
@@ -40,10 +40,10 @@ class DestinationActor:
         self._context = context
         self.id, self.environment, self.config = config.id, config.environment, config
         self.state = ActorState.FRESH if empty else ActorState.STARTING
-        self.generation = 0  # raised when the pending reads of the store become void
+        self.generation = 0  # raised when the reads under way become void
         self.in_flight = self._unrecorded = 0  # attempts, and settlements that are not durable
         self.last_active = self.started_at = context.now()
-        self.stepped_s = context.steps.total_s  # the sum of the clock's steps that it has followed
+        self.stepped_s = context.steps.total_s  # the clock steps that this actor has followed
         known, after = context.snapshots.take(self.id), context.mark_after
         self.checkpoint = Checkpoint(context.recorder, low_seq, known, new=empty, after=after)
         self.machine: DestinationMachine | None = None
@@ -66,10 +66,10 @@ class DestinationActor:
             self._queued = True
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
-        """Take deliveries that were just committed, in seq order. The store keeps those that do not
-        fit. `few`: this call brings so few deliveries that all can be sent inline, without a turn."""
+        """Take deliveries that were just committed, in seq order. Those that do not fit stay in the
+        store. `few`: the caller has so few deliveries that all can be sent inline, without a turn."""
         if self.state.is_restarting:
-            return  # the successor will read them
+            return  # the next machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:
             self._mailbox.note(deliveries)
             self._share.report_all(self._mailbox, None)
@@ -83,23 +83,23 @@ class DestinationActor:
             self.wake()
 
     def tell_untold(self, low_seq: int) -> None:
-        """Begin anew from the store, from `low_seq` on at the latest."""
+        """Drop the machine, and read the store again from `low_seq` or lower."""
         self.checkpoint.low_seq = min(self.checkpoint.low_seq, low_seq)
         self._let_go(ActorSignal.RESTART)
         self.wake()
 
     def tell_config(self, config: Destination) -> None:
-        """Use another version for every attempt that has not begun; ignore one that is not newer."""
+        """Use a newer version for every attempt that has not begun. Ignore any other version."""
         if config.version <= self.config.version:
             return
         relaned = config.ordering is not self.config.ordering
         self.config = config
         if relaned and self.machine is None and not self.state.is_restarting:
-            self.start()  # the machine reads the queue anew, for the other ordering
+            self.start()  # read again, for the other ordering
         self.wake()
 
     def tell(self, message: Ordered | Resumed) -> None:
-        """Take an order or another request. A successor does not know it: the caller must ask again."""
+        """Take a request. If the machine is dropped, the request is lost and must be repeated."""
         self._mailbox.messages.append(message)
         self.wake()
 
@@ -119,7 +119,7 @@ class DestinationActor:
             self.wake()
 
     def committed(self, settlements: list[Settlement]) -> None:
-        """Learn that settlements are durable."""
+        """Take note that settlements are durable."""
         self._unrecorded -= len(settlements)
         self._context.attempts.recorded([each.delivery.id for each in settlements])
         if self._context.awaited:
@@ -128,7 +128,7 @@ class DestinationActor:
             self.wake()
 
     def _pass_commit_on(self, settlements: list[Settlement]) -> bool:
-        """Tell the machine of a commit. Returns whether a turn must follow."""
+        """Report a commit to the machine. Returns whether a turn must follow."""
         machine = self.machine
         if machine is None:
             return True
@@ -137,58 +137,58 @@ class DestinationActor:
         return follows
 
     def refused(self, settlement: Settlement, error: Exception) -> None:
-        """Crash, because the store refuses a settlement: a successor reads the rows."""
+        """Crash, because the store refuses a settlement. The next machine reads the rows."""
         self._unrecorded -= 1
         self._context.attempts.recorded([settlement.delivery.id])
         settlement.delivery.attempt_count = settlement.expects  # as in the delivery's row
-        self._mailbox.in_hand = settlement.delivery
+        self._mailbox.current = settlement.delivery
         self._context.dispatcher.give_up(self, error)
 
     def retire(self) -> None:
-        """Leave memory if all messages are handled and there is nothing left to do."""
+        """Leave memory once all messages are handled, if nothing is left to do."""
         self._leave = self._leave or Leave.RETIRE
         self.wake()
 
     def flush(self) -> None:
-        """Write backlog row and snapshot, because the process is about to end."""
+        """Write the backlog row and the snapshot, because the process is about to end."""
         self._leave = Leave.FLUSH
         self.wake()
 
-    # --- the fast path of a lone delivery, which takes no turn
+    # --- the fast path: a single delivery, without a turn
 
     def _unoccupied(self) -> DestinationMachine | None:
-        """Return the machine, or None while the actor is busy or searches for a crashing delivery."""
+        """Return the machine. None: the actor is busy, or searches for a delivery that crashes it."""
         return None if self._queued or self.in_flight or self.recovery.careful else self.machine
 
     def _begin(self, deliveries: list[Delivery]) -> bool:
-        """Send a delivery that is the only one. Returns whether it was sent."""
+        """Send the destination's only delivery. Returns whether it was sent."""
         machine, context = self._unoccupied(), self._context
         if machine is None or not machine.fast_path.admits(deliveries):
             return False
-        if context.attempts.allowance(self) < TURN_SENDS:  # others need places, or may soon
+        if context.attempts.allowance(self) < TURN_SENDS:  # other actors need places, or may soon
             return False
         self.last_active = context.now_of(self)
-        self._mailbox.in_hand = deliveries[0]
+        self._mailbox.current = deliveries[0]
         machine.fast_path.begin(deliveries[0], self.last_active)
         self._send(deliveries)
-        self._mailbox.in_hand = None
+        self._mailbox.current = None
         self._share.report(self._mailbox, machine)
         return True
 
     def _judge(self, flight: Flight) -> bool:
-        """Settle the success of a delivery that was the only one. Returns whether it was settled."""
+        """Settle the success of the destination's only delivery. Returns whether it was settled."""
         machine, outcome = self._unoccupied(), flight.outcome
         if machine is None or outcome is None or not machine.fast_path.settles(outcome):
             return False
         self.last_active = self._context.now_of(self)
         self._mailbox.judge(flight, machine, self.last_active)
-        self._mailbox.in_hand = None
+        self._mailbox.current = None
         settled = machine.settled()
         self._record(settled)
         self.checkpoint.mark(self.config, machine, len(settled), self.last_active)
         return True
 
-    # --- its turn
+    # --- the turn
 
     def turn(self) -> None:
         """Pass a bounded number of messages to the machine, and perform its commands."""
@@ -205,7 +205,7 @@ class DestinationActor:
         allowed = context.attempts.allowance(self) if machine.wants(now) else None
         commands = machine.commands(now, allowed or 0)
         self._perform(machine, commands, now)
-        self._mailbox.in_hand = None
+        self._mailbox.current = None
         again = context.attempts.used(self, allowed, len(commands.send))
         self._share.report_all(self._mailbox, self.machine)
         if self._pending_read.waits and self._share.may_read:
@@ -245,14 +245,14 @@ class DestinationActor:
     def _send(self, deliveries: list[Delivery]) -> None:
         began, send, config = self._context.attempts.began, self._context.sender.send, self.config
         for delivery in deliveries:
-            self._mailbox.in_hand = delivery
+            self._mailbox.current = delivery
             flight = Flight(self, delivery, delivery.attempt_count + 1)
             send(Transmission(config, delivery, flight.number), flight)
             self.in_flight += 1
             began(flight, config.workspace)
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
-        """Retire if nothing is under way or due soon; retiring and flushing write row and snapshot."""
+        """Flush, or retire if nothing is under way or due soon. Both write backlog row and snapshot."""
         mailbox, read = self._mailbox, self._pending_read
         told = mailbox.messages or mailbox.spills
         busy = told or read.waits or read.under_way or self.in_flight or self._unrecorded
@@ -273,10 +273,10 @@ class DestinationActor:
                 self._context.snapshots.keep(self.id, self.environment, self.checkpoint.snapshot)
             self._context.retired(self, departure)
 
-    # --- its machines
+    # --- machines
 
     def start(self) -> None:
-        """Make a machine: from the cached snapshot, or from the store."""
+        """Get what the next machine begins with: the cached snapshot, or a read of the store."""
         readers, known = self._context.readers, self.checkpoint.snapshot
         if self.state is not ActorState.FRESH:
             readers.submit(self.restoration())
@@ -286,14 +286,14 @@ class DestinationActor:
             self.begin(Beginning(known, None))
 
     def restoration(self) -> Restoration:
-        """Return the reading that the next machine needs; any earlier one is void."""
+        """Return the read that the next machine needs. It makes any earlier read void."""
         self.state = next_state(self.state, ActorSignal.READ)
         self.generation += 1
         self._beginning = None
         return Restoration(self, self.checkpoint.low_seq)
 
     def begin_reading(self) -> None:
-        """Note that the store is being read from now on: the read will show everything noted before."""
+        """Forget all arrivals: the read of the store that begins now will show them."""
         self._mailbox.drop_arrivals()
 
     def begin(self, beginning: Beginning | None) -> None:
@@ -309,7 +309,7 @@ class DestinationActor:
             self.start()
 
     def _succeed(self, now: float) -> DestinationMachine | None:
-        """Make the next machine, as far as that is possible now."""
+        """Return the next machine. None: it cannot be made yet."""
         if self.state.is_restarting:
             self._settle_estate(now)
             return None
@@ -334,9 +334,9 @@ class DestinationActor:
         return machine
 
     def crashed(self, error: Exception) -> None:
-        """Give the machine up. A successor comes after a backoff, when no attempt of the old machine is
-        in flight and all its settlements are durable."""
-        subject, now = self._mailbox.in_hand, self._context.now_of(self)
+        """Drop the machine. The next one comes after a backoff, when no attempt of the old machine is in
+        flight and all its settlements are durable."""
+        subject, now = self._mailbox.current, self._context.now_of(self)
         backoff_s = self.recovery.crashed(self.id, subject, now, error)
         self._let_go(ActorSignal.CRASH)
         if self._backoff is not None:
@@ -349,7 +349,7 @@ class DestinationActor:
         self.wake()
 
     def _rebuild(self, machine: DestinationMachine, now: float) -> None:
-        """Read the queue from the store again, since the order of the waiting deliveries has changed."""
+        """Read the queue from the store again, because the destination's ordering has changed."""
         self.checkpoint.low_seq = machine.low_seq()
         self.checkpoint.save(self.config, machine.snapshot(), now)
         self._let_go(ActorSignal.RESTART)
@@ -368,8 +368,8 @@ class DestinationActor:
         self._share.report_all(self._mailbox, self.machine)
 
     def _settle_estate(self, now: float) -> None:
-        """Once no attempt is under way, let a temporary machine judge late outcomes and quarantine the
-        deliveries that caused the crashes. Once that is durable, read the store again."""
+        """When nothing is in flight or unrecorded, let a temporary machine judge late outcomes and
+        quarantine the deliveries to blame. When its settlements are durable, read the store again."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
         context, recovery, mailbox = self._context, self.recovery, self._mailbox
@@ -391,7 +391,7 @@ class DestinationActor:
 
     def report(self) -> DestinationReport:
         """Return the state of the destination and its actor."""
-        self._context.now_of(self)  # its instants are the clock's again
+        self._context.now_of(self)  # first follow the clock's steps
         return report_of(self, self.machine, len(self._mailbox.messages), self._context.health)
 
     @property

@@ -22,13 +22,13 @@ from engine.runtime.fair_share import may_have_more, room
 from engine.runtime.tally import Tally
 
 TURN_SENDS = 64  # attempts that one turn can begin, so that a turn takes less than a millisecond
-GRANT = 8  # attempts that one place in the line is worth
-# How much of the free places one workspace can hold. A workspace alone holds at most four fifths of all
-# places, more than its descriptors allow. If ten workspaces hold all that they can, each has a tenth,
-# and two places of a hundred stay free.
+GRANT = 8  # attempts that an actor can begin with one granted place
+# A workspace can hold this many times the places that are free. If it is alone, that is four fifths of
+# all places, more than its share of descriptors allows. If ten workspaces hold all that they can, each
+# has a tenth, and two places of a hundred stay free.
 PORTION = 4
-# The longest time of one attempt. A receiver has 60 s at most; files, scripts and memory for bodies can
-# take minutes where a source or the database is slow. An attempt that takes longer is lost.
+# After this time without an outcome an attempt is lost. A receiver has 60 s at most. Files, scripts and
+# memory for bodies can take minutes while a source or the database is slow.
 UNHEARD_S = 900.0
 LOOK_EVERY_S = 60.0
 
@@ -46,20 +46,22 @@ class Attempts:
         portion: int = PORTION,
         script_limit: ScriptLimit | None = None,
     ) -> None:
-        """`congested`: whether a workspace has so many outcomes queued that it must begin no attempt."""
+        """`congested` returns whether a workspace has so many outcomes queued that it must begin no
+        attempt."""
         self.script_limit = script_limit or ScriptLimit()
         self._limit = limit
         self._portion = portion
         self.congested = congested
         self._lines: FairWaiters[str, Member] = FairWaiters()
         self._granted: set[Member] = set()
-        # by workspace: its attempts in flight, and a place for each attempt that was granted
+        # by workspace: its attempts in flight, and one place for each actor with a granted place
         self._held = Tally()
         self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
-        self._seen: dict[str, tuple[Flight, float]] = {}  # at the last look, and since when
+        # by delivery: its attempt at the last look, and the time of the first look at that
+        self._seen: dict[str, tuple[Flight, float]] = {}
         self.in_flight = 0
         self.total = 0  # attempts that ended since the start
-        self.halted = False  # a stop: no attempt begins any more
+        self.halted = False  # the server stops: no attempt begins any more
         self._unrecorded = 0  # settlements that are not durable
         self._none: trio.Event | None = None
 
@@ -69,7 +71,7 @@ class Attempts:
         if self.halted or self.congested(workspace) or self.script_limit.holds(actor):
             return 0
         own, free = held.of(workspace), self._limit - held.total
-        if self._granted and actor in self._granted:  # its place is counted already
+        if self._granted and actor in self._granted:  # its first place is counted already
             return min(GRANT, 1 + room(own, free, self._portion))
         if workspace in self._lines:
             return 0  # actors that already wait in the queue come first
@@ -91,7 +93,7 @@ class Attempts:
 
     @property
     def waiting(self) -> int:
-        """How many destinations wait for places."""
+        """The number of destinations that wait for places."""
         return len(self._lines)
 
     def settling(self, count: int) -> None:
@@ -138,7 +140,7 @@ class Attempts:
         return False
 
     def leave(self, actor: Member) -> None:
-        """Forget an actor that is gone."""
+        """Take an actor out of the queue, and take back its granted place."""
         self.script_limit.leave(actor)
         self._lines.leave(actor.config.workspace, actor)
         if self._take_back(actor):
@@ -165,7 +167,7 @@ class Attempts:
         return may_have_more(held.of(workspace), self._limit - held.total, self._portion)
 
     def _take_back(self, actor: Member) -> bool:
-        """Free the place that an actor was granted, if it was."""
+        """Take back the place that an actor was granted. Returns whether it had one."""
         if actor not in self._granted:
             return False
         self._granted.remove(actor)
@@ -188,7 +190,7 @@ class Attempts:
         )
 
     def of(self, environment: int) -> set[str]:
-        """Return all ids of an environment that are sent and not yet recorded."""
+        """Return the ids of an environment's deliveries that are sent and not yet recorded."""
         return {
             each
             for each, flight in self._flights.items()

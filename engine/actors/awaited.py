@@ -1,4 +1,4 @@
-"""Awaited deliveries: those that callers gave an order for, and wait to see changed in the store."""
+"""The deliveries whose callers gave an order and wait until its result is durable."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from engine.core.records import Settlement
 
 
 class Awaited:
-    """Owner of the events of callers who wait; false while there are none."""
+    """Owner of the events of waiting callers. It is false while no caller waits."""
 
     def __init__(self) -> None:
         self._events: dict[str, list[trio.Event]] = {}
@@ -19,7 +19,8 @@ class Awaited:
 
     @contextmanager
     def of(self, deliveries: Sequence[str]) -> Iterator[list[trio.Event]]:
-        """Give an event for each delivery, which is set when a settlement of it is durable."""
+        """Yield an event for each delivery. The event is set when a settlement of the delivery is
+        durable."""
         events = [trio.Event() for _ in deliveries]
         for delivery, event in zip(deliveries, events, strict=True):
             self._events.setdefault(delivery, []).append(event)
@@ -34,7 +35,7 @@ class Awaited:
                         del self._events[delivery]
 
     def settled(self, settlements: Iterable[Settlement]) -> None:
-        """Tell the callers that wait for these deliveries: their settlements are durable."""
+        """Set the events of these deliveries: their settlements are durable."""
         for settlement in settlements:
             for event in self._events.pop(settlement.delivery.id, ()):
                 event.set()

@@ -7,8 +7,9 @@ from engine.core.machine import DestinationMachine
 from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
 
-# A start repeats the reading of at most what a second settled, or of fewer than these, which costs it
-# some 100 us: of thousands of destinations that have an event now and then, each wrote its row for each.
+# A start reads again what was settled after the last mark: at most one second's settlements, or fewer
+# than MARK_SETTLED. Reading these takes some 100 us. With a mark after each settlement, thousands of
+# destinations that have an event now and then would write a row for every event.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
 
@@ -34,14 +35,14 @@ class Checkpoint:
         new: bool,
         after: int = MARK_SETTLED,
     ) -> None:
-        """`new`: the row was written for what is about to arrive, and names no retry. `after`: how many
-        settlements a mark is worth."""
+        """`new`: the backlog row was written for deliveries that are about to arrive, and names no retry.
+        `after`: a mark is written after this many settlements."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")
         self._after = after
         self._settled = 0 if new else after  # since the last mark
-        self.low_seq = low_seq  # nothing unsettled but what is RETRYING is below it
+        self.low_seq = low_seq  # of the unsettled deliveries, only RETRYING ones are below it
         self.snapshot = snapshot
         self.snapshot_at: float | None = None
         self._before: bytes | None = None  # the snapshot that was written before `snapshot`
@@ -50,22 +51,23 @@ class Checkpoint:
     def mark(
         self, config: Destination, machine: DestinationMachine, settled: int, now: float
     ) -> None:
-        """Raise the row, if it can be raised, enough was settled, and not within the last second."""
+        """Raise the backlog row, if enough was settled and the last mark is a second old."""
         self._settled += settled
         if self._settled >= self._after and now - self._marked_at >= MARK_EVERY_S:
             self._write(config, machine.low_seq(), None)
             self._marked_at, self._settled = now, 0
 
     def close(self, config: Destination, machine: DestinationMachine, now: float) -> Departure:
-        """Write what must not be forgotten when the machine leaves memory; returns what it leaves."""
+        """Write the snapshot of a machine that leaves memory, and its backlog row if deliveries are
+        unsettled. Returns the record of the departure."""
         clean = machine.clean()
         sleeping = not clean and self._mark_departure(config, machine)
         self.save(config, machine.snapshot(), now)
         return Departure(clean, sleeping, self.low_seq, machine.pending)
 
     def _mark_departure(self, config: Destination, machine: DestinationMachine) -> bool:
-        """Raise the row for the last time, with the next retry, so that the waker finds it. Returns
-        whether there is one."""
+        """Raise the backlog row for the last time, with the next retry, so that the waker finds it.
+        Returns whether there is a next retry."""
         due = machine.next_due() if config.status is not DestinationStatus.DISABLED else None
         self._write(config, machine.low_seq(), None if due is None else int(due * 1000))
         return due is not None
@@ -73,7 +75,8 @@ class Checkpoint:
     def _write(self, config: Destination, low_seq: int, due_ms: int | None) -> None:
         if (low_seq, due_ms) != self._marked:
             self._recorder.mark(BacklogMark(config.environment, config.id, low_seq, due_ms))
-            self._marked = (low_seq, due_ms)  # only now: a mark that broke is written again
+            # set after the call, so that a call that raised is repeated
+            self._marked = (low_seq, due_ms)
         self.low_seq = low_seq
 
     def save(self, config: Destination, snapshot: bytes, now: float) -> None:
@@ -82,7 +85,7 @@ class Checkpoint:
             return
         if not self._unwritten:
             self._before = self.snapshot
-        # A successor begins with it although the write breaks, and then writes it.
+        # If the write raises, the next machine begins with this snapshot, and the next save writes it.
         self.snapshot, self._unwritten = snapshot, True
         write = SnapshotWrite(config.environment, config.id, snapshot, self._before)
         self._recorder.write_snapshot(write)

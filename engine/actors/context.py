@@ -1,4 +1,4 @@
-"""The services that actors use from their process: one record, the same for all actors. Data only."""
+"""The context of all actors: the services of their process, and the clock steps that they follow."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Recording(Protocol):
-    """What the actors need of the recorder."""
+    """The part of the recorder that actors use."""
 
     def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
         """Make settlements durable, in order."""
@@ -41,7 +41,8 @@ class Recording(Protocol):
 
 
 class Context:
-    """The services that all actors share. `retired` is called with an actor that leaves memory."""
+    """The services that all actors share. `retired` is called with an actor that leaves memory, `gone`
+    with a destination that is to be disabled."""
 
     __slots__ = (
         "attempts", "awaited", "dispatcher", "gone", "jitter", "limits", "make_machine", "mark_after",
@@ -85,8 +86,8 @@ class Context:
         self.mark_after = mark_after
 
     def now_of(self, actor: "DestinationActor") -> float:
-        """Return the present instant, after the actor's instants have followed all steps of the clock: it
-        must not compare instants of two clocks."""
+        """Return the present instant. The actor's own instants follow all steps of the clock first, so
+        that the actor never compares times of before and after a step."""
         now = self.now()
         if actor.stepped_s != self.steps.total_s:
             by_s, actor.stepped_s = self.steps.total_s - actor.stepped_s, self.steps.total_s
@@ -99,7 +100,8 @@ class Context:
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float
     ) -> DestinationMachine:
-        """Return a new machine of a snapshot. It follows the steps that the clock made since then."""
+        """Return a new machine that begins with a snapshot. It follows the steps that the clock has made
+        since the snapshot."""
         known = decode(snapshot) if self.steps else None
         by_s = 0.0 if known is None else self.steps.since(known.taken_at, now)
         machine = self.make_machine(config, self.limits, now - by_s, self.jitter, snapshot)
@@ -114,13 +116,13 @@ class Context:
         snapshot: bytes | None,
         pending: int,
     ) -> Health:
-        """Return the health of a destination; without a machine, what `snapshot` knew."""
+        """Return the health of a destination, by its machine or, without one, by its last snapshot."""
         now = self.now()
         if machine is not None:
             health = machine.health(now)
         else:
             machine = self.machine_of(config, snapshot, now)
-            health = structs.replace(machine.health(now), pending=pending, stored=pending)
+            health = structs.replace(machine.health(now, pending), stored=pending)
         if health.hold is None and self.attempts.congested(config.workspace):
             return structs.replace(health, hold=Hold(HoldReason.STORE))
         return health

@@ -1,8 +1,9 @@
 """The recovery of one destination from crashes: late outcomes, suspected deliveries, the backoff.
 
-A delivery is blamed for a crash in a message about it alone; after a crash in a message about several,
-the successor handles one at a time until the culprit has shown itself. Some messages cannot be split (the
-answer to what is due): if one crashes the actor again and again, all its deliveries are quarantined.
+If a message about one delivery crashes the actor, that delivery is blamed. If a message about several
+does, the next machine handles one delivery at a time until the cause is found. Some messages cannot be
+split (the list of due retries): if such messages crash the actor six times, their deliveries are
+quarantined.
 """
 
 import structlog
@@ -13,18 +14,16 @@ from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 
-TURN_MESSAGES = 64  # through the machine in one turn: about half a millisecond
-BLAMES = 3  # crashes that one delivery can cause before it is quarantined
-SHARED_BLAMES = 6  # crashes in messages about several, until all in each are quarantined
-MOST_BLAMES = 10_000  # remembered suspicions, so that a crash loop does not fill memory
+TURN_MESSAGES = 64  # messages that a machine handles in one turn: half a millisecond
+BLAMES = 3  # a delivery that crashed the actor this often alone is quarantined
+SHARED_BLAMES = 6  # a delivery that was in this many crashes with others is quarantined
+MOST_BLAMES = 10_000  # suspected deliveries that are remembered: a crash loop must not fill memory
 FIRST_BACKOFF_S = 0.1
-MOST_BACKOFF_S = 30.0  # a broken destination costs a read of the store every half minute
-WELL_AFTER_S = (
-    # after so long without a crash, beyond the longest backoff, the next crash is the first again
-    60.0
-)
-LEAST_CAREFUL = 64  # at least so many messages are handled one at a time after a crash
-TRUSTED_SNAPSHOT_CRASHES = 2  # crashes at the start after which the snapshot is doubted
+MOST_BACKOFF_S = 30.0  # a broken destination costs one read of the store in half a minute
+# After this time without a crash, beyond the longest backoff, the next crash counts as the first.
+WELL_AFTER_S = 60.0
+LEAST_CAREFUL = 64  # after a crash at least this many messages are handled one at a time
+TRUSTED_SNAPSHOT_CRASHES = 2  # after so many failed starts, a machine begins without snapshot
 
 log = structlog.get_logger("angarium.actor")
 
@@ -38,7 +37,7 @@ class Blame(Struct):
 
 
 def suspects(subject: Message | Delivery | None) -> list[Delivery]:
-    """Return the deliveries that a message in hand was about."""
+    """Return the deliveries that a message is about."""
     if type(subject) is Flight:
         return [subject.delivery]
     if type(subject) is Delivery:
@@ -52,14 +51,14 @@ def suspects(subject: Message | Delivery | None) -> list[Delivery]:
 
 
 class CrashRecovery:
-    """The crashes of one destination's actors. Owner: the actor."""
+    """The crashes of one destination's actor, which owns this record."""
 
     __slots__ = ("_blames", "_crashed_at", "_streak", "careful", "late", "restarts", "starts")
 
     def __init__(self) -> None:
         self.late: list[Flight] = []  # outcomes that no machine has settled
         self.careful = 0  # messages that are still to be handled one at a time
-        self.starts = 0  # starts in a row without a machine at their end
+        self.starts = 0  # starts in a row that made no machine
         self.restarts = 0
         self._streak = 0
         self._crashed_at = float("-inf")
@@ -68,7 +67,7 @@ class CrashRecovery:
     def crashed(
         self, destination: str, subject: Message | Delivery | None, now: float, error: Exception
     ) -> float:
-        """Note a crash while `subject` was in hand. Returns the seconds until a successor."""
+        """Note a crash while `subject` was handled. Returns the seconds until the next machine."""
         if now - self._crashed_at > WELL_AFTER_S + MOST_BACKOFF_S:
             self._streak = 0
             self._blames.clear()
@@ -95,8 +94,8 @@ class CrashRecovery:
         return backoff_s
 
     def condemned(self) -> list[Delivery]:
-        """Return the deliveries to quarantine. The outcomes of their last attempts are dropped, and not
-        settled in any other way."""
+        """Return the deliveries to quarantine. The late outcomes of these deliveries are dropped: the
+        quarantine settles them."""
         guilty = [
             each.delivery
             for each in self._blames.values()
@@ -111,34 +110,34 @@ class CrashRecovery:
         return guilty
 
     def handle(self, mailbox: Mailbox, machine: DestinationMachine, now: float) -> int:
-        """Pass a bounded number of messages to the machine, one at a time while the cause of a crash is
-        unknown."""
+        """Pass a bounded number of messages to the machine; return how many. While the cause of a crash
+        is unknown, pass one at a time."""
         careful = self.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
         if careful:
             self.careful -= min(handled, careful)
         else:
-            mailbox.in_hand = None  # after a crash in several messages, no single message is blamed
+            mailbox.current = None  # if a crash follows several messages, none of them is blamed
         return handled
 
     def wind_up(
         self, machine: DestinationMachine, mailbox: Mailbox, guilty: list[Delivery], now: float
     ) -> Commands:
         """Let a temporary machine judge the late outcomes, and quarantine the deliveries to blame.
-        Returns the settlements, which must be recorded before `wound_up`."""
+        Returns its commands, whose settlements must be recorded before `wound_up`."""
         for flight in self.late:
-            mailbox.in_hand = flight
+            mailbox.current = flight
             flight.rewind()
             assert flight.outcome is not None
             machine.judged(flight.delivery, flight.outcome, now)
         for delivery in guilty:
             machine.quarantine(delivery, now)
         commands = machine.commands(now, 0)
-        mailbox.in_hand = None
+        mailbox.current = None
         return commands
 
     def wound_up(self, guilty: list[Delivery]) -> None:
-        """Forget the outcomes and deliveries whose settlements are on their way to the store."""
+        """Forget late outcomes and blamed deliveries: the recorder has their settlements."""
         self.late = []
         for delivery in guilty:
             self._blames.pop(delivery.id, None)

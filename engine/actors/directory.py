@@ -1,8 +1,7 @@
-"""The directory: which destinations of this process have an actor, and which have but a backlog row.
+"""The directory: the owner of this process's actors, and of a small record of each backlog without one.
 
-A destination with work gets an actor; an idle actor leaves, and what it leaves unsettled in the store
-stays known here by one small record. Nothing here awaits but recovery, the end, and whoever looks at all
-actors.
+A destination with work gets an actor. An idle actor leaves memory; if deliveries stay unsettled in the
+store, a record of them stays here. Only the recovery, the drain and loops over all actors await.
 """
 
 import random
@@ -38,12 +37,12 @@ from engine.runtime.wake import Wake
 from engine.settings import Settings
 
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
-FORGET_LOOKS = 4_000  # at rows for them, of which some may not go yet: some 200 us
+FORGET_LOOKS = 4_000  # rows that it looks at for these, since some must stay: 200 us
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
 STIR_AT_ONCE = 1_000  # actors between two yields: less than a millisecond
 RETIRE_AT_ONCE = 1_000  # actors between two yields: about a millisecond if all of them leave
-SENT_AT_ONCE = 32  # deliveries told together, each to its own destination: about a slice of turns
-SENT_WITHIN_SLICES = 2  # no longer than this: one signature or rendering can take all of it
+SENT_AT_ONCE = 32  # deliveries of one call that can be sent inline: about a slice of turns
+SENT_WITHIN_SLICES = 2  # slices of inline sending, which one signature can fill; then turns follow
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
 
 
@@ -69,22 +68,22 @@ class Directory:
         mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
     ) -> None:
-        """`gone` is called with a destination that is to be disabled, whether only own events met that,
-        and whether it failed for too long. `forgettable` is set when a backlog row may be taken."""
+        """`gone` is called with a destination to disable, whether only the service's own events caused
+        that, and whether it failed for too long. `forgettable` is set when backlog rows can go."""
         self._find = find
         self._now = now
         self._store = store
         self._passivate_after_s = settings.passivate_after
         self.actors: dict[str, DestinationActor] = {}
-        self._swept: SplitTable[DestinationActor] = SplitTable()  # the same, in parts
+        self._swept: SplitTable[DestinationActor] = SplitTable()  # the same, for loops that await
         self._dormant: dict[str, Dormant] = {}
-        # The ids of both by environment, for reports: one tenant's must not cost what all have.
+        # Ids of actors and dormant destinations, for reports: one tenant's report reads only its own.
         self._known: defaultdict[int, SplitTable[None]] = defaultdict(SplitTable)
-        self._forgettable: dict[str, int] = {}  # at rest, nothing unsettled; with the environment
+        self._forgettable: dict[str, int] = {}  # with the environment: their backlog rows can go
         self._recovered = False
-        self._configured: list[Destination] = []  # before and during the recovery
+        self._configured: list[Destination] = []  # versions that came before the recovery ended
         self._activations = self._passivations = 0
-        self.sleepers = 0  # dormant destinations that the waker is to look for
+        self.sleepers = 0  # dormant destinations whose retries the waker looks for
         self.dirty: set[str] = set()  # destinations whose backlog row exists
         self._when_gone = gone
         self._wake_intake = forgettable
@@ -104,7 +103,7 @@ class Directory:
     # --- work arrives
 
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
-        """Take deliveries that were just committed, in seq order: those of a whole group."""
+        """Take deliveries that were just committed, in seq order: a group's, or a part of them."""
         groups: dict[str, list[Delivery]] = {}
         for delivery in deliveries:
             group = groups.get(delivery.destination)
@@ -112,7 +111,7 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # Also where an actor was activated without work, to take an order.
+        # Even if there is an actor: one that was activated only for an order has no backlog row yet.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -123,8 +122,8 @@ class Directory:
                 few = few and not dispatcher.is_past(until)
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Begin anew from the store for the destinations of committed deliveries, in seq order, of which
-        nobody knows whether they were told. Until that is done no backlog row of theirs is forgotten."""
+        """Have the destinations of committed deliveries, in seq order, read from the store again: some
+        deliveries may not have reached their actors. Until then, the backlog rows stay."""
         first: dict[str, Delivery] = {}
         for delivery in deliveries:
             first.setdefault(delivery.destination, delivery)
@@ -146,7 +145,7 @@ class Directory:
                 self._activate(config, dormant).start()
 
     def _roused(self, destination: str, deliveries: list[Delivery]) -> DestinationActor | None:
-        """Return an actor for a destination that had none, unless it would have nothing to do."""
+        """Return a new actor for a destination without one. None: it is disabled or unknown."""
         left_just_now = self._forgettable.pop(destination, None) is not None
         config = self._find(destination)
         dormant = self._dormant.get(destination)
@@ -161,7 +160,7 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # An actor that has just left may have read and settled these: the store is asked which.
+            # An actor that has just left may have settled these already: the new one asks the store.
             low_seq, empty = deliveries[0].seq, not left_just_now
             actor = self._add(DestinationActor(self._context, config, low_seq, empty))
         actor.start()
@@ -185,14 +184,14 @@ class Directory:
     def _add(self, actor: DestinationActor) -> DestinationActor:
         self.actors[actor.id] = actor
         self._swept.put(actor.id, actor)
-        self._forgettable.pop(actor.id, None)  # its row stays until it leaves: work can arrive
+        self._forgettable.pop(actor.id, None)  # the row stays while the actor does: work can arrive
         self._known[actor.environment].put(actor.id, None)
         self._activations += 1
         return actor
 
     def activate_dormant(self, destination: str) -> DestinationActor | None:
-        """Return a new actor, not yet started, for a destination with a backlog. None if it has an actor
-        or nothing to do."""
+        """Return a new actor, not yet started, for a destination with a backlog. None: it has an actor
+        already, or no backlog."""
         dormant = self._dormant.get(destination)
         config = self._find(destination)
         if dormant is None or config is None:
@@ -200,13 +199,13 @@ class Directory:
         return self._activate(config, dormant)
 
     def awaken(self, destination: str) -> None:
-        """Have the actor of a dormant destination made when its workspace's turn has come."""
+        """Queue the activation of a dormant destination, which waits for its workspace's turn."""
         config = self._find(destination)
         workspace = "" if config is None else config.workspace
         self.readers.submit_patient(Awakening(self, destination, workspace))
 
     async def stir_all(self, *, sleepers: bool) -> None:
-        """Give every actor a turn. `sleepers`: also have those made that left with retries waiting."""
+        """Give every actor a turn. `sleepers`: also activate dormant destinations whose retries wait."""
         async for actor in in_slices(self._swept.values(), STIR_AT_ONCE):
             actor.wake()
         async for destination in in_slices(list(self._dormant) if sleepers else (), STIR_AT_ONCE):
@@ -237,23 +236,23 @@ class Directory:
             actor.tell(message)
 
     def configure(self, destination: Destination) -> None:
-        """Take a new version that is committed; before the recovery, any version. Without an actor, make
-        one if the version archives the destination or concerns its backlog."""
+        """Take a committed new version; before the recovery ends, any version. Without an actor, make one
+        if the version archives the destination or concerns its backlog."""
         actor = self.actors.get(destination.id)
         if actor is not None:
             actor.tell_config(destination)
             return
         if not self._recovered:
             self._configured.append(destination)
-            return  # what it has in the store is not known yet
+            return  # its backlog is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Archiving discards the DLQ even if nothing waits. A row that it wrote must go afterwards.
+            # Archiving discards the DLQ even if nothing waits. Its backlog row must be deleted then.
             self.dirty.add(destination.id)
         elif dormant is None:
             return
         elif destination.status is DestinationStatus.DISABLED and not dormant.sleeping:
-            return  # otherwise its row must no longer name a due retry
+            return  # no actor is needed: its row names no due retry
         if dormant is not None:
             self._stir(destination.id)
         low_seq = 0 if dormant is None else dormant.low_seq
@@ -262,7 +261,7 @@ class Directory:
     # --- actors leave
 
     async def passivate_idle(self) -> None:
-        """Let actors leave that have done nothing for long enough."""
+        """Retire the actors that have been idle for long enough."""
         before = self._now() - self._passivate_after_s
         async for actor in in_slices(self._swept.values(), RETIRE_AT_ONCE):
             rests = actor.state is ActorState.RUNNING and not actor.in_flight
@@ -270,7 +269,7 @@ class Directory:
                 actor.retire()
 
     def _retired(self, actor: DestinationActor, departure: Departure) -> None:
-        # First: if it raises, the destination still has one actor.
+        # First: if it raises, the destination still has its actor.
         self._context.sender.forget(actor.id)
         del self.actors[actor.id]
         self._swept.pop(actor.id)
@@ -290,8 +289,8 @@ class Directory:
         self._when_gone(destination, commands.quiet or quiet, commands.overdue)
 
     def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
-        """Return backlog rows (environment, destination) that may be deleted now, a bounded number;
-        they leave `dirty` in the same call. No intake group may be under way but those of `without`."""
+        """Return a bounded number of backlog rows (environment, destination) to delete now, and take them
+        out of `dirty`. Only environments in `without` may have an intake group under way."""
         looked_at = islice(self._forgettable.items(), FORGET_LOOKS)
         found = ((env, each) for each, env in looked_at if env not in without)
         rows = list(islice(found, FORGET_AT_ONCE))
@@ -301,8 +300,8 @@ class Directory:
         return rows
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Take note of backlog rows that were written, after what they are for has arrived: those that
-        nothing came for (a key that was held, a dead letter that was gone) may go again."""
+        """Take note of written backlog rows, after their deliveries have arrived. A row that got no
+        delivery (its key was held, or its dead letter was gone) can be deleted again."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)
@@ -316,12 +315,12 @@ class Directory:
     # --- start and end
 
     def hold(self) -> None:
-        """Begin no attempt, until the process ends: what arrives waits in the store."""
+        """Begin no attempt until the process ends; new deliveries only wait."""
         self.attempts.halted = True
 
     async def recover(self, shards: Sequence[int] = range(SHARDS)) -> int:
-        """Load all backlog rows and return the number of their destinations. Their actors are activated
-        one after another while the server works. The configuration must be loaded before."""
+        """Read all backlog rows; return how many. Their actors are activated one after another while the
+        server works. The configuration must be loaded before."""
         self._configured.clear()
         rows = await Outage("recovery").outlast(lambda _: self._store.backlog(shards))
         async for row in in_slices(rows, RECOVER_AT_ONCE):
@@ -330,15 +329,15 @@ class Directory:
                 self._rest(row.destination, Dormant(row.environment, row.low_seq, 0))
                 self.awaken(row.destination)
         self._recovered = True
-        for destination in self._configured:  # by other processes since the last look
+        for destination in self._configured:  # versions that came during the recovery
             self.configure(destination)
         self._configured.clear()
         return len(rows)
 
     async def drain(self, deadline: float) -> bool:
-        """Begin no attempt any more, and wait until what is in flight has ended and is durable, but
-        not past `deadline` (an instant of trio's clock); then write backlog rows and snapshots.
-        Returns whether all had ended. Dispatcher and recorder must run on."""
+        """Begin no more attempts, and wait until those in flight are recorded, at most until `deadline`
+        (on trio's clock). Then write backlog rows and snapshots. Returns whether all were recorded.
+        Dispatcher and recorder must still run."""
         self.attempts.halted = True
         with trio.move_on_at(deadline) as scope:
             await self.attempts.wait_none()
@@ -360,7 +359,7 @@ class Directory:
         return self.attempts.of(environment)
 
     def health(self, destination: str) -> DestinationReport:
-        """Return how a destination and its actor do."""
+        """Return the state of a destination and its actor."""
         actor = self.actors.get(destination)
         if actor is not None:
             return actor.report()
@@ -371,8 +370,8 @@ class Directory:
         return DestinationReport(health=health, pending=pending, in_flight=0, actor=AT_REST)
 
     def known(self, environment: int) -> Iterator[str]:
-        """Yield each destination of an environment that has an actor, or something that waits. The ids
-        are copied in parts: the caller can await between two of them."""
+        """Yield each destination of an environment that has an actor or a backlog. The ids are copied in
+        parts, so the caller can await between two ids."""
         return self._known[environment].ids() if environment in self._known else iter(())
 
     def work(self, destination: str) -> int:
@@ -382,11 +381,11 @@ class Directory:
         return 0 if (dormant := self._dormant.get(destination)) is None else dormant.waiting
 
     def totals(self, environment: int) -> Totals:
-        """Return what waits and is in flight in an environment."""
+        """Return how many deliveries of an environment wait, and how many have no outcome yet."""
         return Totals(self.memory.waiting(environment), self.attempts.unanswered(environment))
 
     def statistics(self) -> DirectoryStatistics:
-        """Return a record of what happened so far."""
+        """Return a record of the directory."""
         return DirectoryStatistics(
             actors=len(self.actors),
             dormant=len(self._dormant),

@@ -1,4 +1,4 @@
-"""The dispatcher: actors in turns, workspaces in turn, in one task. Nothing awaits within a turn."""
+"""The dispatcher: one task that runs actors in turns, workspace by workspace. No turn awaits."""
 
 import time
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from engine.core.destination import Destination
 from engine.runtime.fair_queue import FairQueue
 from engine.runtime.loop_watch import MARK
 
-SLICE_S = 0.001  # between two yields to trio: the longest that every other task may have to wait
+SLICE_S = 0.001  # how long actors run between two yields to trio, while other tasks wait
 
 
 T = TypeVar("T")
 
 
 class Turn(Protocol):
-    """What can be given a turn."""
+    """An actor that can be given a turn."""
 
     config: Destination
 
@@ -30,7 +30,7 @@ class Turn(Protocol):
 
 
 class DispatcherStatistics(Struct, frozen=True):
-    """Counts since the start, and who waits for a turn now."""
+    """Counts since the start, and the number of actors that wait for a turn."""
 
     turns: int
     crashes: int
@@ -39,8 +39,8 @@ class DispatcherStatistics(Struct, frozen=True):
 
 
 class Dispatcher:
-    """Owner of the fair queue of actors, by workspace. `enqueue` is called on the trio thread; an actor
-    queues only once."""
+    """Owner of the fair queue of actors, by workspace. `enqueue` is called on the trio thread. An actor
+    must not be queued twice."""
 
     def __init__(self, elapsed: Callable[[], float] = time.perf_counter) -> None:
         self._waiting: FairQueue[str, Turn] = FairQueue()
@@ -51,24 +51,23 @@ class Dispatcher:
         self._turns = self._yields = 0
 
     def enqueue(self, actor: Turn) -> None:
-        """Give `actor` a turn after those of its workspace that wait already."""
+        """Give `actor` a turn, after the actors of its workspace that wait already."""
         self._waiting.put(actor.config.workspace, actor)
         if self._asleep:
             self._asleep = False
             self._wake.set()
 
     def run_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Call `part(about)` now, between two turns, and return its answer. Return True if it raised:
-        the exception is a crash of `actor`."""
+        """Call `part(about)` now, between two turns, and return its result. If it raises, `actor`
+        crashes, and the result is True."""
         try:
             return part(about)
-        except Exception as error:  # one of the barriers: work that needs no turn
+        except Exception as error:  # a barrier: only this actor crashes
             self.give_up(actor, error)
             return True
 
     def try_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Run `part(about)` inline if that is possible. Return False if nothing was done: then `actor`
-        must ask for a turn."""
+        """Run `part(about)` inline. Returns False if it did nothing: then `actor` must ask for a turn."""
         return self.run_inline(actor, part, about)
 
     def try_inline_if_idle(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
@@ -86,7 +85,7 @@ class Dispatcher:
         return self._elapsed() >= end
 
     def give_up(self, actor: Turn, error: Exception) -> None:
-        """Count a crash of `actor`, and let it begin anew."""
+        """Count a crash of `actor`, and let the actor handle it."""
         self.crashes += 1
         actor.crashed(error)
 
@@ -111,16 +110,16 @@ class Dispatcher:
             MARK.what, MARK.whom = type(actor), workspace
             try:
                 actor.turn()
-            except Exception as error:  # one of the barriers: one turn
+            except Exception as error:  # a barrier: only this actor crashes
                 self.give_up(actor, error)
             if elapsed() >= until:
                 return
 
     async def wait_idle(self) -> None:
-        """Wait until nobody waits for a turn."""
+        """Wait until no actor waits for a turn."""
         while self._waiting.count:
             await trio.lowlevel.checkpoint()
 
     def statistics(self) -> DispatcherStatistics:
-        """Return a record of what happened so far."""
+        """Return a record of the dispatcher."""
         return DispatcherStatistics(self._turns, self.crashes, self._yields, self._waiting.count)

@@ -15,7 +15,7 @@ class ActorState(IntEnum):
     STARTING = 1  # the store is being read for its machine
     RUNNING = 2  # it has a machine
     BACKING_OFF = 3  # it crashed, and waits before it restarts
-    # its machine is gone, but some of the machine's attempts or settlements are under way
+    # its machine is gone; attempts or settlements of that machine can still be under way
     RESTARTING = 4
     RETIRED = 5  # it left memory
 
@@ -26,7 +26,7 @@ class ActorState(IntEnum):
 
     @property
     def is_restarting(self) -> bool:
-        """Whether the store will be read again before the next machine: that read shows new
+        """Whether the store will be read again before the next machine is made. That read shows new
         arrivals."""
         return self is _A.BACKING_OFF or self is _A.RESTARTING
 
@@ -36,7 +36,7 @@ class ActorSignal(IntEnum):
 
     READ = 0  # it asks the store for the data that its machine begins with
     BEGIN = 1  # its machine was made
-    # its machine is dropped: the ordering changed, or deliveries were committed that it was not told
+    # its machine is dropped: the ordering changed, or deliveries may not have reached it
     RESTART = 2
     CRASH = 3
     BACKOFF_OVER = 4
@@ -59,7 +59,7 @@ TRANSITIONS: dict[tuple[ActorState, ActorSignal], ActorState | None] = {
     (_A.FRESH, _S.CRASH): _A.BACKING_OFF,
     (_A.FRESH, _S.BACKOFF_OVER): None,
     (_A.FRESH, _S.RETIRE): None,
-    (_A.STARTING, _S.READ): _A.STARTING,  # again: the read failed, or the order changed
+    (_A.STARTING, _S.READ): _A.STARTING,  # again: the read failed, or the ordering changed
     (_A.STARTING, _S.BEGIN): _A.RUNNING,
     (_A.STARTING, _S.RESTART): _A.RESTARTING,
     (_A.STARTING, _S.CRASH): _A.BACKING_OFF,
@@ -74,7 +74,7 @@ TRANSITIONS: dict[tuple[ActorState, ActorSignal], ActorState | None] = {
     (_A.BACKING_OFF, _S.READ): None,
     (_A.BACKING_OFF, _S.BEGIN): None,
     (_A.BACKING_OFF, _S.RESTART): _A.BACKING_OFF,
-    (_A.BACKING_OFF, _S.CRASH): _A.BACKING_OFF,  # an outcome was refused
+    (_A.BACKING_OFF, _S.CRASH): _A.BACKING_OFF,  # the store refused a settlement
     (_A.BACKING_OFF, _S.BACKOFF_OVER): _A.RESTARTING,
     (_A.BACKING_OFF, _S.RETIRE): None,
     (_A.RESTARTING, _S.READ): _A.STARTING,  # the last attempt and settlement have ended
@@ -86,7 +86,7 @@ TRANSITIONS: dict[tuple[ActorState, ActorSignal], ActorState | None] = {
     (_A.RETIRED, _S.READ): None,
     (_A.RETIRED, _S.BEGIN): None,
     (_A.RETIRED, _S.RESTART): None,
-    (_A.RETIRED, _S.CRASH): _A.BACKING_OFF,  # the directory could not let it go
+    (_A.RETIRED, _S.CRASH): _A.BACKING_OFF,  # the directory failed to remove it
     (_A.RETIRED, _S.BACKOFF_OVER): None,
     (_A.RETIRED, _S.RETIRE): None,
 }
@@ -120,4 +120,4 @@ class Dormant(Struct, gc=False):
     environment: int
     low_seq: int
     waiting: int  # as far as the number is known
-    sleeping: bool = False  # a retry is due some day, and its row says when
+    sleeping: bool = False  # a retry is due later, and the backlog row says when

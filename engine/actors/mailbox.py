@@ -1,7 +1,7 @@
 """A destination's mailbox: messages that are not handled yet, in order, bounded by count and bytes.
 
-Only arrivals can be refused. They are durable already, so the mailbox keeps a note of how far the store
-is ahead. All other messages are bounded by the number of requests and attempts that the actor began.
+Only arrivals can find no room. They are durable, so the mailbox only notes that they stay in the store.
+All other messages are bounded by the number of requests and attempts that the actor began.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ from engine.ports import ReadBack
 
 
 class Departed(Protocol):
-    """The actor that sent an attempt and hears of its end."""
+    """The actor that began an attempt."""
 
     def attempt_ended(self, flight: "Flight") -> None:
-        """Learn that an attempt has its outcome."""
+        """Take note that an attempt has its outcome."""
 
 
 class Flight(Struct, gc=False):
@@ -74,11 +74,11 @@ class Ordered(Struct, gc=False):
 
 
 class Resumed(Struct, gc=False):
-    """An operator ends what holds the destination's deliveries."""
+    """An operator's request: end a Retry-After, and let an open circuit probe at once."""
 
 
 class Spill(Struct, gc=False):
-    """Deliveries of one class that stay in the store: the highest seq, and how many they are."""
+    """Deliveries of one class that stay in the store: the highest seq, and their number."""
 
     queue: DeliveryClass
     seq: int
@@ -89,30 +89,29 @@ Message = Flight | Arrived | Answered | Ordered | Resumed
 
 
 class Mailbox:
-    """The messages to one actor. Once an arrival spills, all later arrivals spill until the mailbox
-    holds none: the machine must hear of them in the order of acceptance."""
+    """The messages to one actor. Once an arrival spills, all later arrivals spill until the mailbox holds
+    none: the machine must get them in the order of their commits."""
 
-    __slots__ = ("_limits", "bytes", "deliveries", "in_hand", "judged", "messages", "spills")
+    __slots__ = ("_limits", "bytes", "current", "deliveries", "judged", "messages", "spills")
 
     def __init__(self, limits: MemoryLimits) -> None:
         self._limits = limits
-        # Only a few messages, since arrivals are one message: a deque takes 700 bytes, and would not be
+        # A list, since there are few messages (arrivals are one): a deque takes 700 bytes and is no
         # faster.
         self.messages: list[Message] = []
         self.deliveries = 0  # in Arrived messages
         self.bytes = 0  # of their payloads
         self.spills: list[Spill] = []
-        # outcomes that were passed on, but not settled with the recorder
+        # attempts whose outcomes the machine knows, but the recorder does not
         self.judged: list[Flight] = []
-        # the message or delivery that a crash now would be blamed on
-        self.in_hand: Message | Delivery | None = None
+        # the message or delivery to blame if the actor crashes now
+        self.current: Message | Delivery | None = None
 
     # --- arrivals
 
     @property
     def pending(self) -> int:
-        """The number of deliveries that were told and not handled, with those that stay in the
-        store."""
+        """The number of deliveries that arrived and are not handled, spills included."""
         spills = self.spills
         return self.deliveries + sum([each.count for each in spills]) if spills else self.deliveries
 
@@ -138,6 +137,10 @@ class Mailbox:
         """Count the deliveries that fit, and add their bytes."""
         room = self._limits.deliveries - self.deliveries
         size, most = self.bytes, self._limits.bytes
+        together = size + sum([len(each.event.payload) for each in deliveries])
+        if together <= most and len(deliveries) <= room:  # as nearly always
+            self.bytes = together
+            return len(deliveries)
         fit = 0
         for delivery in deliveries:
             larger = size + len(delivery.event.payload)
@@ -149,8 +152,7 @@ class Mailbox:
         return fit
 
     def spill(self, deliveries: Sequence[Delivery]) -> None:
-        """Note deliveries that stay in the store. They are of one commit, or later than those noted
-        before."""
+        """Note deliveries that stay in the store. They are in seq order, after those noted before."""
         spills = self.spills
         for delivery in deliveries:
             for spill in reversed(spills):
@@ -162,8 +164,8 @@ class Mailbox:
                 spills.append(Spill(delivery.queue, delivery.seq, 1))
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
-        """Spill, and keep this commit apart from others: while the store is read, the machine must be
-        told which commits the read saw."""
+        """Spill, but keep this commit apart from others. After a read of the store, the machine gets only
+        the spills that the read has missed."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return
@@ -177,29 +179,30 @@ class Mailbox:
         return spills
 
     def drop_arrivals(self) -> None:
-        """Forget all arrivals: they are in the store, which is about to be read."""
+        """Forget all arrivals: they are durable, and the store is about to be read."""
         self.messages = [each for each in self.messages if type(each) is not Arrived]
         self.deliveries = self.bytes = 0
         self.spills = []
 
     def flights(self) -> list[Flight]:
-        """Return the attempts that ended and are not settled with the recorder."""
+        """Return the attempts that have ended, but whose settlements the recorder does not have."""
         waiting = [message for message in self.messages if type(message) is Flight]
         return self.judged + waiting
 
     # --- to the machine
 
     def pass_on(self, machine: DestinationMachine, now: float, most: int) -> int:
-        """Pass about `most` messages on (each delivery of a list counts); return how many."""
+        """Pass about `most` messages to the machine, and return how many. Each delivery of a list
+        counts."""
         messages = self.messages
         left = most
         while messages and left > 0:
-            self.in_hand = message = messages.pop(0)
+            self.current = message = messages.pop(0)
             if type(message) is Flight:
                 self.judge(message, machine, now)
                 left -= 1
             elif type(message) is Arrived:
-                self.in_hand = message = self._cut(message, left)
+                self.current = message = self._cut(message, left)
                 machine.arrive(message.deliveries, now)
                 left -= len(message.deliveries)
             elif type(message) is Answered:
@@ -216,8 +219,8 @@ class Mailbox:
         return most - left
 
     def judge(self, flight: Flight, machine: DestinationMachine, now: float) -> None:
-        """Pass an outcome on, and keep it until it is settled with the recorder."""
-        self.in_hand = flight
+        """Pass an outcome to the machine, and keep it until the recorder has its settlement."""
+        self.current = flight
         self.judged.append(flight)
         assert flight.outcome is not None
         machine.judged(flight.delivery, flight.outcome, now)
@@ -236,8 +239,8 @@ class Mailbox:
 
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
-    """Pass an answer of the store on to the machine, and return its weight. An answer is one message,
-    however large: the machine's cursor moves over all of it or none."""
+    """Pass an answer of the store to the machine, and return its weight. An answer is one message,
+    however large: the machine's cursor moves over all of it or none of it."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

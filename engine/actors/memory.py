@@ -1,9 +1,8 @@
 """The memory of deliveries: the sum over all destinations, its bound, and each actor's share.
 
-Above the bound, arrivals stay in the store. A destination that holds a few deliveries reads no more back;
-one that holds fewer reads a few, so that no destination starves. Each workspace has a share of the free
-memory. Otherwise one workspace with a large backlog would send everybody's new deliveries through the
-store.
+Above the bound, arrivals stay in the store, and only a destination that holds few deliveries reads some
+back, so that none starves. Each workspace has a share of the free memory. Otherwise one workspace with a
+large backlog would keep the new deliveries of all others in the store.
 """
 
 from engine.actors.mailbox import Mailbox
@@ -11,10 +10,10 @@ from engine.core.commands import MemoryLimits
 from engine.core.machine import DestinationMachine
 from engine.runtime.fair_share import may_have_more, room
 
-LEAST_READ = 8  # deliveries that a destination may hold and read however full memory is
-LEAST_BYTES = 64 * 1024  # about as much
-# Share of the free memory that one workspace can hold: four fifths if it is the only one, as with the
-# places for attempts.
+LEAST_READ = 8  # deliveries that a destination can hold and read even if memory is full
+LEAST_BYTES = 64 * 1024  # bytes that such a destination can read
+# A workspace can hold this many times the free memory: four fifths if it is the only one, as with places
+# for attempts.
 PORTION = 4
 
 
@@ -26,7 +25,7 @@ class Memory:
         self._of: dict[str, tuple[int, int]] = {}  # by workspace: deliveries and bytes
         self.deliveries = 0
         self.bytes = 0
-        # By environment: what waits, in the store too, of destinations with an actor and without.
+        # By environment: deliveries that wait, in memory and in the store.
         self._waiting: dict[int, int] = {}
 
     def full(self, workspace: str) -> bool:
@@ -39,7 +38,7 @@ class Memory:
         )
 
     def changed(self, workspace: str, deliveries: int, size: int) -> None:
-        """Add the change of what one actor of the workspace holds."""
+        """Add a change of the deliveries and bytes that one actor holds."""
         self.deliveries += deliveries
         self.bytes += size
         held, held_bytes = self._of.get(workspace, (0, 0))
@@ -51,7 +50,8 @@ class Memory:
             self._of.pop(workspace, None)
 
     def wait(self, environment: int, change: int) -> None:
-        """Add the change of how many deliveries of one destination wait, in memory or in the store."""
+        """Add a change of the number of waiting deliveries of one destination, in memory or in the
+        store."""
         waiting = self._waiting.get(environment, 0) + change
         if waiting:
             self._waiting[environment] = waiting
@@ -67,7 +67,7 @@ class Memory:
         return held < LEAST_READ or not self.full(workspace)
 
     def readable(self, workspace: str, limit: int, size: int) -> tuple[int, int]:
-        """Return how many deliveries and bytes may be read back where that many were asked for."""
+        """Return how many deliveries and bytes a read can bring, at most as many as it asks for."""
         limits = self._limits
         held, held_bytes = self._of.get(workspace, (0, 0))
         fit = max(room(held, limits.deliveries - self.deliveries, PORTION), LEAST_READ)
@@ -99,7 +99,7 @@ class MemoryShare:
 
     def report_all(self, mailbox: Mailbox, machine: DestinationMachine | None) -> None:
         """Report the change of this share, and how many deliveries wait. The fast path calls only
-        `report`: a lone delivery never waits."""
+        `report`: a single delivery never waits."""
         self.report(mailbox, machine)
         waiting = mailbox.pending if machine is None else mailbox.pending + machine.pending
         if waiting != self._waiting:
@@ -108,5 +108,5 @@ class MemoryShare:
 
     @property
     def may_read(self) -> bool:
-        """Whether more may be read back now."""
+        """Whether this actor can read more back now."""
         return self._memory.may_read(self._workspace, self._deliveries)

@@ -1,8 +1,8 @@
-"""The readers: a few tasks that read what waits in the store, for all actors. Reads only.
+"""The readers: a few tasks that read waiting deliveries and snapshots from the store, for all actors.
 
-While the store is away they ask again until it answers; a read that it refuses is reported to whom it
-was for. Urgent reads go before those of a start, which fill the time between; of either kind workspaces
-have theirs in turn, and none has all readers. Who needs but a snapshot is read for with many others.
+While the store is away, a reader tries again until it answers. A read that the store refuses fails. One
+reader at a time takes the reads of a start first; the others take urgent reads first. Workspaces take
+turns, and no workspace gets all readers. Requests for a snapshot alone share statements.
 """
 
 from collections.abc import Sequence
@@ -26,42 +26,42 @@ SNAPSHOTS_AT_ONCE = 256
 
 
 class SnapshotNeed(Protocol):
-    """Who needs its snapshot, and nothing else of the store."""
+    """An actor that needs its snapshot, and nothing else, from the store."""
 
     @property
     def workspace(self) -> str:
-        """Whose it is."""
+        """The destination's workspace."""
 
     @property
     def key(self) -> tuple[int, str]:
         """Environment and destination."""
 
     def wanted(self) -> bool:
-        """Whether anybody still waits for it."""
+        """Whether the actor still waits for the snapshot."""
 
     def take_snapshot(self, snapshot: bytes | None) -> None:
         """Take the snapshot. None: there is no snapshot."""
 
     def failed(self) -> None:
-        """Learn that it came to nothing."""
+        """Take note that the snapshot could not be read."""
 
 
 class Batch:
-    """The snapshots of one statement; a `WorkspaceRead` of the readers."""
+    """The requests for snapshots that one statement answers; a `Piece` for a reader."""
 
     def __init__(self, needing: list[SnapshotNeed]) -> None:
-        self._parts = Halves(needing)  # that have no answer yet
+        self._parts = Halves(needing)  # those that have no answer yet
         self.told = self.refused = 0
 
     def wanted(self) -> bool:
-        """Whether anybody still waits; the others are not asked for."""
+        """Whether any actor still waits. The requests of all others are dropped."""
         self._parts.keep(lambda each: each.wanted())
         return bool(self._parts)
 
     async def read(self, store: BacklogStore) -> None:
-        """Read the snapshots and tell each actor. If the store refuses the statement, it is divided, so
-        that one unreadable row costs only its own actor. After a StoreAwayError, call it again to
-        continue."""
+        """Read the snapshots and give each actor its own. If the store refuses the statement, it is
+        divided, so that one unreadable row costs only its own actor. After a StoreAwayError, call it
+        again to continue."""
         for part in self._parts:
             try:
                 found = await store.read_snapshots([each.key for each in part])
@@ -81,7 +81,7 @@ class Batch:
                 self.told += len(part)
 
     def failed(self) -> None:
-        """Tell all that have no answer."""
+        """Call `failed` for each request without an answer."""
         for part in self._parts:
             self._refuse(part)
 
@@ -92,8 +92,8 @@ class Batch:
 
 
 class SnapshotReads:
-    """The owner of the requests for snapshots. One batch is read at a time; requests that come meanwhile
-    form the next batch."""
+    """Owner of the queue of requests for snapshots. One batch is read at a time; requests that come
+    meanwhile form the next batch."""
 
     def __init__(self) -> None:
         self._lines: FairQueue[str, SnapshotNeed] = FairQueue()
@@ -104,15 +104,15 @@ class SnapshotReads:
 
     @property
     def ready(self) -> bool:
-        """Whether a batch may be taken."""
+        """Whether a batch can be taken."""
         return bool(self._lines) and not self.under_way
 
     def add(self, needing: SnapshotNeed) -> None:
-        """Let it wait for its workspace's turn."""
+        """Queue a request for its workspace's turn."""
         self._lines.put(needing.workspace, needing)
 
     def take(self) -> Batch:
-        """Return the next batch, of which all workspaces have their parts in turn; see `ready`."""
+        """Return the next batch, filled from all workspaces in turn. Call it only if `ready`."""
         taken: list[SnapshotNeed] = []
         while len(taken) < SNAPSHOTS_AT_ONCE and (found := self._lines.take()) is not None:
             taken.append(found[1])
@@ -120,7 +120,7 @@ class SnapshotReads:
 
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
-# Share of the free readers that one workspace can use: three of four if it is the only one. A read takes
+# A workspace can use this many times the free readers: three of four if it is the only one. A read takes
 # a millisecond, but a new actor counts its waiting deliveries, and a million of them take seconds.
 PORTION = 2
 
@@ -128,16 +128,16 @@ log = structlog.get_logger("angarium.readers")
 
 
 class Piece(Protocol):
-    """What a reader does at once."""
+    """One read: the unit of a reader's work."""
 
     def wanted(self) -> bool:
-        """Whether anybody still waits for it."""
+        """Whether any actor still waits for the result."""
 
     async def read(self, store: BacklogStore) -> None:
-        """Read, and tell. Called again after StoreAwayError."""
+        """Read, and pass the result on. After a StoreAwayError it is called again."""
 
     def failed(self) -> None:
-        """Learn that it came to nothing."""
+        """Take note that there will be no result."""
 
 
 class WorkspaceRead(Piece, Protocol):
@@ -145,13 +145,13 @@ class WorkspaceRead(Piece, Protocol):
 
     @property
     def workspace(self) -> str:
-        """Whose it is."""
+        """The destination's workspace."""
 
 
 class ReadersStatistics(Struct, frozen=True):
-    """Counts since the start, and what waits now: actors that were read for, not statements."""
+    """Counts since the start, and what waits now. All of them count actors, not statements."""
 
-    readings: int  # but those of snapshots alone
+    readings: int  # without reads of a snapshot alone
     snapshots: int
     failures: int
     waiting: int
@@ -159,7 +159,7 @@ class ReadersStatistics(Struct, frozen=True):
 
 
 class Readers:
-    """The owner of the queue of reads."""
+    """Owner of the queues of reads, and of the readers."""
 
     def __init__(self, store: BacklogStore, readers: int = READERS) -> None:
         self._store = store
@@ -168,23 +168,24 @@ class Readers:
         self._patient: FairQueue[str, WorkspaceRead] = FairQueue()
         self._snapshot_reads = SnapshotReads()
         self._held = Tally()
-        self._starting = 0  # of the patient ones, under way
+        self._starting = 0  # patient reads under way
         self._lot = trio.lowlevel.ParkingLot()
         self._outage = Outage("reading for destinations")
         self._readings = self._snapshots = self._failures = 0
 
     def submit(self, reading: WorkspaceRead) -> None:
-        """Read as soon as a reader is free, and those of its workspace that wait have been."""
+        """Queue an urgent read, after the other urgent reads of its workspace."""
         self._urgent.put(reading.workspace, reading)
         self._lot.unpark()
 
     def submit_patient(self, reading: WorkspaceRead) -> None:
-        """Read when nothing urgent waits, or none of these is being read, so that it comes about."""
+        """Queue a read of a start. It waits while there are urgent reads, except that one of a start can
+        always be under way."""
         self._patient.put(reading.workspace, reading)
         self._lot.unpark()
 
     def submit_snapshot(self, needing: SnapshotNeed) -> None:
-        """Read its snapshot, with whichever others wait, as soon as a reader is free."""
+        """Queue a request for a snapshot. The next batch reads it with all others that wait."""
         self._snapshot_reads.add(needing)
         if self._snapshot_reads.ready:
             self._lot.unpark()
@@ -211,8 +212,9 @@ class Readers:
             await trio.lowlevel.checkpoint()  # then this reader looks for the next read
 
     def _next(self) -> tuple[str, WorkspaceRead, bool] | None:
-        # At a start, one reader at a time serves the actors of the start, and any reader can be that one.
-        # With a fixed reader for them, a workspace that used the others could block it for ever.
+        # One reader at a time takes the reads of a start first, and any reader can be that one. If one
+        # reader were kept for them, a workspace that uses all others could never use it: it would exceed
+        # its share.
         lines = self._urgent, self._patient
         for line in lines if self._starting else reversed(lines):
             if (found := line.take(self._may)) is not None:
@@ -255,7 +257,7 @@ class Readers:
             done = True
         except StoreError:
             log.exception("reading refused by the database")
-        finally:  # also where the task ends or breaks: its supervisor starts it anew, the reader waits on
+        finally:  # also if the task is cancelled or breaks: the actor must not wait for ever
             if not done:
                 piece.failed()
         return done
@@ -263,13 +265,13 @@ class Readers:
     async def _read(self, piece: Piece) -> None:
         if not piece.wanted():
             return
-        with suppress(StoreAwayError):  # then nobody waits for the piece any more
+        with suppress(StoreAwayError):  # raised when no actor waits for the piece any more
             await self._outage.outlast(
                 lambda _: piece.read(self._store), until=lambda: not piece.wanted()
             )
 
     def statistics(self) -> ReadersStatistics:
-        """Return a record of what happened so far."""
+        """Return a record of the readers."""
         return ReadersStatistics(
             readings=self._readings,
             snapshots=self._snapshots,

@@ -1,5 +1,4 @@
-"""The reads for an actor: answers to its machine's requests, and everything that a new machine begins
-with."""
+"""The reads for an actor: the answers to its machine's requests, and what a new machine begins with."""
 
 import math
 from collections.abc import Iterable
@@ -17,9 +16,8 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import Ordering
 from engine.ports import BacklogStore, ReadBack
 
-CONSISTENT_TRIES = (
-    3  # tries to find a moment without commits; otherwise the count may be a little high
-)
+# Tries to find a moment without commits. If none is found, the count can be a little too high.
+CONSISTENT_TRIES = 3
 
 
 class Asker(Protocol):
@@ -54,7 +52,7 @@ class Lookup:
         return self._asker.generation == self._generation
 
     async def read(self, store: BacklogStore) -> None:
-        """Ask the store and tell the actor."""
+        """Ask the store, and give the actor the answer."""
         answer = await self._ask(store)
         if self.wanted():
             self._asker.tell_answer(self._request, answer)
@@ -76,7 +74,7 @@ class Lookup:
                 skip_lanes=request.skip_lanes,
                 only_lane=request.only_lane,
             )
-        # A short answer to these requests means that there are no more deliveries: they are never cut.
+        # A short answer to these requests means that there are no more deliveries, so their limits stay.
         if isinstance(request, DueRequest):
             before_ms = int(request.before * 1000)
             after_ms = -1 if request.after is None else math.ceil(request.after * 1000)
@@ -103,7 +101,7 @@ class Unsettled(Struct, frozen=True):
     next_due: float | None
 
     def tell(self, machine: DestinationMachine, spills: Iterable[Spill]) -> None:
-        """Give a machine its beginning, with those of `spills` that the read may have missed."""
+        """Restore a machine from this record, with those of `spills` that the read may have missed."""
         machine.restore(self.low_seq, self.last_seqs, self.waiting, self.next_due)
         for spill in spills:
             if spill.seq > self.last_seqs.get(spill.queue, -1):
@@ -126,7 +124,7 @@ class Starter(Protocol):
     checkpoint: Checkpoint  # with a predecessor's snapshot, if it is known
 
     def begin_reading(self) -> None:
-        """From now on, keep new commits apart: the read may or may not see them."""
+        """Forget the arrivals so far: the read will show them. It may or may not show later ones."""
 
     def begin(self, beginning: Beginning | None) -> None:
         """Begin with the data that was read. None: ask again after a while."""
@@ -185,13 +183,13 @@ class Restoration(Start):
         self._low_seq = low_seq
 
     async def read(self, store: BacklogStore) -> None:
-        """Read snapshot and unsettled work, and let the actor begin."""
+        """Read snapshot and unsettled deliveries, and let the actor begin."""
         starter, config = self._starter, self._starter.config
         snapshot = starter.checkpoint.snapshot
         if snapshot is None:
             (snapshot,) = await store.read_snapshots([self.key])
             if not self.wanted():
-                return  # these messages belong to the read that replaced this one
+                return  # another read has replaced this one: the arrivals are for that read
         starter.begin_reading()
         unsettled = await _unsettled(store, config, self._low_seq)
         if self.wanted():
@@ -199,8 +197,8 @@ class Restoration(Start):
 
 
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
-    """Read the unsettled deliveries. Only this actor settles them, so only arrivals can come between.
-    Arrivals after `last_seqs` are told in addition; if they never pause, a few are counted twice."""
+    """Read the unsettled deliveries. Only this actor settles them, so only arrivals can interfere. The
+    mailbox adds arrivals after `last_seqs`; if these never pause, a few are counted twice."""
     environment, destination = config.environment, config.id
     waiting, last_seqs = 0, await store.last_seqs(environment, destination)
     for _ in range(CONSISTENT_TRIES):
@@ -211,7 +209,7 @@ async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> 
             break
     lowest, due_ms = await store.first_retry(environment, destination)
     if config.ordering is not Ordering.NONE and lowest is not None:
-        # a retrying head holds its lane, even if the backlog row is above it
+        # a retrying head blocks its lane, even if the backlog row is above it
         low_seq = min(low_seq, lowest)
     return Unsettled(low_seq, before, waiting, None if due_ms is None else due_ms / 1000)
 
@@ -232,7 +230,7 @@ class Resting(Protocol):
 
 
 class Awakening:
-    """The read at a start for a destination with a backlog: its actor is made when the read has its
+    """The read at a start for a destination with a backlog. Its actor is made when the read has its
     turn."""
 
     __slots__ = ("_destination", "_directory", "_restoration", "workspace")
@@ -264,8 +262,8 @@ class Awakening:
 
 
 class PendingRead:
-    """The request of one machine to the store, until its answer. While memory is full the request
-    waits: deliveries in memory go first, and each that ends causes a turn that looks again."""
+    """A machine's request to the store, until its answer. While memory is full the request waits:
+    deliveries in memory go first, and each that ends causes a turn that looks again."""
 
     __slots__ = ("under_way", "waits")
 
@@ -281,8 +279,8 @@ class PendingRead:
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """Tell a machine that its pending read will have no answer. A machine that will be rebuilt
-        waits for its last answer."""
+        """Tell a machine that its waiting request will have no answer. A machine that waits for an answer
+        cannot be rebuilt."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

@@ -30,7 +30,7 @@ class ActorReport(Struct, frozen=True, kw_only=True):
 
 class DestinationReport(Struct, frozen=True, kw_only=True):
     """The health of one destination and the state of its actor. Without a machine, `health` comes from
-    the last snapshot in memory. It is None for a destination without one."""
+    the last snapshot in memory. Of an unknown destination, `health` is None."""
 
     health: Health | None
     pending: int
@@ -39,7 +39,7 @@ class DestinationReport(Struct, frozen=True, kw_only=True):
 
 
 class Reporting(Protocol):
-    """the destination of this report"""
+    """The actor that a report is about."""
 
     config: Destination
     state: ActorState
@@ -84,7 +84,8 @@ class Totals(Struct, frozen=True):
 
 
 class DirectoryStatistics(Struct, frozen=True, kw_only=True):
-    """The actors of this process. `restarts` counts since the start, the rest is now."""
+    """The actors of this process. `restarts`, `activations` and `passivations` count since the start; all
+    others are present numbers."""
 
     actors: int
     dormant: int

@@ -1,6 +1,6 @@
-"""The limit of attempts that wait for their scripts: a workspace with many of these begins no more.
+"""The limit on attempts that wait for their scripts: a workspace with many of them begins no more.
 
-Otherwise a workspace with slow scripts would fill all slots for attempts, and no other workspace's
+Otherwise a workspace with slow scripts would fill all places for attempts, and no other workspace's
 deliveries would begin.
 """
 
@@ -9,10 +9,10 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# Five times the runs that one workspace can have at once, so that no worker waits while an engine has
-# work; one in forty of the places that all workspaces share.
+# Attempts of a workspace that wait for their scripts: five times the runs that it can have at once, so
+# that no worker waits for attempts; one in forty of the places that all workspaces share.
 MOST = 256
-WOKEN = 2  # by each attempt that goes: as many as would fill what it left, and one more
+WOKEN = 2  # members woken for each attempt that goes: one for its place, and one more
 _ASLEEP, _AWAKE = False, True
 
 
@@ -26,22 +26,23 @@ class Member(Protocol):
 
 
 class ScriptLimit:
-    """Owner of the counts, and of the actors that wait. All calls are made by the trio thread."""
+    """Owner of the counts, and of the members that wait. All calls are made on the trio thread."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._counts: dict[str, int] = {}
-        self._full: set[str] = set()  # until half of them have gone
-        self._held: dict[str, dict[Member, bool]] = {}  # in the order in which they came
+        # workspaces at the limit, until half of their attempts are gone
+        self._full: set[str] = set()
+        self._held: dict[str, dict[Member, bool]] = {}  # in order of arrival; True: woken
 
     def came(self, workspace: str) -> None:
-        """Count an attempt that is to have its script run."""
+        """Count an attempt that waits for its script."""
         count = self._counts[workspace] = self._counts.get(workspace, 0) + 1
         if count >= self._most:
             self._full.add(workspace)
 
     def went(self, workspace: str) -> None:
-        """Count one less: its script has run, or never will."""
+        """Count one attempt less: its script has run, or never will."""
         count = self._counts[workspace] - 1
         if count:
             self._counts[workspace] = count
@@ -53,19 +54,20 @@ class ScriptLimit:
             self._wake(workspace, count)
 
     def holds(self, member: Member) -> bool:
-        """Return whether `member` has to wait. Then it is woken when it need not any more."""
+        """Return whether `member` must wait. If so, it is woken when it can go on."""
         if not self._full and not self._held:
             return False
         config = member.config
         if config.transform is None or config.workspace not in self._full:
             self.leave(member)
             return False
-        # Who was woken in vain keeps its place, or those who come late would be served for ever.
+        # A member that was woken in vain keeps its place. Otherwise later ones could overtake it for
+        # ever.
         self._held.setdefault(config.workspace, {})[member] = _ASLEEP
         return True
 
     def leave(self, member: Member) -> None:
-        """Forget who is gone, or may go on."""
+        """Forget a member that is gone or can go on."""
         held = self._held.get(member.config.workspace)
         if held is not None:
             held.pop(member, None)
@@ -73,8 +75,7 @@ class ScriptLimit:
                 del self._held[member.config.workspace]
 
     def _wake(self, workspace: str, count: int) -> None:
-        """Wake as many waiters as there are places. Wake all if no run is left whose end would wake
-        more."""
+        """Wake WOKEN members, or all if no attempt is left whose end would wake more."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):

@@ -1,7 +1,7 @@
-"""The snapshots of destinations whose actors left memory: recent ones, and all that tell of trouble.
+"""The snapshots of destinations without an actor: the recent ones, and all that show trouble.
 
-A destination that fails and has nothing left to send needs no actor. Its trouble is known all the same,
-by the snapshot that its actor left, after a restart by those in the store.
+A destination that fails and has nothing left to send needs no actor. Its trouble is known from the
+snapshot that its actor left or, after a restart, from the store.
 """
 
 from collections import OrderedDict
@@ -14,9 +14,9 @@ from msgspec import Struct
 from engine.core.snapshot import decode
 from engine.ports.outage import Outage
 
-# Of actors that left memory, some 100 bytes each: a quick return reads nothing.
+# Some 100 bytes each. An actor that returns soon needs no read of the store.
 RECENT_SNAPSHOTS = 20_000
-# Of destinations in trouble without an actor, some 300 bytes each. Past it the first are taken for idle.
+# Some 300 bytes each. Beyond this bound, the oldest destinations in trouble count as idle.
 TROUBLED_SNAPSHOTS = 20_000
 PAGE = 500  # snapshots that are read at once after a start: some 3 ms to look at
 PAUSE_S = 0.05  # between two pages, so that the start's own work goes first
@@ -26,6 +26,7 @@ class Troubled(Struct, frozen=True, gc=False):
     """The trouble of a destination without an actor, with its snapshot."""
 
     open_circuit: bool
+    failures: int  # in a row
     snapshot: bytes
 
 
@@ -35,12 +36,12 @@ class SnapshotPages(Protocol):
     async def snapshots_after(
         self, after: tuple[int, str] | None, limit: int
     ) -> Sequence[tuple[int, str, bytes]]:
-        """Return environment, destination and snapshot of the next destinations, in the order of the
+        """Return environment, destination and snapshot of the next destinations, ordered by the first
         two."""
 
 
 class Snapshots:
-    """Owner of what actors leave behind. Nothing here awaits but `read_troubled`."""
+    """Owner of the snapshots that actors leave. Only `read_troubled` awaits."""
 
     def __init__(self, most: int = RECENT_SNAPSHOTS, troubled: int = TROUBLED_SNAPSHOTS) -> None:
         self._most = most
@@ -50,14 +51,14 @@ class Snapshots:
         self._resting: dict[int, dict[str, Troubled]] = {}
 
     def keep(self, destination: str, environment: int, snapshot: bytes) -> None:
-        """Remember a snapshot; the oldest is forgotten past the bound."""
+        """Remember a snapshot. Beyond the bound, forget the oldest."""
         self._recent[destination] = snapshot
         if len(self._recent) > self._most:
             self._recent.popitem(last=False)
         self._note(destination, environment, snapshot)
 
     def of(self, destination: str) -> bytes | None:
-        """Return a snapshot, None where none is remembered."""
+        """Return a snapshot. None: none is remembered."""
         recent = self._recent.get(destination)
         if recent is not None or destination not in self._troubled:
             return recent
@@ -73,7 +74,8 @@ class Snapshots:
         return self._resting.get(environment, {})
 
     async def read_troubled(self, store: SnapshotPages) -> None:
-        """Learn of the trouble that was there before this process, however long the store is away."""
+        """Read which destinations were in trouble before this process began. An outage of the store only
+        delays it."""
         outage = Outage("troubled destinations")
         after: tuple[int, str] | None = None
         more = True
@@ -81,7 +83,7 @@ class Snapshots:
             with outage.survived():
                 page = await store.snapshots_after(after, PAGE)
                 for environment, destination, snapshot in page:
-                    if destination not in self._recent:  # else its actor has been here since
+                    if destination not in self._recent:  # else an actor has left a newer one
                         self._note(destination, environment, snapshot)
                     after = environment, destination
                 more = len(page) == PAGE
@@ -90,10 +92,12 @@ class Snapshots:
     def _note(self, destination: str, environment: int, snapshot: bytes) -> None:
         self._forget(destination)
         known = decode(snapshot)
-        failing = known is not None and known.row is not None and known.row.since is not None
-        if known is None or not (failing or known.circuit is not None):
+        if known is None:
             return
-        resting = Troubled(known.circuit is not None, snapshot)
+        row = known.row
+        if known.circuit is None and (row is None or row.since is None):
+            return
+        resting = Troubled(known.circuit is not None, 0 if row is None else row.failures, snapshot)
         self._resting.setdefault(environment, {})[destination] = resting
         self._troubled[destination] = environment
         if len(self._troubled) > self._most_troubled:

@@ -1,4 +1,4 @@
-"""The supervisor: runs a list of children as trio tasks, and restarts those that break.
+"""The supervisor of a list of children: it runs them as trio tasks, and restarts those that break.
 
 It knows nothing of the children's work. They start in the order of the list and stop in the reverse
 order. If a child breaks too often, all are stopped, and `run` raises GivenUpError.
@@ -20,7 +20,7 @@ log = structlog.get_logger("angarium.supervisor")
 
 
 class Restart(Enum):
-    """When a child that ended is restarted."""
+    """The rule for the restart of a child that ended."""
 
     PERMANENT = "always"  # also when it returned
     TRANSIENT = "after an exception"
@@ -28,16 +28,14 @@ class Restart(Enum):
 
 
 class Group(Enum):
-    """What is restarted when a child breaks: the child alone, or the process."""
+    """The scope of a restart when a child breaks: the child alone, or the process."""
 
-    ALONE = "the child alone: what it held is kept for its next run, or read again from the store"
-    PROCESS = (
-        "the process: work that the child had taken over may be lost to those that wait for it"
-    )
+    ALONE = "the child alone: its data is kept for its next run, or read again from the store"
+    PROCESS = "the process: others could wait for ever for work that the child had taken over"
 
 
 class Child(Struct, frozen=True, kw_only=True):
-    """One child. `why` says in a sentence why it belongs to its group.
+    """A child of the supervisor. `why` says in a sentence why it belongs to its group.
 
     If `run` takes `task_status`, the next child starts when `run` has called it. After more than
     `restarts` restarts within `within_s` seconds, the supervisor gives up. The pause before a restart is
@@ -69,7 +67,7 @@ class GivenUpError(Exception):
     """A child broke more often than allowed. Its last exception is the cause."""
 
     def __init__(self, child: str, restarts: int) -> None:
-        super().__init__(f"{child} broke {restarts + 1} times, and is given up")
+        super().__init__(f"{child} broke {restarts + 1} times: the supervisor gives up")
         self.child = child
 
 
@@ -79,7 +77,7 @@ class _Running:
     def __init__(self, child: Child, broke: Callable[["_Running", Exception | None], None]) -> None:
         self.child = child
         self.scope = trio.CancelScope(shield=True)
-        self.ready = trio.Event()  # set when the child has announced itself, or never will
+        self.ready = trio.Event()  # set when the child has announced itself or ended
         self.ended = trio.Event()
         self.state = "WAITING"
         self.restarts = 0
@@ -90,7 +88,7 @@ class _Running:
         self._announces = "task_status" in inspect.signature(child.run).parameters
 
     def started(self, value: object = None) -> None:
-        """Let the next child start: this is what a child sees as `task_status`."""
+        """Let the next child start. The child calls this as its `task_status`."""
         self.ready.set()
 
     async def run(self) -> None:
@@ -114,7 +112,7 @@ class _Running:
             if self.child.group is Group.PROCESS:
                 self._broke(self, error)
                 return
-            # If another process may write now, this is no fault of the child, and no restart changes it.
+            # If another process writes now, the child is not at fault, and a restart would not help.
             backoff_s = None if isinstance(error, OwnershipLostError) else self._backoff()
             if backoff_s is None:
                 self._broke(self, error)
@@ -125,7 +123,7 @@ class _Running:
             self.restarts += 1
 
     async def _once(self) -> Exception | None:
-        """Run the child once; returns how it broke, None when it returned."""
+        """Run the child once. Returns the exception with which it broke. None: it returned."""
         self.state, self.started_at = "RUNNING", trio.current_time()
         try:
             if self._announces:
@@ -137,14 +135,14 @@ class _Running:
             self.last_error = repr(error)
             log.warning("child gave way", child=self.child.name, reason=str(error))
             return error
-        except Exception as error:  # one of the barriers: the supervisor
+        except Exception as error:  # a barrier: the supervisor handles it
             self.last_error = repr(error)
             log.exception("child broke", child=self.child.name, group=self.child.group.name)
             return error
         return None
 
     def _backoff(self) -> float | None:
-        """Return the seconds until the restart, None when there have been too many."""
+        """Return the seconds until the restart. None: there have been too many restarts."""
         now, recent, child = trio.current_time(), self._recent, self.child
         while recent and recent[0] < now - child.within_s:
             recent.popleft()
@@ -168,11 +166,11 @@ class _Running:
 
 class Supervisor:
     """Owner of its children. `run` ends when it is cancelled, when `stop` is called, or with
-    GivenUpError. In each case, the children have been stopped by then, in reverse order unless another
+    GivenUpError. In each case the children have been stopped by then, in reverse order unless another
     process has taken over.
 
-    After a takeover, `on_lost` is called before the children are stopped. It fails at once everything
-    that they could only wait for.
+    After a takeover, `on_lost` is called before the children are stopped. It ends at once, with an error,
+    everything that the children would only wait for.
     """
 
     def __init__(

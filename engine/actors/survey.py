@@ -30,6 +30,9 @@ class Standing(Struct, frozen=True, gc=False):
     pending: int
     in_flight: int
     failing: bool = False  # it has no actor, and has not recovered since it began to fail
+    oldest_s: float | None = (
+        None  # that the oldest waits; None where some wait only in the database
+    )
 
 
 IDLE = Standing(HealthState.IDLE, CircuitState.CLOSED, 0, 0)
@@ -41,8 +44,8 @@ Survey = Mapping[str, Standing]
 
 
 def standing_of(destination: Destination, survey: Survey) -> Standing:
-    """Return the standing of a destination. If no survey names it, nothing waits for it. Without an
-    actor, one that is DISABLED is in no trouble."""
+    """Return the standing of a destination. If no survey names it, nothing waits for it. A DISABLED
+    destination without an actor is not in trouble."""
     active = destination.status is DestinationStatus.ACTIVE
     standing = survey.get(destination.id)
     if standing is None or (standing.failing and not active):
@@ -54,7 +57,7 @@ class Surveyed(Protocol):
     """The directory of actors."""
 
     def known(self, environment: int) -> Iterable[str]:
-        """Return the destinations of an environment that have an actor, or something that waits."""
+        """Return the destinations of an environment that have an actor or a backlog."""
 
     def health(self, destination: str) -> DestinationReport:
         """Return a destination's health."""
@@ -99,9 +102,13 @@ class Surveys:
             }
             async for destination in in_slices(self._directory.known(environment), AT_ONCE):
                 report = self._directory.health(destination)
-                if report.health is not None:
+                if (known := report.health) is not None:
                     survey[destination] = Standing(
-                        report.health.state, report.health.circuit, report.pending, report.in_flight
+                        known.state,
+                        known.circuit,
+                        report.pending,
+                        report.in_flight,
+                        oldest_s=None if known.stored else known.oldest_pending_s,
                     )
             now = self._now()
             self._taken = {

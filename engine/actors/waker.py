@@ -1,8 +1,8 @@
-"""The waker: slow loops over destinations that nothing else stirs. It only asks others to act.
+"""The waker: slow loops over destinations that get no message. It only calls the directory.
 
-It lets idle actors leave, and brings back those that left with retries waiting, shortly before these
-are due: a restored machine keeps the time to the millisecond. After a step of the wall clock it stirs all
-actors.
+It lets idle actors leave. It activates destinations with waiting retries shortly before these are due:
+their machines then keep the time to the millisecond. After a step of the wall clock it gives all actors a
+turn.
 """
 
 import trio
@@ -15,19 +15,20 @@ from engine.runtime.wake import Wake
 
 LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than the time between two looks and a start together
-WAKE_AT_ONCE = 1_000  # rows a look; when there were as many, the next look follows at once
-# ... unless some were woken before: a row is due until its actor has read what it begins with, and hides
-# those that are due later. Twice as long each time, for as long as nobody is woken.
+# rows of one look; after a full look that woke all of them, the next follows at once
+WAKE_AT_ONCE = 1_000
+# Otherwise the next look follows after this pause: a row is due until its actor has read the store, and
+# hides rows that are due later. The pause doubles while looks wake no destination.
 AGAIN_S = 0.1
 # Destinations between two yields: each activates an actor, together a millisecond.
 ROUSE_AT_ONCE = 100
-SWEEPS = 4  # in the time after which an idle actor leaves
-# A step back by less lets no retry wait much longer than its schedule says.
+SWEEPS = 4  # sweeps within the time after which an idle actor leaves
+# After a smaller step back no retry waits much longer than its schedule says.
 SLEPT_OVER_S = 60.0
 
 
 class Waker:
-    """Stirs the directory. It owns nothing."""
+    """The loops of the waker. It owns only the clock steps that its loop has not handled yet."""
 
     def __init__(
         self, directory: Directory, store: BacklogStore, clock: Clock, passivate_after_s: float
@@ -40,9 +41,9 @@ class Waker:
         self.looks = 0
 
     def clock_stepped(self, by_s: float) -> None:
-        """Note a step of the clock: each actor follows before it reads the time again, and has a turn
-        soon, since a retry can be due. A destination without an actor follows when its next machine is
-        made; after a long step back that is soon, too, because the machine limits the waits to the
+        """Note a step of the clock. Each actor follows it before it reads the time again, and gets a turn
+        soon, since a retry can be due. A destination without an actor follows it when its next machine is
+        made. After a long step back that is soon, too, because only a machine limits its waits to the
         schedule's."""
         self._directory.steps.add(by_s, self._clock.now())
         self._back_s -= min(by_s, 0.0)
@@ -81,7 +82,7 @@ class Waker:
 
     async def _look(self) -> tuple[int, bool]:
         """Activate destinations whose retries are due. Returns their number, and whether there can be
-        more."""
+        more rows."""
         self.looks += 1
         before_ms = int((self._clock.now() + LOOK_AHEAD_S) * 1000)
         rows = await self._store.due_destinations(before_ms, WAKE_AT_ONCE)

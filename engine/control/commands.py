@@ -12,6 +12,7 @@ import trio
 
 from engine.model.errors import Refusal
 from engine.ports import StoreAwayError
+from engine.runtime.background import NurseryOwner
 
 T = TypeVar("T")
 MAX_WAITING = 256  # as many as wait if the database is slow for a second; more are refused (503)
@@ -33,18 +34,8 @@ class CommandQueue:
 
     def __init__(self) -> None:
         self.turn = trio.Lock()  # held while read models are replaced
-        self._nursery: trio.Nursery | None = None
+        self.tasks = NurseryOwner()  # they perform commands; a child of the engine's supervisor
         self._waiting = 0
-
-    async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Own the tasks that perform commands until cancelled: a child of the engine's supervisor."""
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
-            task_status.started()
-            try:
-                await trio.sleep_forever()
-            finally:  # before the nursery closes: it refuses what is started later
-                self._nursery = None
 
     async def run_beside(self, work: Callable[[], Awaitable[T]]) -> T:
         """Perform work that writes no configuration: it needs no turn. Otherwise like `run`."""
@@ -63,7 +54,7 @@ class CommandQueue:
         command: Callable[[], Awaitable[T]],
         perform: Callable[["_Job[T]"], Awaitable[None]],
     ) -> T:
-        if self._nursery is None or self._waiting >= MAX_WAITING:
+        if self.tasks.nursery is None or self._waiting >= MAX_WAITING:
             raise Refusal(
                 "overloaded",
                 "the service cannot make changes at the moment: try again",
@@ -71,7 +62,7 @@ class CommandQueue:
             )
         job = _Job(command)
         self._waiting += 1
-        self._nursery.start_soon(perform, job)
+        self.tasks.nursery.start_soon(perform, job)
         await job.ended.wait()
         if job.error is not None:
             raise job.error

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 
 import structlog
+import trio
 
 from engine.control import templated
 from engine.control.ports import Projection
@@ -39,6 +40,7 @@ class ModelProjection(Projection):
         self._catalog = catalog
         self._configure = configure
         self._keys: set[str] = set()
+        self.mcp_key_known = trio.Event()  # set by the first MCP key; agents can come from then on
         self._schemas = ActiveSchemas(models)
 
     def destination_version(self, destination: str) -> int:
@@ -60,6 +62,8 @@ class ModelProjection(Projection):
         self._models.put_key(key.id, self._credentials(key))
         if key.secrets:
             self._keys.add(key.id)
+            if key.kind is CredentialKind.MCP_KEY:
+                self.mcp_key_known.set()
         else:
             self._keys.discard(key.id)
 

@@ -1,39 +1,27 @@
-"""Commands on replay jobs: create and cancel. `engine.replay` runs the jobs."""
+"""Commands on replay jobs: create, change the rate, cancel. `engine.replay` runs the jobs."""
 
-from collections.abc import Sequence
-from typing import Annotated, Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import msgspec
 import trio
-from pydantic import Field
 
 from engine.control.audit import Principal, differences
 from engine.control.commands import written
 from engine.control.ports import DestinationStore
+from engine.control.replay_drafts import OrderDraft, ReplayDraft, ReplayPatch
 from engine.control.writer import ConfigurationWriter, refuse_archived
 from engine.core.vocabulary import (
     DeliveryOrigin,
-    DeliveryStatus,
     DestinationStatus,
     JobKind,
     ReplayMode,
     ReplayStatus,
 )
-from engine.drafts import (
-    MAX_RATE_PER_SECOND,
-    RULE_PATTERNS,
-    Document,
-    Name,
-    NullIs,
-    Pattern,
-    Uuid,
-)
-from engine.model.documents import invalid
+from engine.model.documents import invalid, merged, read
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
-from engine.model.instants import Instant
 from engine.model.read_models import SessionCustomer
-from engine.model.words import SettledStatusName, WaitingStatusName, Word, word
 from engine.plans.plans import Visibility
 from engine.replay.job import UNFINISHED, WAITING, ReplayJob, ReplaySelection
 from engine.replay.ports import JobStore, Named
@@ -43,118 +31,6 @@ MAX_UNFINISHED = 100  # jobs of an environment; each has its turn, so that more 
 MAX_UNFINISHED_CUSTOMER = 10  # of one customer's sessions: a slow job can last for months
 COUNTED_WITHIN_S = 2.0  # a dry run that is counted by then is answered with its counts
 LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between two looks at the count: ten within that time
-MAX_ORDERS = 1_000_000_000  # more than any destination has waiting
-MAX_DELIVERY_IDS = 1_000  # as an ingestion batch; a filter selects more
-# One delivery in 17 minutes: a slower job would hardly move.
-MIN_RATE_PER_SECOND = 0.001
-
-
-class ReplayDraft(Document):
-    """The deliveries to be sent again: those that meet every member that is given."""
-
-    destination_id: Uuid | None = Field(None, description="To this destination.")
-    customer_account_id: Uuid | None = Field(
-        None, description="To destinations that are tied to this customer account."
-    )
-    event_types: list[Pattern] | None = Field(
-        None, min_length=1, max_length=RULE_PATTERNS,
-        description="Patterns as in a routing rule. Null: every type.",
-    )  # fmt: skip
-    statuses: list[SettledStatusName] | None = Field(
-        None, min_length=1, max_length=3,
-        description="Null: all three. What is not settled yet is sent anyway and is not replayed.",
-    )  # fmt: skip
-    delivery_ids: list[Uuid] | None = Field(
-        None, min_length=1, max_length=MAX_DELIVERY_IDS,
-        description="These deliveries; the one way to replay what was a replay itself.",
-    )  # fmt: skip
-    from_: Instant | None = Field(None, alias="from", description="Created at or after.")
-    to: Instant | None = Field(None, description="Created before.")
-    dry_run: Annotated[bool, NullIs(False)] = Field(
-        False, description="Only count what would be replayed."
-    )
-    mode: Annotated[Word[ReplayMode], NullIs("AGAIN")] = Field(
-        word(ReplayMode.AGAIN),
-        description="AGAIN: settled deliveries once more. MISSING: events for which the destination has "
-        "no delivery, by its current rules. It takes `destinationId`, not `statuses` or `deliveryIds`.",
-    )
-    rate_per_second: float | None = Field(
-        None, ge=MIN_RATE_PER_SECOND, le=MAX_RATE_PER_SECOND,
-        description="At most so many a second are enqueued. Null: as quickly as the receivers take them.",
-    )  # fmt: skip
-
-    def selection(self) -> ReplaySelection:
-        """Return the selection of the draft. Raises Refusal 400 for one that is too wide, or empty."""
-        bounds = (self.destination_id, self.customer_account_id, self.delivery_ids, self.from_)
-        if all(bound is None for bound in bounds):
-            raise Refusal(
-                "invalid_request",
-                "give at least one of destinationId, customerAccountId, deliveryIds and from",
-            )
-        _check_range(self.from_, self.to)
-        statuses = self.statuses
-        if self.mode == ReplayMode.MISSING.name:
-            if self.destination_id is None:
-                raise invalid("destinationId", "is required with the mode MISSING")
-            for path, given in (("statuses", statuses), ("deliveryIds", self.delivery_ids)):
-                if given is not None:
-                    raise invalid(path, "is not for the mode MISSING: its events have no delivery")
-        return ReplaySelection(
-            destination=self.destination_id,
-            account=self.customer_account_id,
-            event_types=_distinct(self.event_types),
-            statuses=None
-            if statuses is None
-            else tuple(sorted({DeliveryStatus[each] for each in statuses})),
-            deliveries=_distinct(self.delivery_ids),
-            from_ms=self.from_,
-            to_ms=self.to,
-        )
-
-
-class OrderDraft(Document):
-    """The deliveries that wait and are meant: those that meet every member that is given."""
-
-    destination_id: Uuid = Field(description="Deliveries to this destination.")
-    event_types: list[Pattern] | None = Field(
-        None, min_length=1, max_length=RULE_PATTERNS,
-        description="Patterns as in a routing rule. Null: every type.",
-    )  # fmt: skip
-    customer_external_id: Name | None = Field(
-        None, description="Deliveries of this customer's events."
-    )
-    from_: Instant | None = Field(None, alias="from", description="Created at or after.")
-    to: Instant | None = Field(None, description="Created before.")
-    status: WaitingStatusName | None = Field(
-        None, description="PENDING: not attempted yet; RETRYING: failed before. Null: both."
-    )
-    limit: int | None = Field(
-        None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
-    )
-    # Not nullable, so that a caller who means to count does not cancel by mistake.
-    dry_run: bool = Field(False, description="Only count the deliveries that are meant.")
-
-    def selection(self) -> ReplaySelection:
-        """Return the selection of the draft. Raises Refusal 400 for an empty time range."""
-        _check_range(self.from_, self.to)
-        return ReplaySelection(
-            destination=self.destination_id,
-            event_types=_distinct(self.event_types),
-            statuses=None if self.status is None else (DeliveryStatus[self.status],),
-            from_ms=self.from_,
-            to_ms=self.to,
-            customer=self.customer_external_id,
-            limit=self.limit,
-        )
-
-
-def _check_range(from_ms: int | None, to_ms: int | None) -> None:
-    if from_ms is not None and to_ms is not None and from_ms > to_ms:
-        raise invalid("from", "is after to")
-
-
-def _distinct(given: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if given is None else tuple(dict.fromkeys(given))
 
 
 class JobRunner(Protocol):
@@ -257,6 +133,42 @@ class ReplayCommands:
 
         job = await self._writer.commands.run_beside(command)
         return await self._counted(job) if job.dry_run else job
+
+    async def pace(
+        self,
+        actor: Principal,
+        environment: int,
+        identifier: str,
+        patch: Mapping[str, Any],
+        own: SessionCustomer | None,
+    ) -> ReplayJob:
+        """Apply a merge patch to a job: its rate is what can change. The runner that has the job, in
+        whichever process, follows within a second. Raises Refusal 404, and 409 for a job that has ended
+        or gives orders."""
+
+        async def attempt() -> ReplayJob | None:
+            job = await self.get(environment, identifier, own)
+            known = {"ratePerSecond": job.rate_per_second}
+            rate = read(ReplayPatch, merged(known, patch)).model_dump()["rate_per_second"]
+            if job.orders:
+                raise Refusal("conflict", f"a job of the kind {job.kind.name} has no rate")
+            if job.status not in UNFINISHED:
+                raise Refusal(
+                    "conflict", f"the job is {job.status.name}: its rate cannot be changed"
+                )
+            if rate == job.rate_per_second:
+                return job
+            paced = msgspec.structs.replace(job, rate_per_second=rate)
+            changes = differences(selection_document(job), selection_document(paced))
+            entry = self._writer.entry(actor, "replay_job.update", identifier, changes)
+            if not await written(self._store.pace(job, rate, entry)):
+                return None
+            self._runner.nudge()
+            return await self.get(environment, identifier, own)
+
+        return await self._writer.commands.run_beside(
+            lambda: self._writer.attempts("the replay job", attempt)
+        )
 
     async def cancel(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None

@@ -152,7 +152,7 @@ def _refuse_masks(
 ) -> None:
     for name, value in given.items():
         if _masked(definition, name, value) and name not in stored:
-            raise invalid(f"config.{name}", "the mask stands for no stored value")
+            raise invalid(f"config.{name}", "is the mask, but no value is stored: give the secret")
 
 
 class RequestSketch(Struct, frozen=True):

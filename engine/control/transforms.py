@@ -21,6 +21,7 @@ from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.quotas import Quota
 from engine.outbound.ports import ScriptRuns
+from engine.outbound.trials import TrialDraft
 from engine.plans.plans import Plan, Plans
 
 _SCRIPTS = "the destination's transform scripts"  # what a refusal calls them
@@ -29,19 +30,33 @@ SOURCE_BYTES = 64 * 1024  # of UTF-8: each live one is in every server's memory,
 DRAFT_BYTES = 6 * SOURCE_BYTES + 16 * 1024
 
 
+Source = Annotated[
+    str,
+    Field(
+        min_length=1,
+        json_schema_extra={"maxLength": SOURCE_BYTES},
+        description="JavaScript with `function transform(event) { return ...; }`: at most 64 KiB.",
+    ),
+]
+
+
 class TransformDraft(Document):
     """A transform script as a caller writes it."""
 
     destination_id: Uuid
     name: Name
-    source: Annotated[
-        str,
-        Field(
-            min_length=1,
-            json_schema_extra={"maxLength": SOURCE_BYTES},
-            description="JavaScript with `function transform(event) { return ...; }`: at most 64 KiB.",
-        ),
-    ]
+    source: Source
+
+
+class UnkeptScript(Document):
+    """A script that nothing stores."""
+
+    destination_id: Uuid = Field(description="The destination that the script would be for.")
+    source: Source
+
+
+class TransformPreviewDraft(TrialDraft, UnkeptScript):
+    """A script that is only run, and the input of the run."""
 
 
 class TransformCommands:
@@ -72,8 +87,7 @@ class TransformCommands:
         destination, 402 where plan or quota have no room for another, 409 where the destination is
         archived.
         """
-        if len(draft.source.encode()) > SOURCE_BYTES:
-            raise Refusal("payload_too_large", f"the source is larger than {SOURCE_BYTES} bytes")
+        _check_size(draft.source)
         account = None if actor.customer is None else actor.customer.account
         complaint = await self._scripts.check(actor.workspace, draft.source, account)
         if complaint is not None:
@@ -83,17 +97,7 @@ class TransformCommands:
             identifier = self._writer.new_id()
             destination = await self._destination(actor, environment, draft.destination_id)
             plan = self._plans.of_environment(environment)
-            script = TransformScript(
-                id=identifier,
-                environment=environment,
-                destination=destination.id,
-                customer_account=destination.customer_account,
-                version=0,  # the store gives it
-                name=draft.name,
-                source=draft.source,
-                status=TransformStatus.DRAFT,
-                published_at_ms=None,
-            )
+            script = _drafted(identifier, destination, draft.source, draft.name)
             # The source itself is not repeated: no version of it ever changes.
             changes = differences({}, {"destinationId": destination.id, "name": draft.name})
             entry = self._writer.entry(actor, "transform_script.create", identifier, changes)
@@ -112,6 +116,22 @@ class TransformCommands:
             return await self._writer.attempts(_SCRIPTS, attempt)
 
         return await self._writer.commands.run(command)
+
+    async def unkept(
+        self, actor: Principal, environment: int, draft: TransformPreviewDraft
+    ) -> TransformScript:
+        """Return a script for a trial run. It has no version, and nothing stores it.
+
+        Raises Refusal: 413 for a source that is too large, 404 for the destination, 402 where the plan
+        has no scripts, 409 where the destination is archived.
+        """
+        _check_size(draft.source)
+        destination = await self._destination(actor, environment, draft.destination_id)
+        plan = self._plans.of_environment(environment)
+        if plan.transforms == 0:
+            raise _plan_ends(plan)
+        refuse_archived(destination)
+        return _drafted(destination.id, destination, draft.source)
 
     async def publish(self, actor: Principal, environment: int, identifier: str) -> TransformScript:
         """Make a version the live one. Raises Refusal 404, 402 or 409 (archived)."""
@@ -195,6 +215,27 @@ class TransformCommands:
             transform=transform,
             updated_at_ms=self._writer.next_ms(present.updated_at_ms),
         )
+
+
+def _check_size(source: str) -> None:
+    if len(source.encode()) > SOURCE_BYTES:
+        raise Refusal("payload_too_large", f"the source is larger than {SOURCE_BYTES} bytes")
+
+
+def _drafted(
+    identifier: str, destination: DestinationRecord, source: str, name: str = ""
+) -> TransformScript:
+    return TransformScript(
+        id=identifier,
+        environment=destination.environment,
+        destination=destination.id,
+        customer_account=destination.customer_account,
+        version=0,  # the store gives it
+        name=name,
+        source=source,
+        status=TransformStatus.DRAFT,
+        published_at_ms=None,
+    )
 
 
 def _changes(before: Transform | None, after: Transform | None) -> dict[str, Any]:

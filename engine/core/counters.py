@@ -1,7 +1,8 @@
 """The statistics of a destination's recent attempts: success rate, latency, failures in a row."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from operator import mul
 
@@ -16,18 +17,13 @@ _MIDDLES_MS = tuple((low + high) / 2 for low, high in pairwise(_EDGES_MS))
 LAST_ERROR_CHARACTERS = 200  # a snapshot must stay small, and people read the error
 
 
-def latency_bucket(duration_ms: float) -> int:
-    """Return the bucket of a duration: the first k with duration <= 1.6^k ms, or the last one."""
-    return bisect_left(BOUNDS_MS, duration_ms)
-
-
-def percentile_ms(buckets: Sequence[int], share: float) -> int | None:
-    """Return a percentile (`share` 0-1) from a latency histogram, interpolated within its bucket."""
-    return percentiles_ms(buckets, (share,))[0]
+# Of a duration in ms: its bucket, the first k with duration <= 1.6^k ms, or the last one.
+latency_bucket: Callable[[float], int] = partial(bisect_left, BOUNDS_MS)
 
 
 def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int | None]:
-    """Return percentiles (`shares` ascending) in one pass. All are None if nothing was counted."""
+    """Return percentiles (`shares` 0-1, ascending) from a latency histogram in one pass, each
+    interpolated within its bucket. All are None if nothing was counted."""
     total = sum(buckets)
     if not total:
         return [None] * len(shares)

@@ -13,10 +13,11 @@ SILENT_S = 3600.0
 class Failing:
     """Owner of a destination's row of failures. Instants are seconds since the epoch."""
 
-    __slots__ = ("failures", "quiet", "silent_since", "since", "spared_at")
+    __slots__ = ("began_at", "failures", "quiet", "silent_since", "since", "spared_at")
 
     def __init__(self, kept: FailureRow | None, now: float) -> None:
         self.failures = 0  # in a row, of any kind
+        self.began_at: float | None = None  # the first failure after the last success
         self.since: float | None = None  # when the destination began to count as failing
         # since when deliveries have waited and failed without a success
         self.silent_since: float | None = None
@@ -28,6 +29,8 @@ class Failing:
             self.spared_at = None if kept.spared_at is None else min(kept.spared_at, now)
             silent = kept.silent_since
             self.silent_since = None if silent is None else min(silent, now)
+            began = [at for at in (kept.began_at, silent, kept.since, now) if at is not None]
+            self.began_at = min(began)  # of a former release: the earliest instant that it kept
 
     def failed(self, now: float, *, own: bool) -> bool:
         """Count a failure. `own`: the delivery is of one of the service's own events. Returns True if a
@@ -37,6 +40,8 @@ class Failing:
         self.quiet = self.quiet and own
         if self.silent_since is None:
             self.silent_since = now
+            if self.began_at is None:
+                self.began_at = now
         if self.since is None and self.failures >= FAILURES_TO_FAIL:
             self.since = now
             return True
@@ -46,7 +51,7 @@ class Failing:
         """Count a success. Returns True if the destination was failing."""
         recovered = self.since is not None
         self.failures, self.quiet = 0, True
-        self.since = self.silent_since = self.spared_at = None
+        self.began_at = self.since = self.silent_since = self.spared_at = None
         return recovered
 
     def due_at(self) -> float | None:
@@ -80,6 +85,7 @@ class Failing:
 
     def clock_stepped(self, by_s: float) -> None:
         """Keep the elapsed times, although the clock now shows other instants."""
+        self.began_at = None if self.began_at is None else self.began_at + by_s
         self.since = None if self.since is None else self.since + by_s
         self.silent_since = None if self.silent_since is None else self.silent_since + by_s
         self.spared_at = None if self.spared_at is None else self.spared_at + by_s
@@ -92,4 +98,6 @@ class Failing:
         """Return what a snapshot keeps."""
         if not self.failures:
             return None
-        return FailureRow(self.failures, self.quiet, self.silent_since, self.since, self.spared_at)
+        return FailureRow(
+            self.failures, self.quiet, self.silent_since, self.since, self.spared_at, self.began_at
+        )

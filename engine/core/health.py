@@ -68,5 +68,5 @@ class Health(Struct, frozen=True, kw_only=True):
         None  # at these rates; None: nothing waits, or `pending` does not fall
     )
     effective_concurrency: int = 0  # `concurrency`, cut by ordering, circuit and status
-    failing_since: float | None = None  # since when it counts as failing: see `engine.core.failing`
+    failing_since: float | None = None  # the first failure after the last success, if it fails
     hold: Hold | None = None  # why its deliveries are not sent

@@ -248,6 +248,8 @@ class Lanes:
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
         self._unskip(lane)
+        # The lane was asked for again if the clock was set back during the read. Its waits are right now.
+        self.wanted.pop(lane.key, None)
         taken: list[Delivery] = []
         left_from: int | None = None
         for delivery in deliveries:

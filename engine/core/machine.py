@@ -63,6 +63,7 @@ class DestinationMachine:
         self._jitter = jitter
         self._throttle = Throttle(config, now, kept)
         self.resume = self._throttle.resume  # a message: an operator lifts the destination's hold
+        self.failing, self.circuit = self._throttle.failing, self._throttle.circuit  # for reading
         self._counters = Counters(kept.counters if kept is not None else None)
         ways = self.in_flight, self.uncommitted
         self._correcting: Ids = {}  # deliveries whose corrected waits are not durable yet
@@ -342,9 +343,8 @@ class DestinationMachine:
             return False
         if self._archived():
             return self.clean()
-        if self._throttle.gone_version is not None or self.config.ordering != backlog.ordering:
-            return False
-        if backlog.reader.named:
+        needed = backlog.reader.named or self.config.ordering != backlog.ordering
+        if needed or self._throttle.gone_version is not None:
             return False
         if self.config.status != DestinationStatus.ACTIVE:
             return True
@@ -358,10 +358,10 @@ class DestinationMachine:
             return False
         return not self._archived() or self._backlog.reader.no_more_dead
 
-    def health(self, now: float) -> Health:
-        """Return everything that the machine knows of the destination's health."""
-        known = self.config, self._throttle, self._counters, self._backlog
-        return health_of(*known, self.pending, len(self.in_flight), len(self.uncommitted), now)
+    def health(self, now: float, asleep: int = 0) -> Health:
+        """Return the destination's health. `asleep`: deliveries that wait, and were never loaded."""
+        known = self.config, self._throttle, self._counters, self._backlog, self.pending + asleep
+        return health_of(*known, len(self.in_flight), len(self.uncommitted), now)
 
     def snapshot(self) -> bytes:
         """Return the snapshot for a successor."""

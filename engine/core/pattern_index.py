@@ -53,9 +53,8 @@ class _Node(Generic[T]):
         self.literals: dict[str, _Node[T]] = {} if like is None else like.literals
         self.star: _Node[T] | None = None if like is None else like.star
         self.ends: SplitTable[T] = SplitTable() if like is None else like.ends
-        self.tails: SplitTable[T] = (
-            SplitTable() if like is None else like.tails
-        )  # one or more segments follow
+        # One or more segments follow.
+        self.tails: SplitTable[T] = SplitTable() if like is None else like.tails
 
     @property
     def bare(self) -> bool:

@@ -15,15 +15,23 @@ DEGRADED_BELOW = 0.95
 
 
 def state_of(
-    config: Destination, circuit: CircuitState, success_rate: float | None, waiting: int
+    config: Destination,
+    circuit: CircuitState,
+    success_rate: float | None,
+    waiting: int,
+    failures: int,
 ) -> HealthState:
-    """Return a destination's health state. `waiting`: how many deliveries wait or are under way."""
+    """Return a destination's health state. `waiting`: how many deliveries wait or are under way;
+    `failures`: how many failed since the last success. A destination whose last attempt failed stays
+    FAILING while deliveries wait, although no attempt was made for five minutes."""
     if config.status != DestinationStatus.ACTIVE:
         return HealthState.DISABLED
     if circuit is not CircuitState.CLOSED:
         return HealthState.FAILING
     if success_rate is None:
-        return HealthState.HEALTHY if waiting else HealthState.IDLE
+        if not waiting:
+            return HealthState.IDLE
+        return HealthState.FAILING if failures else HealthState.HEALTHY
     if success_rate < FAILING_BELOW:
         return HealthState.FAILING
     return HealthState.DEGRADED if success_rate < DEGRADED_BELOW else HealthState.HEALTHY
@@ -81,14 +89,17 @@ def health_of(
     under_way = in_flight + uncommitted
     oldest = oldest_made_at(backlog) if pending else None
     circuit, rates = throttle.circuit, counters.rates(now)
+    failures, failing = counters.consecutive_failures, throttle.failing
+    state = state_of(config, circuit.state, success_rate, pending + under_way, failures)
+    fails = failing.since is not None or state is HealthState.FAILING
     return Health(
-        state=state_of(config, circuit.state, success_rate, pending + under_way),
+        state=state,
         circuit=circuit.state,
         opened_at=circuit.opened_at,
         next_probe_at=circuit.next_probe_at,
         success_rate=success_rate,
-        consecutive_failures=counters.consecutive_failures,
-        failing_since=throttle.failing.since,
+        consecutive_failures=failures,
+        failing_since=failing.began_at if fails else None,
         latency_p50_ms=p50,
         latency_p95_ms=p95,
         latency_p99_ms=p99,

@@ -13,7 +13,7 @@ from engine.core.counters import Counters
 from engine.core.destination import Destination
 from engine.core.failing import Failing
 from engine.core.health import CircuitState
-from engine.core.limit import START, AdaptiveLimit
+from engine.core.limit import START, AdaptiveLimit, LimitState
 from engine.core.records import Delivery, Outcome
 from engine.core.schedule import retry_after_s
 from engine.core.snapshot import CircuitSnapshot, Snapshot
@@ -54,11 +54,9 @@ class Throttle:
         self.width = config.concurrency  # attempts that may be in flight
         self.full = False  # whether the last attempts filled all places
         self.limit: AdaptiveLimit | None = None  # the limit that `width` follows
+        kept = None if snapshot is None else self._restore(config, now, snapshot)
         if config.adapts:
-            kept = None if snapshot is None or _moved(config, snapshot) else snapshot.limit
             self._adapt(AdaptiveLimit(most_of(config), now, kept))
-        if snapshot is not None:
-            self._restore(config, now, snapshot)
         if config.rate_per_second is not None:
             tokens = None
             if snapshot is not None and snapshot.tokens is not None:
@@ -319,10 +317,11 @@ class Throttle:
             self.width = limit.width
             self.changed = self.changed or limit.moved
 
-    def _restore(self, config: Destination, now: float, snapshot: Snapshot) -> None:
-        """Take over a snapshot. What has changed since then counts as in `configure`."""
-        moved = _moved(config, snapshot)
-        enabled = config.enabled_version > _seen(config, snapshot)
+    def _restore(self, config: Destination, now: float, snapshot: Snapshot) -> LimitState | None:
+        """Take over a snapshot. What has changed since then counts as in `configure`. Return the kept
+        limit, None if it was another receiver's."""
+        seen = config.version if snapshot.seen is None else snapshot.seen
+        moved, enabled = config.moved_version > seen, config.enabled_version > seen
         if snapshot.circuit is not None:
             kept = snapshot.circuit
             self.circuit.reopen(
@@ -343,14 +342,7 @@ class Throttle:
             self.failing.spare(now)
         if snapshot.seen != config.version:
             self.changed = True
-
-
-def _seen(config: Destination, snapshot: Snapshot) -> int:
-    return config.version if snapshot.seen is None else snapshot.seen
-
-
-def _moved(config: Destination, snapshot: Snapshot) -> bool:
-    return config.moved_version > _seen(config, snapshot)
+        return None if moved else snapshot.limit
 
 
 # Seconds since the epoch are exact to 0.2 us, so after a wait a bucket can lack the flow of one such

@@ -107,23 +107,17 @@ class Window:
     def fits(self, delivery: Delivery) -> bool:
         """Return whether a delivery of its class has room. A delivery larger than the bound fits if
         memory is empty."""
-        return self._fits(delivery.queue, size_of(delivery))
+        held, queue = self.held + self.reserved, delivery.queue
+        size = self.bytes + self.reserved_bytes + size_of(delivery)
+        return not held or (held < self.caps[queue] and size <= self.byte_caps[queue])
 
     def admit(self, delivery: Delivery) -> bool:
         """Count a delivery that enters memory, if it `fits`. Returns whether it does."""
-        size = size_of(delivery)
-        if not self._fits(delivery.queue, size):
+        if not self.fits(delivery):
             return False
         self.held += 1
-        self.bytes += size
+        self.bytes += size_of(delivery)
         return True
-
-    def _fits(self, queue: DeliveryClass, size: int) -> bool:
-        held = self.held + self.reserved
-        return not held or (
-            held < self.caps[queue]
-            and self.bytes + self.reserved_bytes + size <= self.byte_caps[queue]
-        )
 
     def fits_aside(self, delivery: Delivery) -> bool:
         """Return whether a delivery can be set aside, in the room reserved for a read's answer."""

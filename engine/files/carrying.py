@@ -30,9 +30,8 @@ KNOWN_S = (
     60.0  # how long a look-up of files counts: retention takes days, and rows are then read again
 )
 KNOWN_EVENTS = 4_096  # with the ids of each event's files, at most twenty: some KB
-KNOWN_BYTES = (
-    16 * 1024 * 1024
-)  # of the files' payloads, which hold their metadata: mostly less than 1 KiB
+# Of the files' payloads, which hold their metadata: mostly less than 1 KiB.
+KNOWN_BYTES = 16 * 1024 * 1024
 # How long a source that failed is not asked again. Retries of many destinations spread over minutes, so
 # that this is two requests a second at the most; the shortest schedule waits longer.
 FAILED_S = 0.5

@@ -13,9 +13,8 @@ from msgspec import Struct
 NAME_BYTES = 180  # of UTF-8: file systems take 255, and a browser adds " (1)" and ".crdownload"
 _SUFFIX_BYTES = 20  # of `NAME_BYTES`, kept for the suffix of a shortened name
 _NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # in any system's file names; some browsers decode `%`
-_UNSEEN = frozenset(
-    {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-)  # controls, bidi overrides, line ends
+# Controls, bidi overrides, line ends.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
 _NAMELESS = "file"
 _ATTR = "!#$&+-.^_`|~"  # characters that RFC 8187 leaves as they are, beside letters and digits

@@ -1,8 +1,8 @@
 """The reader of events in request bodies: strict, and it never serialises a payload again.
 
-msgspec decodes an ordinary body in a microsecond. It does not see duplicate keys, depth, and surrogates
-outside the payload. Cheap counts exclude these for most bodies; the exact counts of
-`engine.model.json_members` decide the rest. Nothing here works token by token.
+msgspec decodes an ordinary body in a microsecond. It does not check duplicate keys and depth, and refuses
+lone surrogates, which a payload can have. For most bodies, cheap counts exclude duplicate keys and depth;
+the exact counts of `engine.model.json_members` decide for the rest. Nothing here works token by token.
 """
 
 import re
@@ -33,14 +33,14 @@ BATCH_BYTES = 5 * 1024 * 1024
 BATCH_EVENTS = 1_000
 _BRACE = ord("{")
 _BACKSLASH = ord("\\")
-_NUL = b"\\u0000"  # as itself it is malformed JSON
+_NUL = b"\\u0000"  # unescaped, a NUL is malformed JSON
 OWN_PREFIX = "angarium."
-_OTHERWISE = b"\\u0042"  # of one length with what `without_surrogates` puts in by itself
+_OTHERWISE = b"\\u0042"  # as long as the default replacement of `without_surrogates`
 _LONE_OUTSIDE = "malformed JSON, or a lone surrogate outside the payload"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,256}")
-# Of a batch that was decoded: its one key is `events`, however that is escaped.
+# The head of a batch that was decoded. Its only key is `events`, escaped or not.
 _BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"]{6,36}"[ \t\r\n]*:[ \t\r\n]*\[')
 
 NAME_LENGTH = 256  # characters of a name or key that a client chooses
@@ -50,7 +50,7 @@ State = Annotated[str, Meta(min_length=1, max_length=LONGEST_STATE)]
 
 
 class DecodedEvent(Struct, forbid_unknown_fields=True, gc=False):
-    """One event as a caller wrote it. What is raw is a slice of the request."""
+    """One event as a caller wrote it. Raw fields are slices of the request."""
 
     eventType: str  # noqa: N815 - the wire's name
     payload: Raw
@@ -66,7 +66,7 @@ class DecodedEvent(Struct, forbid_unknown_fields=True, gc=False):
     attachments: Raw | UnsetType = UNSET
 
     def occurred_at_ms(self, received_at_ms: int) -> int:
-        """Return when it occurred, in ms since the epoch: by default when it was received."""
+        """Return when the event occurred, in ms since the epoch. The default is when it was received."""
         occurred_at = self.occurredAt
         if isinstance(occurred_at, datetime):
             return (occurred_at - _EPOCH) // _MILLISECOND
@@ -77,8 +77,8 @@ class _Batch(Struct, forbid_unknown_fields=True):
     events: list[Raw]
 
 
-# As many events as a batch may have, each a field: of a list every item is made before it is counted, and
-# 5 MiB can hold millions. It takes 15 us more than a list, which small bodies need not take.
+# The events of a large batch, each a field. msgspec makes a whole list before it counts the items, and 5
+# MiB can hold millions. Fields take 15 us more than a list, so small bodies use a list.
 _Events = msgspec.defstruct(
     "_Events",
     [(f"event{number}", Raw | UnsetType, UNSET) for number in range(BATCH_EVENTS)],
@@ -97,7 +97,8 @@ class _OddBatch(Struct, forbid_unknown_fields=True):
     events: Raw
 
 
-# A body can give its one key as often as it has room, and each time the events are made anew.
+# A body can repeat its key `events` as often as it has room, and msgspec decodes the events each time. In
+# a body with more than this many, only the last value is decoded.
 _MANY_KEYS = 64
 _event = msgspec.json.Decoder(DecodedEvent)
 _batch = msgspec.json.Decoder(_Batch)
@@ -114,8 +115,8 @@ _NAMES = (
     "traceparent",
     "tracestate",
 )
-# "at `$.a.b`" and "field `x`" in msgspec's messages: where the error is. A field's name is the caller's,
-# and as long as the body: nothing may look for its end more than once.
+# The place of an error in msgspec's messages: "at `$.a.b`" and "field `x`". A field's name comes from the
+# caller and can be as long as the body: nothing may search for its end twice.
 _AT = " - at `$"
 _PLACE = re.compile(r"[A-Za-z0-9.\[\]]*`")
 _FIELDS = ("Object contains unknown field `", "Object missing required field `")
@@ -149,8 +150,8 @@ def read_event(body: bytes, max_depth: int = MAX_DEPTH) -> tuple[DecodedEvent, b
 
 
 def read_batch(body: bytes, pause: Callable[[], None] = lambda: None) -> list[bytes]:
-    """Slice a batch into its events, unread. `pause` is called where a large body has taken some
-    milliseconds.
+    """Return the events of a batch as undecoded slices. `pause` is called between two steps on a large
+    body; each takes some milliseconds.
 
     Raises Refusal `invalid_request`, or `payload_too_large` for too many events.
     """
@@ -171,9 +172,9 @@ def read_batch(body: bytes, pause: Callable[[], None] = lambda: None) -> list[by
 
 def _parts(body: bytes, pause: Callable[[], None]) -> list[bytes]:
     if len(body) > LARGE_BYTES:
-        escaped = b"\\" in body and b"\\u" in body  # which may spell the key
+        escaped = b"\\" in body and b"\\u" in body  # an escape can be in the key
         odd = escaped or body.count(b'"events"') > _MANY_KEYS
-        pause()  # to decode the dearest takes 13 ms
+        pause()  # the slowest body takes 13 ms to decode
         try:
             if odd:
                 raw = _odd_batch.decode(body).events
@@ -198,17 +199,19 @@ def _too_many() -> Refusal:
 
 
 def _spans(body: bytes, events: list[bytes]) -> list[tuple[int, int]] | None:
-    """Return where a batch's events are; None where they are not all that is in it."""
+    """Return where a batch's events are. None: the batch holds something else, too."""
     head = _BATCH_HEAD.match(body)
     return None if head is None else tile(body, head.end(), events)
 
 
 def check_type(event_type: str) -> None:
-    """Refuse what is no event type, or one of the service's own."""
+    """Check an event type. Raises Refusal if it is malformed or reserved for the service."""
     if _TYPE.fullmatch(event_type) is None:
         raise invalid("eventType", "must be 1-256 characters of A-Za-z0-9._:/-")
     if event_type.startswith(OWN_PREFIX):
-        raise invalid("eventType", f"types that begin with {OWN_PREFIX} are the service's own")
+        raise invalid(
+            "eventType", f"types that begin with {OWN_PREFIX} are reserved for the service"
+        )
 
 
 def invalid(path: str, message: str) -> Refusal:
@@ -217,21 +220,27 @@ def invalid(path: str, message: str) -> Refusal:
 
 
 def _plain(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> bool:
-    """Whether counts alone exclude duplicate keys and too much depth.
+    """Return whether counts alone exclude duplicate keys and too much depth.
 
-    Without its payload and without escapes, an event has as many quotes as its keys and texts need; a
-    key that is given twice has more.
+    Without its payload and without escapes, an event has as many quotes as its keys and texts need. If a
+    key is given twice, there are more.
     """
-    if body.count(b"{") + body.count(b"[") > max_depth:
+    # `replace` jumps from one bracket to the next; `count` looks at each byte.
+    bare = body.replace(b"{", b"", max_depth + 1).replace(b"[", b"", max_depth + 1)
+    if len(body) - len(bare) > max_depth:
         return False
     if event.metadata is not UNSET or event.attachments is not UNSET:
         return False
     if _BACKSLASH in body and body.count(b"\\") > payload.count(b"\\"):
         return False
-    found = body.count(b'"') - payload.count(b'"')
+    payload_at = len(body) - 1 - len(payload)
+    if body.startswith(payload, payload_at):  # usually it is the last member, before the last brace
+        found = body.count(b'"', 0, payload_at)
+    else:
+        found = body.count(b'"') - payload.count(b'"')
     quotes = 6  # "eventType":"...","payload":
     if found == quotes:
-        return True  # both are there: no other member is possible
+        return True  # only eventType and payload: there is no other member
     for given in (
         event.customerExternalId,
         event.idempotencyKey,
@@ -262,7 +271,7 @@ def _check_instant(occurred_at: datetime) -> None:
     if occurred_at.year in (MINYEAR, MAXYEAR):
         try:
             occurred_at.astimezone(UTC)
-        except OverflowError:  # with its offset it is in a year that cannot be written
+        except OverflowError:  # in UTC, its year cannot be written
             raise invalid("occurredAt", "lies outside of the years 1 to 9999 in UTC") from None
 
 
@@ -286,9 +295,9 @@ def _check_attachments(event: DecodedEvent) -> None:
 
 
 def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> None:
-    """Refuse duplicate keys and too much depth, of a body that msgspec decoded. Raises Refusal.
+    """Check a body that msgspec decoded for duplicate keys and too much depth. Raises Refusal.
 
-    Beside its raw values a body has as many quotes as its keys and texts need, however they are escaped.
+    Outside of its raw values, a body has as many quotes as its keys and texts need, escaped or not.
     """
     if deepest(body) > max_depth:
         raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
@@ -311,10 +320,10 @@ def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: in
 
 
 def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> DecodedEvent:
-    """Decode a body whose payload holds lone surrogates, which JSON allows and msgspec does not.
+    """Decode a body whose payload holds lone surrogates. JSON allows them; msgspec does not.
 
-    The body is decoded twice, with other characters for the surrogates each time. Both payloads differ
-    in as many places as both bodies do, or a surrogate is elsewhere.
+    The body is decoded twice, with other characters for the surrogates each time. If both bodies differ
+    in more places than both payloads, a surrogate is outside the payload.
     """
     fixed = without_surrogates(body)
     if fixed == body:
@@ -367,14 +376,14 @@ def _require_utf8(body: bytes) -> None:
 
 
 def _refusal(error: Exception, prefix: str = "", what: str = "an event") -> Refusal:
-    """Say a decoder's error in the API's words."""
+    """Return a decoder's error as a refusal, in the API's words."""
     if isinstance(error, RecursionError):
         return Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
     if not isinstance(error, msgspec.ValidationError):
         return Refusal("invalid_request", malformed(str(error)))
     message, path = str(error), prefix
     words, at, where = message.rpartition(_AT)
-    # otherwise the escape is in a field's name
+    # otherwise these words are in a field's name
     whole = not words.startswith(_FIELDS) or words.endswith("`")
     if at and whole and _PLACE.fullmatch(where):
         message, where = words, where[:-1].removeprefix(".")

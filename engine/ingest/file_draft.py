@@ -14,9 +14,9 @@ from engine.model.file_records import MIB
 from engine.wire.target import URL_LIMIT, parse_target
 
 EVENT_TYPE = "file.received"
-INLINE_BYTES = MIB  # of content within JSON; larger ones are better sent as they are
+INLINE_BYTES = MIB  # of content within JSON; larger files are better sent as bytes
 METADATA_BYTES = 16 * 1024  # as JSON: it is part of a payload, which filters and schemas read
-FILE_NAME = 255  # characters: what file systems take in bytes
+FILE_NAME = 255  # characters; file systems take as many bytes
 _PART = r"[A-Za-z0-9!#$&^_.+-]{1,127}"
 
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=FILE_NAME)]
@@ -38,7 +38,9 @@ class FileFields(Document):
 
     file_name: FileName | None = None
     content_type: ContentType | None = None
-    file_type: Name | None = Field(None, description="What it is to you, such as `invoice`.")
+    file_type: Name | None = Field(
+        None, description="Your own name for this kind of file, such as `invoice`."
+    )
     metadata: dict[str, Any] | None = Field(None, description="At most 16 KiB as JSON.")
     event_type: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,256}$")] = EVENT_TYPE
     customer_external_id: Name | None = None
@@ -109,7 +111,7 @@ def _decoded(text: str, path: str) -> tuple[bytes, str | None]:
     if len(content) > INLINE_BYTES:
         raise Refusal(
             "payload_too_large",
-            f"{path} is at most {INLINE_BYTES} bytes: send larger files as they are",
+            f"{path} is at most {INLINE_BYTES} bytes: send a larger file as the body or as a form",
             (Detail(path, "is too large"),),
         )
     return content, content_type

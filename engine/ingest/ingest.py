@@ -1,6 +1,6 @@
 """Ingestion: a request's bytes become checked, routed events on their way to a commit.
 
-The front door and the Quart routes both call `submit`, and write its reply. A single event is checked at
+The front door and the Quart routes both call `submit`, and write the reply. A single event is checked at
 once. A batch is checked in slices, so that no other request waits for a large one.
 """
 
@@ -53,8 +53,8 @@ SMALL_BYTES = 64 * 1024
 # Batches of one environment. The bound on a workspace's bodies in memory usually comes first.
 LARGE_WAITING = 1_000
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
-_NORMAL = DeliveryOrigin.NORMAL  # looking a member up costs more than a call
-_BATCH_DEPTH = MAX_DEPTH - 2  # left for an event within the batch's object and array
+_NORMAL = DeliveryOrigin.NORMAL  # the look-up of an enum's member costs more than a call
+_BATCH_DEPTH = MAX_DEPTH - 2  # an event is within the batch's object and array
 
 log = structlog.get_logger("angarium.ingest")
 
@@ -81,7 +81,7 @@ class Ingest:
     ) -> None:
         """`keys` None: an event that its schema refuses is refused, even if its key was accepted
         before. `attaching` None: attachments are not stored as files, and events keep them inline."""
-        self.judge = EventJudge(router, senders)  # the judge of all events
+        self.judge = EventJudge(router, senders)
         self._router = router
         self._submit = submit
         self._identity = identity
@@ -154,14 +154,14 @@ class Ingest:
         )
 
     def _told(self, attached: Attached, tell: Callable[[Fate], None]) -> Callable[[Fate], None]:
-        """Return what to call with an event's fate: if the event has files, it releases them, too."""
+        """Return the function that takes an event's fate. It also releases the event's files, if any."""
         attaching = self._attaching
         if attaching is None or not attached.held:
             return tell
 
         def told(fate: Fate) -> None:
             tell(fate)
-            if fate.refusal != "internal":  # "internal": rows can still appear, the next start sees
+            if fate.refusal != "internal":  # else rows can still appear: the next start decides
                 self._spawn(attaching.let_go, attached)
 
         return told
@@ -274,7 +274,7 @@ class Ingest:
         if len(deliveries) > BATCH_DELIVERIES:
             raise Refusal(
                 "payload_too_large",
-                f"the batch makes {len(deliveries)} deliveries, {BATCH_DELIVERIES} are the most",
+                f"the batch makes {len(deliveries)} deliveries: at most {BATCH_DELIVERIES} are allowed",
             )
         self._submit(
             Submission(
@@ -302,7 +302,7 @@ class Ingest:
         given, payload = read_event(body, max_depth)
         event = self._event(environment, given, payload)
         event.hops = hops
-        if given.traceparent:  # it goes before the request's
+        if given.traceparent:  # the event's own trace wins
             trace = stated_trace(given.traceparent, given.tracestate or None) or trace
         event.trace = trace
         if key is not None:
@@ -319,8 +319,8 @@ class Ingest:
         return self.judge.choices(route, event)
 
     async def routed(self, event: Event, kind: DeliveryKind, digest: bytes) -> Accepted:
-        """Check and route an event that did not come as an event request. `digest` is compared for
-        repeats of its key. Raises Refusal."""
+        """Check and route an event that did not come as an event request. Repeats of its key are compared
+        by `digest`. Raises Refusal."""
         try:
             try:
                 choices = self._choices(event)

@@ -1,4 +1,4 @@
-"""The queue of the service's own events: any part announces them, and they enter like any other event.
+"""The queue of the service's own events: any part announces them, and the intake takes them like others.
 
 An announcement waits in memory, in order, until the intake has made it durable, however long the database
 is away. The queue is bounded. Announcements that do not fit are dropped, counted and logged. No
@@ -25,22 +25,22 @@ from engine.routing.router import Choice, Router
 from engine.runtime.slices import worked_off
 from engine.submission.submission import Fate, Submission, claim_of
 
-WAITING_MOST = 20_000  # events, some 20 MB: as many dead letters as the database may be away for
+WAITING_MOST = 20_000  # events, some 20 MB: the dead letters of a long outage of the database
 # of one environment: if all its deliveries die, other environments' announcements are not dropped
 WAITING_EACH = 5_000
-AT_ONCE = 256  # events that are given to the intake together: a group's
-SLICE = 64  # of these between two yields: a millisecond
+AT_ONCE = 256  # events that are given to the intake together: one group
+SLICE = 64  # events between two yields: a millisecond
 RETRY_S = 1.0  # pause after the intake refused an event, or its fate is unknown
-DOUBTS_MOST = 20  # then an event is given up: the database is there and does not take it
+DOUBTS_MOST = 20  # unknown fates, after which an event is dropped: the database does not take it
 SOURCE = "angarium"
-# Characters of the key that a notice claims: no client can have one as long and take it away.
+# The length of the key that an own event claims. A client's keys are shorter, so no client can take it.
 KEY_LENGTH = KEY_MOST + 1
 
 log = structlog.get_logger("angarium.own_events")
 
 
 class Announcement(Struct):
-    """One event that is to enter. `key`: by which a repetition is known within 24 hours."""
+    """One event that waits. Another event with the same `key` within 24 hours is a duplicate."""
 
     environment: int
     event_type: str
@@ -76,8 +76,8 @@ class OwnEvents:
         self._identity = identity
         self._now = now
         self._waiting: deque[Announcement] = deque()
-        self._of: Counter[int] = Counter()  # by environment: how many wait or are open
-        self._open = 0  # submitted, their fate not told
+        self._of: Counter[int] = Counter()  # announcements that wait or are open
+        self._open = 0  # submitted, and their fate is not known yet
         self._told = trio.Event()
         self._wake = trio.Event()
         self._empty = trio.Event()
@@ -90,7 +90,7 @@ class OwnEvents:
         payload: Mapping[str, Any],
         customer: str | None = None,
     ) -> None:
-        """Enter an event; see `engine.model.announcements.Announce`."""
+        """Queue an event; see `engine.model.announcements.Announce`."""
         self.announce_once(environment, event_type, payload, customer, self._identity.other())
 
     def announce_once(
@@ -102,8 +102,8 @@ class OwnEvents:
         occasion: str,
         hops: int = 0,
     ) -> None:
-        """The same, unless an event of this type and `occasion` has entered within 24 hours. `hops`: of
-        the event that it tells of, so that a loop by way of its dead letters ends as well."""
+        """Queue an event, unless one of this type and `occasion` was accepted within 24 hours. `hops`:
+        those of the event that it reports, so that a loop through dead letters ends, too."""
         many = len(self._waiting) + self._open >= WAITING_MOST
         if many or self._of[environment] >= WAITING_EACH:
             if self._dropped % 1_000 == 0:
@@ -116,7 +116,7 @@ class OwnEvents:
             return
         try:
             rendered = orjson.dumps(payload)
-        except TypeError:  # a bug of ours, which must not end the caller
+        except TypeError:  # a bug of ours must not break the caller
             log.exception("own event not announced", type=event_type)
             return
         now_ms = int(self._now() * 1000)
@@ -128,11 +128,11 @@ class OwnEvents:
         self._wake.set()
 
     def statistics(self) -> OwnEventStatistics:
-        """Return a record of what happened so far."""
+        """Return a record of the queue."""
         return OwnEventStatistics(self._entered, self._dropped, len(self._waiting) + self._open)
 
     async def run(self, submit: Submit) -> None:
-        """Enter what is announced through `submit`, in order, until cancelled."""
+        """Submit the announced events, in order, until cancelled."""
         while True:
             if not self._waiting:
                 self._empty.set()
@@ -144,13 +144,13 @@ class OwnEvents:
                 await trio.sleep(RETRY_S)
 
     async def wait_empty(self) -> None:
-        """Wait until all that was announced is durable."""
+        """Wait until all announced events are durable or dropped."""
         while self._waiting or self._open:
             self._empty = trio.Event()
             await self._empty.wait()
 
     async def _enter(self, submit: Submit) -> list[Announcement]:
-        """Submit the first ones that wait; return those that are to be tried again."""
+        """Submit the first announcements that wait. Return those that must be tried again."""
         again: list[Announcement] = []
         for number in range(min(AT_ONCE, len(self._waiting))):
             if number and number % SLICE == 0:
@@ -176,7 +176,7 @@ class OwnEvents:
                 self._give_up(announced)
             self._settled()
 
-        # A new id for each try: the event may exist under the old id already, and then its key says so.
+        # A new id for each try: the event may exist under the old id, and its key then finds it.
         event = Event(
             self._identity.event(),
             announced.environment,

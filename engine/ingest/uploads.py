@@ -48,7 +48,7 @@ class Receipt(Struct, frozen=True):
 
 
 class Uploads:
-    """Makes events of files. Owner of the uploads whose commit is not decided."""
+    """Owner of the uploads whose commit is not decided. It makes an event of each file."""
 
     def __init__(
         self,
@@ -77,8 +77,8 @@ class Uploads:
         hops: int = 0,
         trace: str | None = None,
     ) -> Receipt:
-        """Make a file and its event durable. `Depot.keep` holds the content meanwhile. `hops`: deliveries
-        of this service that precede the event. `trace`: that the event belongs to.
+        """Make a file and its event durable. `Depot.keep` holds the content meanwhile. `hops`: how many
+        deliveries of this service led to the event. `trace`: the event's trace.
 
         Raises Refusal (`internal` if it may have been accepted) and StoreError.
         """
@@ -99,7 +99,7 @@ class Uploads:
         digest = _digest(fields, file)
         try:
             accepted = await self._ingest.routed(event, DeliveryKind.FILE, digest)
-        except KeyedRefusal as refusal:  # its key comes before its schema
+        except KeyedRefusal as refusal:  # an accepted upload with its key comes first
             holder = (await self._keys.holders(environment, [refusal])).get(refusal.key)
             if holder is None:
                 raise
@@ -134,7 +134,7 @@ class Uploads:
         return structs.replace(file, state=FileState.STORED, size=kept.size, sha256=kept.sha256)
 
     async def _fate(self, accepted: Accepted, file: FileRecord, kept: Kept | None) -> Fate:
-        """Submit, and wait for the commit. Who is cancelled leaves it to be accepted or not."""
+        """Submit, and wait for the commit. If the caller is cancelled, the submission goes on."""
         fates: list[Fate] = []
         settled = trio.Event()
 
@@ -142,7 +142,8 @@ class Uploads:
             fates.append(fate)
             settled.set()
             if kept is not None and fate.refusal == "internal":
-                # A row may name it yet: it is held until this process ends, and then judged anew.
+                # A row can still appear. The content is held until this process ends; the next start
+                # decides.
                 log.warning("files.in_doubt", environment=kept.environment)
             elif kept is not None:
                 self._spawn(self._depot.let_go, kept)
@@ -161,13 +162,13 @@ class Uploads:
         if holder.digest != digest:
             raise Refusal(
                 "idempotency_mismatch",
-                "the idempotencyKey was used for something else",
+                "the idempotencyKey was used for something else: use another one",
                 (Detail("idempotencyKey", "was used with another type, customer or file"),),
             )
         for file in await self._files.of_event(environment, holder.event):
             if file.purpose is FilePurpose.UPLOAD:
                 return Receipt(file, holder.deliveries, duplicate=True)
-        raise Refusal("internal", "the file that holds the idempotencyKey is gone")
+        raise Refusal("internal", "the file of the first upload with this idempotencyKey is gone")
 
 
 def _digest(fields: FileFields, file: FileRecord) -> bytes:
@@ -189,5 +190,7 @@ def _digest(fields: FileFields, file: FileRecord) -> bytes:
 
 def _failed(code: str) -> Refusal:
     if code == "overloaded":
-        return Refusal(code, "the service cannot take files now", retry_after_s=RETRY_S)
-    return Refusal(code, "the outcome is unknown: repeat it with the same idempotencyKey")
+        return Refusal(
+            code, "the service cannot take files now: repeat the upload", retry_after_s=RETRY_S
+        )
+    return Refusal(code, "the outcome is unknown: repeat the upload with the same idempotencyKey")

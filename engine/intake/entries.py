@@ -1,7 +1,7 @@
 """The entry queue: requeued and replayed deliveries that wait for the intake to write them.
 
-Only the intake's loop calls `admit_next`, for one entry after each group. So statements that draw a seq
-for one environment never overlap, and live events wait for one entry at most.
+Only the intake's loop calls `admit_next`, for one entry after each group. Statements that draw a seq for
+one environment therefore never overlap, and live events wait for one entry at most.
 """
 
 from collections import deque
@@ -35,18 +35,19 @@ class QueueEntry(Protocol):
     async def write(
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> list[Delivery]:
-        """Make them durable in one transaction with seqs from `base` on (at most 2^20 of them), and the
-        backlog rows of `dirty` with `low_seq` at most `base`; return them whole, in order of seq.
+        """Write the deliveries in one transaction, with seqs from `base` on (at most 2^20), and the
+        backlog rows of `dirty` with a `low_seq` of at most `base`. Return the whole deliveries in order
+        of seq.
 
-        It runs on the intake's connection and writes nothing where this process owns nothing any more
-        (OwnershipLostError). Where an earlier run had an unknown outcome it is run `again` with the same
-        base, must write nothing twice, and returns all that the runs together wrote. Raises as
+        The statement runs on the intake's connection. It writes nothing if this process has lost the
+        right to write (OwnershipLostError). If an earlier run has an unknown outcome, `again` is True and
+        `base` the same: this run must write nothing twice, and return what all runs wrote. Raises as
         `IntakeStore.accept` does.
         """
 
 
 class ArrivalPort(Hearer, Protocol):
-    """What the entry queue needs of the directory of actors."""
+    """The part of the directory of actors that the entry queue uses."""
 
     dirty: set[str]
 
@@ -80,9 +81,8 @@ class EntryQueue:
         untold: Untold | None = None,
         outage: Outage | None = None,
     ) -> None:
-        """`wake` has the intake's loop look for entries. `locks` are the intake's, where another intake
-        writes at the same time. `untold` are the intake's deliveries to tell when it runs anew, `outage`
-        its outages."""
+        """`wake` makes the intake's loop look for entries. `locks`, `untold` and `outage` are shared with
+        the intake; a queue without an intake makes its own."""
         self._store = store
         self._directory = directory
         self._wake = wake
@@ -92,7 +92,8 @@ class EntryQueue:
         self._waiting: deque[_Waiting] = deque()
         self._open: _Waiting | None = None
         self._closed = False
-        self.owns: Callable[[int], bool] | None = None  # None: this process sequences all
+        # None: this process writes for all environments
+        self.owns: Callable[[int], bool] | None = None
 
     @property
     def ready(self) -> bool:
@@ -104,8 +105,9 @@ class EntryQueue:
         return any(environment in each.environments for each in self._waiting)
 
     async def enter(self, entry: QueueEntry, within_s: float = inf) -> list[Delivery]:
-        """Have an entry written and told to its actors. Return what is durable. After `within_s` an entry
-        that was not begun is withdrawn; one that was begun goes on without a caller.
+        """Have an entry written and passed to its actors, and return its durable deliveries. After
+        `within_s` an entry is withdrawn if its write has not begun; otherwise it goes on without its
+        caller.
 
         Raises StoreAwayError (with `maybe_written` False if nothing was written for sure), or another
         StoreError if the database refuses it. A caller that is cancelled withdraws the entry in the same
@@ -145,13 +147,13 @@ class EntryQueue:
             self._end(self._waiting.popleft(), error)
 
     def abandon(self) -> None:
-        """End the entry that was being written when the loop broke: its outcome is unknown."""
+        """End the entry that was being written when the loop broke. Its outcome is unknown."""
         if self._open is not None:
             self._end(self._open, StoreAwayError("the intake broke"))
             self._open = None
 
     async def admit_next(self) -> None:
-        """Write the first entry that waits and may be begun, pausing while the database is away."""
+        """Write the first entry whose environments are free. While the database is away, try again."""
         mine = self._first()
         if mine is None:
             return
@@ -164,13 +166,11 @@ class EntryQueue:
             mine.deliveries = await self._written(mine.entry, dirty)
         except OwnershipLostError:
             raise
-        except (
-            StoreError
-        ) as refused:  # a statement that the database refuses concerns its entry alone
+        except StoreError as refused:  # the database refuses this entry alone
             error = refused
-        except Exception as broken:  # a barrier: one entry, which must not end the intake of events
+        except Exception as broken:  # a barrier: a broken entry must not end the loop
             log.exception("an entry broke")
-            error = StoreError("the service broke while this was written")
+            error = StoreError("the service failed while it wrote this entry")
             error.__cause__ = broken
         if mine.deliveries:
             try:
@@ -180,7 +180,7 @@ class EntryQueue:
                 raise
         if error is None:
             self._untold.spare(dirty)
-        self._open = None  # only now: if one of these raises, the caller already has its answer
+        self._open = None  # only now: if a call above raises, `abandon` answers the caller
         self._locks.release()
         self._end(mine, error)
 

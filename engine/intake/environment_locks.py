@@ -19,16 +19,16 @@ class EnvironmentLocks:
     def __init__(
         self, wake: Callable[[], None], refuse: Callable[[Collection[int]], None] | None = None
     ) -> None:
-        """`wake` makes the loop look again. `refuse` refuses the submissions of these environments, which
-        the other intake holds and cannot release."""
+        """`wake` makes the loop look again. `refuse` refuses the submissions of environments that the
+        other intake holds for an unknown time."""
         self._wake = wake
         self._refuse = refuse
         self._other: EnvironmentLocks | None = None
         self._held = self._wanted = NO_ENVIRONMENTS
-        self._asleep = False  # while something of a barred environment waits
+        self._asleep = False  # the loop sleeps, and some environment is barred
 
     def pair_with(self, other: "EnvironmentLocks") -> None:
-        """Introduce both intakes to each other."""
+        """Connect the locks of both intakes."""
         self._other, other._other = other, self
 
     @property
@@ -38,7 +38,7 @@ class EnvironmentLocks:
         return NO_ENVIRONMENTS if other is None else other._held | other._wanted
 
     def request(self, waits: Callable[[int], bool]) -> None:
-        """Ask for the environments that the other intake holds and for which something `waits` here."""
+        """Ask for those environments of the other intake for which something `waits` here."""
         other = self._other
         if other is None:
             return
@@ -50,7 +50,7 @@ class EnvironmentLocks:
             other._rouse()
 
     def hold(self, environments: Iterable[int]) -> None:
-        """Hold these environments, of which none is barred."""
+        """Hold these environments. None of them is barred."""
         if self._other is not None:
             self._held = frozenset(environments)
             self._wanted -= self._held
@@ -69,14 +69,14 @@ class EnvironmentLocks:
             self._other._rouse()
 
     def refuse_waiting(self) -> None:
-        """Have the other intake refuse submissions for the environments that are held here, since nobody
-        knows how long they stay held."""
+        """Have the other intake refuse submissions for the environments that this intake holds: it is
+        unknown how long it will hold them."""
         other = self._other
         if self._held and other is not None and other._refuse is not None:
             other._refuse(self._held)
 
     def fall_asleep(self) -> None:
-        """Note that the loop is about to sleep. A release of what is barred now wakes it."""
+        """Note that the loop is about to sleep. From now on a release of barred environments wakes it."""
         self._asleep = bool(self.barred)
 
     def _rouse(self) -> None:

@@ -1,7 +1,7 @@
 """A group of submissions: the rows that one statement writes, and the claims of idempotency keys.
 
-If several submissions claim the same key, the statement has the first claim. The others are twins of it:
-their result follows from the result of the first.
+If several submissions claim the same key, the statement has the first claim. The other claims are its
+twins: their result follows from the first one's.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from engine.model.identity import Identity
 from engine.ports import Acceptance, Claimed, IntakeGroup, KeyClaim, NewCustomer
 from engine.submission.submission import KEY_HELD_MS, Submission
 
-KNOWN_ACCOUNTS = 100_000  # remembered as open: about 15 MB; then the set begins anew
+KNOWN_ACCOUNTS = 100_000  # remembered as open: about 15 MB; beyond that, the set is cleared
 
 Twins = dict[str, tuple[KeyClaim, KeyClaim]]  # by event: the first claim, and the event's own
 
@@ -33,15 +33,16 @@ class IntakeStatistics(Struct, frozen=True):
 def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup, Twins]:
     """Make one group of submissions. New customers and destinations are not filled in."""
     group = IntakeGroup([], [], [], [], [], now_ms=now_ms)
+    events, deliveries = group.events, group.deliveries
     first: dict[tuple[int, str], KeyClaim] = {}
     twins: Twins = {}
     for submission in submissions:
-        group.events += submission.events
-        group.deliveries += submission.deliveries
-        group.files += submission.files
+        events += submission.events
+        deliveries += submission.deliveries
+        if submission.files:
+            group.files += submission.files
         for claim in submission.claims:
-            # Both ids come from one clock: the clock that makes ids may have been set back since the
-            # start.
+            # A key expires by the clock of `now_ms`. The clock that makes event ids can be behind it.
             claim.expires_at_ms = max(claim.expires_at_ms, now_ms + KEY_HELD_MS)
             winner = first.setdefault((claim.environment, claim.key), claim)
             if winner is not claim:
@@ -78,9 +79,10 @@ def written(group: IntakeGroup, acceptance: Acceptance) -> list[Delivery]:
 
 
 class KnownAccounts:
-    """The customers that are known to have an account: the statement opens one for every other customer.
+    """The customers that are known to have an account. The statement opens an account for every other
+    customer.
 
-    An account that exists and is not known costs a row that the statement does not write.
+    If an account exists but is not known, the statement gets a row that it does not write.
     """
 
     def __init__(self, identity: Identity) -> None:

@@ -38,12 +38,12 @@ from engine.runtime.wake import Wake
 from engine.settings import Settings
 from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 
-# Deliveries told between two yields: a millisecond and a half if an actor is activated for each.
+# Deliveries passed to actors between two yields: a millisecond and a half if each needs a new actor.
 TOLD_AT_ONCE = 256
-FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: at a time no more are told than are sent
+FEW = 2 * SENT_AT_ONCE  # deliveries of a small group, passed on SENT_AT_ONCE at a time
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is run again and again
-# A group's waits for rows that another session has locked: a second in all
-# (`storage.database.profiles`). In this time the request that needs the rows is found among a thousand.
+# A group's waits for rows that another session has locked: a second in all (`storage.database.profiles`).
+# Ten halvings find the request that needs the rows among a thousand.
 LOCK_WAITS = 10
 NAMED = 20  # ids of refused requests in one log event
 RETRY_S = 0.1  # between two tries while the database is away
@@ -79,8 +79,8 @@ class Intake:
         told_at_once: int = TOLD_AT_ONCE,
         wake: Wake | None = None,
     ) -> None:
-        """`accepted` is told of each group's events, and of those that were not written. `wake` is set
-        when backlog rows can be forgotten."""
+        """`accepted` is called with each group's events, and with those that were not written. `wake` is
+        set when backlog rows can be deleted."""
         self._store = store
         self._destinations = destinations
         self._settings = settings
@@ -120,7 +120,7 @@ class Intake:
         self._wake.set()
 
     def nudge(self) -> None:
-        """Look for work besides events: backlog rows to forget, entries to admit."""
+        """Wake the loop for work besides events: backlog rows to delete, entries to write."""
         self._wake.set()
 
     def refuse(self, environments: Collection[int]) -> None:
@@ -153,9 +153,9 @@ class Intake:
     # --- the loop
 
     async def run(self) -> None:
-        """Commit group after group until closed and empty."""
-        self._untold.tell()  # deliveries that an earlier run did not tell
-        self.locks.release_all()  # an earlier run held them until now: see below
+        """Commit group after group, until the intake is closed and its queue is empty."""
+        self._untold.tell()  # deliveries that an earlier run did not pass on
+        self.locks.release_all()  # a run that broke kept its locks until here
         while True:
             await self._wake.wait()
             try:
@@ -168,7 +168,7 @@ class Intake:
                     if away is not None:
                         self._outage.began(away)
                     await self._wait_back()
-                    # the other intake may hold the environments of these submissions
+                    # Without a group, the other intake may hold the waiting environments, and must run.
                     if not group or self._pace.many:
                         await trio.lowlevel.checkpoint()
                     await self._forget()
@@ -179,9 +179,10 @@ class Intake:
                     self._wake.set()  # some of these environments have been released
                 self.locks.fall_asleep()
             except BaseException:
-                # The locks stay: the statement may be under way, and its deliveries untold. Without the
-                # locks the other intake forgets the group's backlog rows, or tells its deliveries first.
-                self._wake.set()  # the next run begins with the submissions that wait
+                # The locks stay: the statement may still run, and its deliveries may not have reached
+                # their actors. Without the locks, the other intake could delete the group's backlog rows,
+                # or pass on later deliveries first.
+                self._wake.set()  # the next run writes the submissions that wait
                 raise
             finally:
                 self.entries.abandon()
@@ -238,12 +239,11 @@ class Intake:
         return None
 
     async def _write(self, part: list[Submission]) -> None:
-        """Write submissions with one statement, and tell callers and actors. Raises StoreError if nothing
-        was written and no client should wait for another try."""
-        answered = part[0] in self._answered  # then all submissions of the part are
-        pending = self._open = deque(
-            () if answered else part
-        )  # first: no submission is told twice, or never
+        """Write submissions with one statement, answer their callers and pass the deliveries to actors.
+        Raises StoreError if nothing was written and no client should wait for another try."""
+        answered = part[0] in self._answered  # then all of the part are answered
+        # first, so that each submission is settled exactly once
+        pending = self._open = deque(() if answered else part)
         group, twins = self._build(part)
         until = trio.current_time() + PATIENCE_S
 
@@ -303,7 +303,7 @@ class Intake:
     def _tell(self, pending: deque[Submission], acceptance: Acceptance, twins: Twins) -> None:
         lost, unheld = with_twins(acceptance, twins)
         fate = Fate(lost=lost) if lost else DURABLE
-        while pending:  # if one call raises, `run` tells the rest
+        while pending:  # if one call raises, `run` settles the rest
             submission = pending.popleft()
             if unheld and any(event.id in unheld for event in submission.events):
                 self._fail([submission], UNKNOWN)
@@ -320,7 +320,7 @@ class Intake:
     # --- trouble
 
     def _refuse_poison(self, submission: Submission, error: PoisonError) -> None:
-        """Refuse the submission that the database refuses."""
+        """Refuse the one submission that the database refuses."""
         events = submission.events
         log.warning(
             "request refused by the database",
@@ -333,7 +333,7 @@ class Intake:
         self._fail(self._open, UNKNOWN)
 
     def _refuse_locked(self, submissions: list[Submission], error: BlockedError) -> None:
-        """Refuse the submission whose rows another session has locked. If finding it has taken too
+        """Refuse the submission whose rows another session has locked. If the search for it has taken too
         long, refuse all submissions in its half."""
         log.warning(
             "requests refused, their rows are locked",
@@ -350,20 +350,20 @@ class Intake:
         self.locks.refuse_waiting()
 
     async def _wait_back(self) -> None:
-        """Return when the database answers again. Meanwhile no group is under way or in hand."""
+        """Return when the database answers again. Meanwhile no group is open."""
         if self._outage.under_way:
             await trio.sleep(RETRY_S)
             await self._outage.outlast(lambda _: self._store.check())
 
     def _fail(self, submissions: Iterable[Submission], fate: Fate) -> None:
-        """Tell submissions that they were not accepted, and take each off the list first."""
+        """Settle submissions as not accepted. Each leaves the list before it is settled."""
         left = submissions if isinstance(submissions, deque) else deque(submissions)
         while left:
             self._refused += 1
             left.popleft().settle(fate)
 
     async def _admit(self) -> None:
-        """Let in one entry of the entry queue."""
+        """Write one entry of the entry queue."""
         await self.entries.admit_next()
         if self.entries.ready:
             self._wake.set()
@@ -378,7 +378,8 @@ class Intake:
         away: StoreError | None = None
         try:
             # An unnecessary row costs only one look at the next start. But the next group must not run
-            # beside a deletion that may still be under way, so this deletion is tried until it is done.
+            # beside a deletion that may still be under way, so this deletion is repeated until it is
+            # done.
             await self._outage.outlast(
                 lambda _: self._store.forget_backlog(rows), unless=nothing_written
             )

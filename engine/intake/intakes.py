@@ -1,7 +1,7 @@
 """The choice between two intakes: while several tenants send, large batches take the second one.
 
-A batch becomes durable as a whole. Its statement takes as long as it has rows, and the submissions behind
-it would wait for as long. Nothing here awaits.
+A batch becomes durable as a whole. The more rows it has, the longer its statement takes, and the
+submissions behind it would wait as long. Nothing here awaits.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Intakes:
         large_rows: int = LARGE_ROWS,
         owns: Callable[[int], bool] | None = None,
     ) -> None:
-        """`owns`: whether this process sequences an environment; None: it sequences all."""
+        """`owns`: whether this process writes for an environment. None: it writes for all."""
         self.small, self.large = small, large
         self._large_rows = large_rows
         self._owns = small.entries.owns = owns
@@ -44,7 +44,7 @@ class Intakes:
         """Queue a submission for a group, or refuse it at once."""
         environment = submission.environment
         if self._owns is not None and not self._owns(environment):
-            log.error("intake.not_ours", environment=environment)  # requests go to its owner
+            log.error("intake.not_ours", environment=environment)  # another worker has it
             submission.settle(OVERLOADED)
             return
         self.senders.sent(environment)
@@ -57,22 +57,22 @@ class Intakes:
 
     @property
     def entries(self) -> EntryQueue:
-        """The way in for what is requeued or replayed: a few hundred at a time."""
+        """The entry queue, for requeued and replayed deliveries."""
         return self.small.entries
 
     def close(self) -> None:
-        """Refuse everything from now on; what waits is still committed."""
+        """Refuse everything from now on; waiting submissions are still committed."""
         self.small.close()
         self.large.close()
 
     @property
     def away(self) -> bool:
-        """Whether nothing can be accepted. The intake of small groups is asked: it takes what the other
+        """Whether nothing can be accepted. Only the small intake counts: it takes what the large one
         cannot."""
         return self.small.away
 
     def statistics(self) -> IntakeStatistics:
-        """Return what happened so far, in both."""
+        """Return the sums of both intakes' counts."""
         one, other = self.small.statistics(), self.large.statistics()
         sums = {
             name: getattr(one, name) + getattr(other, name)

@@ -1,6 +1,6 @@
 """The pace of an intake: under load groups gather for a moment, and deliveries come before new events.
 
-Other tenants do not wait for the load that one tenant causes: events of light environments are written
+Tenants do not wait for the load that another tenant causes: events of light environments are written
 meanwhile.
 """
 
@@ -12,36 +12,40 @@ from engine.intake.environment_locks import NO_ENVIRONMENTS, EnvironmentLocks
 from engine.intake.queue import IntakeQueue
 from engine.runtime.idleness import Idleness
 
-# A statement costs some 400 us of CPU before its first row. Under load, that is when the last group was
-# of this many events, the next one gathers for so long; a lone event never waits.
+# A statement costs some 400 us of CPU before its first row. If the last group had at least BUSY_EVENTS
+# events, the next group gathers for LINGER_S. A single event never waits.
 LINGER_S = 0.002
 BUSY_EVENTS = 8
-# Under load deliveries come before new events: while this many wait in memory and are being worked off,
-# the next group waits, or they would be written off to PostgreSQL and read back: a third more CPU. Twice
-# as many brought no more through, and everything later. A step in which fewer attempts end than
-# `AHEAD_STEP_ATTEMPTS` (slow receivers) ends the wait; so does its bound.
+# Under load, deliveries come before new events: while this many wait in memory and are being sent, the
+# next group waits. Without the wait, memory would fill, and deliveries would be read back from
+# PostgreSQL: a third more CPU. With twice this number throughput was the same, and latency higher. The
+# wait ends after AHEAD_LONGEST_S, or with a step in which fewer attempts than AHEAD_STEP_ATTEMPTS end
+# (slow receivers).
 AHEAD = 1_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
-# A process is busy if its loop rests for less than this part of a step, or ends the step this much too
-# late. While it is busy, any progress counts, however slow the machine is, and work that comes in bursts
-# can leave one step without any. After two such steps in a row it is busy with other things.
+# The process is busy if its loop rests for less than IDLE_PART of a step, or if the step ends LATE_S too
+# late. While it is busy, a step with one ended attempt is progress, however slow the machine is. A step
+# between two bursts can be without progress. After STILL_STEPS such steps in a row, the process is busy
+# with other work, and the wait ends.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
-# If deliveries still do not catch up, a group has at most as many events as attempts ended since the
-# group before: accepting is the cheaper half and would use up the process. Below this part of the last
-# group, the receivers are slow; above, it is the process.
+# If deliveries still do not catch up, the next group has at most as many events as attempts have ended
+# since the last group: accepting is cheaper than delivering, and would take all the time of the process.
+# If fewer attempts ended than this part of the last group's events, receivers are slow, not the process,
+# and the limit does not apply.
 WORKED_PART = 1 / 4
-LEAST_EVENTS = 100  # of such a group, so that a mistake in that costs little: 1,600 a second go on
-# Telling this many events takes half a millisecond of the loop, and the next group is built right after
-# it.
+LEAST_EVENTS = 100  # the least limit: even if it is wrong, 1,600 events a second go on
+# After a group of this many events, other tasks run: answering its callers takes half a millisecond, and
+# the next group is built right after that.
 MANY_EVENTS = 100
 
 
 class Pace:
-    """Owner of what is known of the load: who waits until when, and who has brought it about."""
+    """Owner of the measures of the load: how long the next group waits, and which environments cause the
+    load."""
 
     def __init__(
         self,
@@ -57,12 +61,13 @@ class Pace:
         self._progress = progress
         self._group_events = group_events
         self._idleness = idleness or Idleness()
-        self._last_events = 0  # in the last group that was not of light environments alone
-        self._heavy: frozenset[int] = NO_ENVIRONMENTS  # environments with many of these
+        self._last_events = 0  # of the last group that passed over no environment
+        # environments with at least BUSY_EVENTS events in that group
+        self._heavy: frozenset[int] = NO_ENVIRONMENTS
         self._ahead_until: float | None = None  # while deliveries go first
-        self._ended = 0  # attempts, when the last group was let go
-        self._busy = False  # the process, when that was last seen
-        self._still = 0  # steps in succession in which nothing was worked off
+        self._ended = 0  # attempts that had ended when the last group began
+        self._busy = False  # whether the process was busy in the last step
+        self._still = 0  # steps in a row without progress
         self.most_events = group_events  # of the next group
 
     async def linger(self) -> None:
@@ -72,7 +77,7 @@ class Pace:
             await trio.sleep(LINGER_S)
 
     async def let_deliveries_go_first(self) -> None:
-        """Wait while the engine works off what it was given; see `AHEAD`."""
+        """Wait while actors send the deliveries that they have; see `AHEAD`."""
         self.most_events = self._group_events
         if self._last_events < BUSY_EVENTS:
             _, self._ended = self._progress()
@@ -89,8 +94,8 @@ class Pace:
             self.most_events = min(self._group_events, max(LEAST_EVENTS, worked))
 
     async def _worked_off(self, until: float) -> bool:
-        """Wait while deliveries are worked off. Returns False if they are not done yet but light
-        environments' events must be written."""
+        """Wait until fewer than AHEAD deliveries wait, or the wait must end. Returns False if events of
+        light environments must be written first."""
         waits, ended = self._progress()
         if waits < AHEAD:
             return True
@@ -111,23 +116,24 @@ class Pace:
 
     @property
     def many(self) -> bool:
-        """Whether the last group was large enough for others to have their turn before the next one."""
+        """Whether the last group was so large that other tasks must run before the next one."""
         return self._last_events >= MANY_EVENTS
 
     @property
     def _light_waits(self) -> bool:
-        """Whether something waits of an environment that has no part in the load: what the others bring
-        on themselves is not for it to wait for."""
+        """Whether environments that do not cause the load have submissions: these must not wait for
+        it."""
         return bool(self._heavy) and self._waiting.others(self._heavy | self._locks.barred)
 
     @property
     def passed_over(self) -> Collection[int]:
-        """Environments whose events wait until deliveries have gone first, while others' do not."""
+        """The environments that the next group leaves out: while deliveries go first, only events of
+        light environments are written."""
         return (
             self._heavy if self._ahead_until is not None and self._light_waits else NO_ENVIRONMENTS
         )
 
     def gathered(self, counts: Mapping[int, int]) -> None:
-        """Learn of a group that nobody was passed over for, by how many events each environment has."""
+        """Take note of a group that passed over no environment. `counts`: its events by environment."""
         self._last_events = sum(counts.values())
         self._heavy = frozenset(each for each, count in counts.items() if count >= BUSY_EVENTS)

@@ -1,7 +1,7 @@
 """The intake queue: the fair queue of submissions that wait for their commit, bounded by rows and bytes.
 
-An environment that sends batches without end fills its own line, not the groups, and not the room that
-it leaves to others.
+An environment that sends batches without end fills only its own queue: each group takes from all
+environments in turn, and room is left for others.
 """
 
 from collections.abc import Collection, Iterable, Set
@@ -13,6 +13,7 @@ from engine.submission.submission import Submission
 # An environment can queue at most this many times the free space. One environment alone fills four fifths
 # of the queue, so the next environment's events find room.
 PORTION = 4
+_NOTHING = (0, 0)  # weight and size of an environment without submissions
 
 
 class IntakeQueue:
@@ -21,8 +22,9 @@ class IntakeQueue:
     def __init__(self, most_weight: int, most_size: int) -> None:
         self._most_weight = most_weight
         self._most_size = most_size
+        self._half_weight, self._half_size = most_weight // 2, most_size // 2
         self._lines: FairQueue[int, Submission] = FairQueue()  # by environment
-        self._of: dict[int, tuple[int, int]] = {}  # weight and size of each line
+        self._of: dict[int, tuple[int, int]] = {}  # weight and size by environment
         self.events = self.weight = self.size = 0
 
     def __bool__(self) -> bool:
@@ -37,26 +39,26 @@ class IntakeQueue:
         An empty queue has room for any submission. A request can be larger than the bounds, and would
         otherwise be refused for ever.
         """
-        environment = submission.environment
-        weight, size = submission.weight, submission.size
-        of = self._of
-        if not of:
-            of[environment] = weight, size
-        else:
-            free_weight = self._most_weight - self.weight
-            free_size = self._most_size - self.size
-            if weight > free_weight or size > free_size:
-                return False
-            # The first submission of an environment finds room however large it is.
-            own_weight, own_size = of.get(environment, (0, 0))
-            if own_weight > PORTION * free_weight or own_size > PORTION * free_size:
-                return False
-            of[environment] = own_weight + weight, own_size + size
+        environment, of = submission.environment, self._of
+        weight, size = self.weight + submission.weight, self.size + submission.size
+        # While half of the queue is free, no environment can have too much.
+        much = weight > self._half_weight or size > self._half_size
+        if much and of and not self._has_room(submission):
+            return False
+        own_weight, own_size = of.get(environment, _NOTHING)
+        of[environment] = own_weight + submission.weight, own_size + submission.size
         self._lines.put(environment, submission)
         self.events += len(submission.events)
-        self.weight += weight
-        self.size += size
+        self.weight, self.size = weight, size
         return True
+
+    def _has_room(self, submission: Submission) -> bool:
+        free_weight, free_size = self._most_weight - self.weight, self._most_size - self.size
+        if submission.weight > free_weight or submission.size > free_size:
+            return False
+        # The first submission of an environment needs only free room, however large it is.
+        own_weight, own_size = self._of.get(submission.environment, _NOTHING)
+        return own_weight <= PORTION * free_weight and own_size <= PORTION * free_size
 
     def others(self, than: Set[int]) -> bool:
         """Return whether submissions of other environments than these wait."""
@@ -67,10 +69,13 @@ class IntakeQueue:
     ) -> list[Submission]:
         """Take whole submissions, one of each environment in turn, until the group is full.
 
-        Environments of `without` are passed over. An environment whose next submission does not fit keeps
+        Environments in `without` are passed over. An environment whose next submission does not fit keeps
         its turn. The call looks at no more environments than a group has events: thousands of them can
-        wait after a pause of the database.
+        wait after an outage of the database.
         """
+        all_fit = self.events <= most_events and self.size <= most_size
+        if all_fit and len(self._of) == 1 and not without:
+            return self.clear()  # the usual group: all that waits, of one environment
         lines = self._lines
         group: list[Submission] = []
         events = size = 0
@@ -108,9 +113,9 @@ class IntakeQueue:
         return taken
 
     def _left(self, environment: int, taken: Submission) -> bool:
-        """Note that a submission has left its line. Returns whether its environment has others."""
+        """Note that a submission has left its queue. Returns whether its environment has others."""
         weight, size = self._of[environment]
-        if weight > taken.weight:  # else it was the last: each weighs something
+        if weight > taken.weight:  # else it was the last: every submission has a weight
             self._of[environment] = weight - taken.weight, size - taken.size
             return True
         del self._of[environment]

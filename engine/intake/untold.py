@@ -1,6 +1,6 @@
-"""The committed deliveries that the directory of actors was not told of yet.
+"""The committed deliveries that may not have reached the directory of actors.
 
-A call to the directory that raises ends the intake's loop; the next run of the loop tells it again.
+If a call to the directory raises, the intake's loop ends. The next run of the loop repeats the call.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,18 +11,18 @@ from engine.ports import DirtyDestination
 
 
 class Hearer(Protocol):
-    """The part of the directory of actors that is told."""
+    """The part of the directory of actors that `Untold` calls."""
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Have these deliveries' destinations read from the store again: the intake does not know which
-        deliveries were told. `deliveries` are committed and in seq order."""
+        """Have the destinations of these deliveries read from the store again: it is unknown which
+        deliveries reached their actors. They are committed, and in seq order."""
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Learn of backlog rows that were written. Some of them are not needed."""
+        """Take note of backlog rows that were written. Some of them are not needed."""
 
 
 class Untold:
-    """Owner of the deliveries and backlog rows that the directory may not know."""
+    """Owner of the deliveries and backlog rows that may not have reached the directory."""
 
     def __init__(self, directory: Hearer) -> None:
         self._directory = directory
@@ -30,19 +30,19 @@ class Untold:
         self._rows: list[DirtyDestination] = []
 
     def begin_anew(self, deliveries: Sequence[Delivery], rows: Iterable[DirtyDestination]) -> None:
-        """Have the destinations of committed deliveries read from the store again, because telling them
-        failed. `rows`: the backlog rows that were written with them."""
+        """Have the destinations of committed deliveries read from the store again, because a call with
+        them failed. `rows`: the backlog rows that were written with them."""
         self._deliveries = [*self._deliveries, *deliveries]
         self.spare(rows)
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Tell the directory of backlog rows, some of which are not needed. The directory never removes
-        a row that it does not know."""
+        """Pass backlog rows to the directory, since some of them are not needed. It never removes a row
+        that it does not know."""
         self._rows += rows
         self.tell()
 
     def tell(self) -> None:
-        """Tell the remaining destinations."""
+        """Repeat the calls for everything that remains."""
         if self._deliveries:
             self._directory.untold(self._deliveries)
             self._deliveries = ()

@@ -1,1 +1,1 @@
-"""The log of deliveries as callers see it."""
+"""The logs and counters as callers read them."""

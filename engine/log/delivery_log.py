@@ -1,6 +1,6 @@
 """The delivery log as callers read it: rows, filters and pages, and the stores that serve them.
 
-No row says that a delivery is in flight: views of deliveries show DELIVERING in place of the status.
+No row has the status DELIVERING: views show it for a delivery that is in flight.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,8 @@ from engine.core.vocabulary import (
 )
 from engine.model.file_records import TROUBLE
 
-UNSENT = (
-    ErrorCategory.TRANSFORM,
-    ErrorCategory.AUTHENTICATION,
-)  # attempts that fail for these reasons send nothing
+# Attempts that fail for these reasons send nothing.
+UNSENT = (ErrorCategory.TRANSFORM, ErrorCategory.AUTHENTICATION)
 
 
 class DeliveryEntry(Struct, frozen=True, gc=False, kw_only=True):
@@ -48,9 +46,9 @@ class DeliveryEntry(Struct, frozen=True, gc=False, kw_only=True):
     next_attempt_at_ms: int | None
     delivered_at_ms: int | None
     dead_lettered_at_ms: int | None
-    updated_at_ms: int | None  # None until something happened to it
+    updated_at_ms: int | None  # None until its first change
     last_error: str | None
-    customer: str | None  # the customer that its destination is tied to
+    customer: str | None  # its destination's customer
     replay_of: str | None
     replay_job: str | None
 
@@ -98,12 +96,12 @@ class EventEntry(Struct, frozen=True, gc=False, kw_only=True):
     request_id: str | None
     idempotency_key: str | None
     file: str | None
-    erased_at_ms: int | None = None  # since then its payload is JSON's null
+    erased_at_ms: int | None = None  # from then on its payload is JSON's null
     trace: str | None = None
 
 
 class EventDetail(Struct, frozen=True, kw_only=True):
-    """An event with everything; `payload`, `metadata` and `attachments` are JSON as received."""
+    """A whole event. `payload`, `metadata` and `attachments` are JSON as received."""
 
     entry: EventEntry
     payload: bytes
@@ -111,7 +109,7 @@ class EventDetail(Struct, frozen=True, kw_only=True):
     attachments: bytes | None
 
     def event(self) -> Event:
-        """Return the event as the engine knows it, for building the outbound body."""
+        """Return the engine's record of the event, from which the outbound body is built."""
         entry = self.entry
         return Event(
             entry.id,
@@ -137,7 +135,7 @@ class SentVersion(Struct, frozen=True, kw_only=True):
 
     version: int
     url: str
-    headers: bytes  # JSON [[name, value]]; the value of a masked one is null
+    headers: bytes  # JSON [[name, value]]; the value is null for a masked header
     algorithm: SigningAlgorithm
     template: str | None = None
     config: bytes | None = None  # JSON, with null for each secret
@@ -148,9 +146,9 @@ class SentVersion(Struct, frozen=True, kw_only=True):
 class DeliveryDetail(Struct, frozen=True, kw_only=True):
     """A delivery with its attempts (oldest first), its event, and the URL of its last request.
 
-    `event` is None when retention has removed it, `sent` when nothing was sent yet. `attempts` are the
-    newest that fit. `older`: there are earlier ones; if none of `attempts` sent a request, `sent_before`
-    is the last earlier one that did.
+    `event` is None if retention has removed it, `sent` if nothing was sent yet. `attempts` are the newest
+    that fit. `older`: there are earlier attempts. If none of `attempts` sent a request, `sent_before` is
+    the last earlier attempt that did.
     """
 
     entry: DeliveryEntry
@@ -167,7 +165,7 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
 
 
 class AttemptPage(Struct, frozen=True):
-    """A page, newest first. Where `more` is set, there are attempts before the last of `items`."""
+    """A page, newest first. If `more` is set, there are attempts before the last of `items`."""
 
     items: list[AttemptEntry]
     more: bool
@@ -176,14 +174,14 @@ class AttemptPage(Struct, frozen=True):
 class DeliveryFilter(Struct, frozen=True, kw_only=True):
     """A filter of a list of deliveries; None selects all.
 
-    The instants are milliseconds on the time of creation, `from_ms` inclusive, `to_ms` exclusive. A
-    tuple selects the deliveries that have any of its values, an empty tuple none.
+    The instants are times of creation in milliseconds, `from_ms` inclusive, `to_ms` exclusive. A tuple
+    selects the deliveries that have any of its values; an empty tuple selects none.
     """
 
     events: tuple[str, ...] | None = None
     destinations: tuple[str, ...] | None = None
     ids: tuple[str, ...] | None = None
-    # As stored (but see `held`): never DELIVERING.
+    # As stored, with the exception of `held`; never DELIVERING.
     statuses: tuple[DeliveryStatus, ...] | None = None
     # Destinations that are DISABLED: their RETRYING deliveries are shown as PENDING.
     held: tuple[str, ...] = ()
@@ -198,12 +196,12 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     event_types: tuple[str, ...] | None = None
     customers: tuple[str, ...] | None = None  # of the destination
     replay_jobs: tuple[str, ...] | None = None
-    # Instants of death. Like `signatures`, they are for the dead-letter queue alone.
+    # Instants of dead-lettering. Like `signatures`, only for the dead-letter queue.
     dead_from_ms: int | None = None
     dead_to_ms: int | None = None
     signatures: tuple[str, ...] | None = None  # `engine.log.delivery_log.DeadGroup`
     response_statuses: tuple[int, ...] | None = None
-    examine: int | None = None  # rows to look at for a page; None: as many as by default
+    examine: int | None = None  # rows to examine for a page; None: the default number
 
 
 class EventFilter(Struct, frozen=True, kw_only=True):
@@ -217,20 +215,21 @@ class EventFilter(Struct, frozen=True, kw_only=True):
     correlation_ids: tuple[str, ...] | None = None
     request_ids: tuple[str, ...] | None = None
     idempotency_keys: tuple[str, ...] | None = None
-    undelivered: bool | None = None  # whether it had no deliveries from the first
+    undelivered: bool | None = None  # whether the event had no delivery when it was accepted
     examine: int | None = None
 
 
 class DeliveryPage(Struct, frozen=True):
-    """A page, newest first. If `below` is set, there can be more with ids below it. A page can be short,
-    even empty, since only a bounded number of rows is examined."""
+    """A page, newest first. If `below` is set, there can be more rows with smaller ids. A page can be
+    short, even empty, because a read examines a bounded number of rows."""
 
     items: list[DeliveryEntry]
     below: str | None
 
     def merged(self, other: "DeliveryPage", limit: int) -> "DeliveryPage":
-        """Return the page of the deliveries on either page, at most `limit`, each of them once."""
-        floor = max(self.below or "", other.below or "")  # below it one of the two can have more
+        """Return the page of the deliveries on both pages, at most `limit`, without duplicates."""
+        # Below it, one of the two pages can have more.
+        floor = max(self.below or "", other.below or "")
         both = {entry.id: entry for entry in (*self.items, *other.items) if entry.id >= floor}
         ids = sorted(both, reverse=True)
         shown = ids[:limit]
@@ -246,7 +245,7 @@ class EventPage(Struct, frozen=True):
 
 
 class DeliveryLog(Protocol):
-    """Reads of the log for people and programs, newest first; every method may raise StoreAwayError."""
+    """Reads of the log, newest first. Every method can raise StoreAwayError."""
 
     async def deliveries(
         self, environment: int, which: DeliveryFilter, below: str | None, limit: int
@@ -254,7 +253,7 @@ class DeliveryLog(Protocol):
         """Return a page of deliveries with ids below `below`."""
 
     async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
-        """Return one delivery with everything that belongs to it, and its newest attempts."""
+        """Return one delivery with its event and its newest attempts."""
 
     async def attempts(
         self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
@@ -266,12 +265,12 @@ class DeliveryLog(Protocol):
         """Return one delivery's row."""
 
     async def record_inspection(self, delivery: Delivery, attempt: Attempt) -> None:
-        """Write a test event, its delivery and the attempt, in their final state. No counter counts
-        them."""
+        """Write a test event, its delivery and the attempt, in their final state. The counters leave
+        them out."""
 
 
 class EventLog(Protocol):
-    """Reads of the events, newest first; every method may raise StoreAwayError."""
+    """Reads of the events, newest first. Every method can raise StoreAwayError."""
 
     async def events(
         self, environment: int, which: EventFilter, below: str | None, limit: int
@@ -284,41 +283,38 @@ class EventLog(Protocol):
     async def deliveries_to(
         self, environment: int, events: Sequence[str], customer: str
     ) -> dict[str, int]:
-        """Return how many of the deliveries that events had from the first go to destinations of a
-        customer; an event without any may be left out."""
+        """Return, by event, how many of its first deliveries go to destinations of a customer. An event
+        without any can be missing."""
 
 
 class EventFinder(Protocol):
-    """Look-ups of a bounded cost; every method may raise StoreAwayError."""
-
-    async def event_of_key(self, environment: int, key: str) -> str | None:
-        """Return the event that holds an idempotency key, None if there is none."""
+    """Look-ups of bounded cost. Every method can raise StoreAwayError."""
 
     async def recent_types(
         self, environment: int, prefix: str, customer: str | None, limit: int
     ) -> list[str]:
-        """Return types that begin with `prefix`, among the latest events (of a customer, if one is
+        """Return the types that begin with `prefix` among the latest events (of a customer, if one is
         given)."""
 
 
 class DeadPosition(Struct, frozen=True):
-    """The place of an entry in the order of the queue."""
+    """The place of an entry in the dead-letter queue."""
 
-    at_ms: int  # its death
+    at_ms: int  # when it was dead-lettered
     id: str
 
 
 class DeadPage(Struct, frozen=True):
-    """A page, the latest death first; see `DeliveryPage`. `below` is a place in the queue."""
+    """A page, the latest dead letter first; see `DeliveryPage`. `below` is a place in the queue."""
 
     items: list[DeliveryEntry]
     below: DeadPosition | None
 
 
 class DeadGroup(Struct, frozen=True, kw_only=True):
-    """Entries of one destination that failed for the same reason. `signature` is a digest of what is the
-    same: the destination, the category, the status, and the error without its numbers. `sample` is the
-    latest entry."""
+    """Entries of one destination that failed for the same reason. `signature` is a digest of the
+    destination, the category, the status, and the error without its numbers. `sample` is the latest
+    entry."""
 
     signature: str
     destination: str
@@ -333,8 +329,8 @@ class DeadGroup(Struct, frozen=True, kw_only=True):
 
 
 class DeadGroups(Struct, frozen=True):
-    """The groups of the latest dead letters, the largest first. `searched_to_ms`: the earliest death that
-    was examined; None if all were."""
+    """The groups of the latest dead letters, the largest first. `searched_to_ms`: the instant of the
+    earliest dead letter that was examined; None if all were."""
 
     items: list[DeadGroup]
     searched_to_ms: int | None
@@ -342,12 +338,12 @@ class DeadGroups(Struct, frozen=True):
 
 class DeadLetterLog(Protocol):
     """Reads of the dead-letter queue. These members of a filter are used: destinations, customers, event
-    types, error categories, signatures, instants of death, and `from_ms`."""
+    types, error categories, replay jobs, signatures, instants of death, and `from_ms`."""
 
     async def page(
         self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int
     ) -> DeadPage:
-        """Return a page of entries below a place. It may be short, even empty, with a `below`."""
+        """Return a page of entries below a place. A page with `below` can be short, even empty."""
 
     async def groups(self, environment: int, which: DeliveryFilter) -> DeadGroups:
         """Return the groups of a bounded number of entries."""

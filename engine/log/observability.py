@@ -13,8 +13,8 @@ from engine.model.configuration import AuditEntry
 class CounterSums(Struct):
     """Counters of one destination over some minutes.
 
-    `attempts`, `failed` and `retried` count attempts by the minute in which they ended, `delivered` and
-    `dead_lettered` deliveries. `latency` has the attempts by duration, in the core's buckets.
+    `attempts`, `failed` and `retried` count attempts, `delivered` and `dead_lettered` count deliveries,
+    by the minute of the end. `latency` counts attempts by duration, in the core's buckets.
     """
 
     attempts: int
@@ -23,7 +23,7 @@ class CounterSums(Struct):
     retried: int
     dead_lettered: int
     latency: list[int]
-    errors: list[int] | None = None  # failed attempts by their category's number less 1; None: none
+    errors: list[int] | None = None  # failed attempts; the index is the category's number less 1
 
     def add(self, other: "CounterSums") -> None:
         """Add the counts of another record."""
@@ -38,7 +38,7 @@ class CounterSums(Struct):
             self.errors = [a + b for a, b in zip(before, other.errors, strict=True)]
 
     def categories(self) -> dict[ErrorCategory, int]:
-        """Return how many attempts failed for each reason that occurred."""
+        """Return the number of failed attempts by category, without categories that have none."""
         return {
             category: count
             for category, count in zip(ErrorCategory, self.errors or (), strict=False)
@@ -47,7 +47,7 @@ class CounterSums(Struct):
 
 
 def total_of(tallies: Sequence[CounterSums]) -> CounterSums:
-    """Return the sum of many, column by column: ten times as fast as adding them one by one."""
+    """Return the sum of many records, column by column: ten times as fast as `add` for each."""
     if not tallies:
         return nothing()
     errors = [each.errors for each in tallies if each.errors is not None]
@@ -63,7 +63,7 @@ def total_of(tallies: Sequence[CounterSums]) -> CounterSums:
 
 
 def nothing() -> CounterSums:
-    """Return sums that are all 0."""
+    """Return sums of 0."""
     return CounterSums(0, 0, 0, 0, 0, [0] * BUCKETS)
 
 
@@ -73,8 +73,8 @@ class AnalyticsStore(Protocol):
     async def tallies(
         self, environment: int, destination: str, start: int, end: int, size: int
     ) -> Sequence[tuple[int, CounterSums]]:
-        """Return the sums by stretches of `size` minutes (counted from the epoch), in order, each with
-        the number of its stretch. Stretches in which nothing happened are left out."""
+        """Return the sums by intervals of `size` minutes, in order, each with the interval's number
+        (counted from the epoch). Intervals without counts are left out."""
 
 
 class DestinationTotals(Struct, frozen=True):
@@ -101,17 +101,17 @@ class EnvironmentCounters(Protocol):
     async def tallies(
         self, environment: int, account: str | None, start: int, end: int, size: int
     ) -> Sequence[tuple[int, CounterSums]]:
-        """Return the sums over all destinations by stretches of `size` minutes, in order."""
+        """Return the sums over all destinations by intervals of `size` minutes, in order."""
 
     async def top(
         self, environment: int, account: str | None, start: int, end: int, most: int
     ) -> Sequence[DestinationTotals]:
-        """Return at most `most` destinations with attempts, those with the most attempts first."""
+        """Return at most `most` destinations with attempts, most attempts first."""
 
     async def hours(
         self, environment: int, destinations: Sequence[str], start: int, end: int
     ) -> Sequence[DestinationHour]:
-        """Return the counters of these destinations, by the hour; hours without counts are left out."""
+        """Return the counters of these destinations by hour. Hours without counts are left out."""
 
 
 class TroubleCount(Struct, frozen=True):
@@ -123,7 +123,7 @@ class TroubleCount(Struct, frozen=True):
 
 
 class Troubles(Protocol):
-    """Counts of deliveries made at or after `from_ms` by trouble. No count goes beyond `most`."""
+    """Counts, by trouble, of deliveries created at or after `from_ms`. No count exceeds `most`."""
 
     async def counts(
         self, environment: int, from_ms: int, troubles: Sequence[DeliveryTrouble], most: int
@@ -153,16 +153,16 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
 
 
 class AuditPage(Struct, frozen=True):
-    """A page, newest first. If `below` is set, there can be more below it. A page can be short, even
-    empty."""
+    """A page, newest first. If `below` is set, there can be more entries below it. A page can be short,
+    even empty."""
 
     items: list[AuditEntry]
     below: str | None
 
 
 class AuditReach(Struct, frozen=True):
-    """The entries that a caller may see: those of one environment, and with `workspace` those about the
-    workspace as a whole."""
+    """The entries that a caller may see: those of one environment and, if `workspace` is set, those about
+    the workspace as a whole."""
 
     environment: int
     workspace: str | None = None

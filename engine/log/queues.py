@@ -1,6 +1,6 @@
 """The queues of waiting deliveries as callers see them: lanes, the place of one delivery, and its waits.
 
-They are read from the store, since a destination that is disabled, or has no actor, has a queue too.
+They are read from the store, because a destination without an actor, or a disabled one, has a queue too.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,11 +20,11 @@ class LaneKind(Enum):
     CUSTOMER = "c"
     CORRELATION = "k"
     SOURCE = "s"
-    DESTINATION = ""  # ordering STRICT: all of them
+    DESTINATION = ""  # ordering STRICT: all deliveries of the destination
 
 
 class LaneEntry(Struct, frozen=True, kw_only=True):
-    """A lane in which deliveries wait. `depth` counts them, the head too."""
+    """A lane in which deliveries wait. `depth` counts them, including the head."""
 
     kind: LaneKind
     key: str | None  # None for the only lane of a STRICT destination
@@ -34,7 +34,7 @@ class LaneEntry(Struct, frozen=True, kw_only=True):
 
 
 class LaneList(Struct, frozen=True):
-    """Lanes in the order of their heads. `whole`: all that waits was examined."""
+    """Lanes in the order of their heads. `whole`: all waiting deliveries were examined."""
 
     items: list[LaneEntry]
     whole: bool
@@ -42,8 +42,8 @@ class LaneList(Struct, frozen=True):
 
 class QueuePlace(Struct, frozen=True, kw_only=True):
     """The place of a waiting delivery. `lane` is None if its destination has no lanes, or the event has
-    no key. `ahead`: how many go before it in its lane, else in its class; None if it is further back
-    than what was examined. `head`: of its lane."""
+    no key. `ahead`: how many go before it in its lane, or without a lane in its priority class; None if
+    it is behind all deliveries that were examined. `head`: the lane's head."""
 
     kind: LaneKind | None = None
     key: str | None = None
@@ -52,7 +52,7 @@ class QueuePlace(Struct, frozen=True, kw_only=True):
 
 
 class QueueLog(Protocol):
-    """Reads of waiting deliveries; every method may raise StoreAwayError."""
+    """Reads of waiting deliveries. Every method can raise StoreAwayError."""
 
     async def lanes(
         self, environment: int, destination: str, *, strict: bool, after: int, limit: int
@@ -62,18 +62,18 @@ class QueueLog(Protocol):
     async def place(
         self, environment: int, delivery: str, *, ordered: bool, strict: bool
     ) -> QueuePlace:
-        """Return the place of a waiting delivery; an empty one if it does not wait."""
+        """Return the place of a waiting delivery; an empty place if it does not wait."""
 
     async def oldest(
         self, environment: int, destinations: Sequence[str], sent: Collection[str]
     ) -> dict[str, float]:
-        """Return when the oldest waiting delivery of each destination was made, in seconds since the
-        epoch. `sent`: deliveries in flight, which do not wait. A destination is missing if nothing waits
-        among its oldest deliveries that are examined."""
+        """Return when the oldest waiting delivery of each destination was created, in seconds since the
+        epoch. `sent`: deliveries in flight, which do not wait. A destination is missing if none of its
+        examined deliveries waits. The oldest ones are examined."""
 
 
 def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str | None]:
-    """Return kind and key of a delivery's lane, as its row has it (`engine.core.records.Event.lane`)."""
+    """Return kind and key of a delivery's lane from its row (`engine.core.records.Event.lane`)."""
     if strict:
         return LaneKind.DESTINATION, None
     if stored is None:
@@ -82,17 +82,17 @@ def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str |
 
 
 class Gate(Enum):
-    """A gate that a waiting delivery has to pass before it is sent, in the order of the list of
-    waits."""
+    """A gate that a waiting delivery has to pass before it is sent. The list of waits has this
+    order."""
 
     DISABLED = "the destination is not ACTIVE"
-    LANE = "another delivery heads its ordered lane"
+    LANE = "another delivery is the head of its ordered lane"
     SCHEDULE = "its next attempt is not due"
     RETRY_AFTER = "the receiver asked for a pause"
     CIRCUIT = "the circuit is open, or a probe is under way"
     RATE = "the rate limit is used up"
     CONCURRENCY = "all slots of the destination are in use"
-    QUEUE = "others of its class go first"
+    QUEUE = "other deliveries of its priority class go first"
     STORE = "outcomes cannot be recorded"
 
 
@@ -107,7 +107,10 @@ class GateWait(Struct, frozen=True, kw_only=True):
 
 
 _HOLDS = {
-    HoldReason.DISABLED: (Gate.DISABLED, "The destination is not active. Enable it to send."),
+    HoldReason.DISABLED: (
+        Gate.DISABLED,
+        "The destination is not active. Enable it to send.",
+    ),
     HoldReason.RETRY_AFTER: (Gate.RETRY_AFTER, "The receiver asked for a pause with Retry-After."),
     HoldReason.RATE: (Gate.RATE, "The destination's rate limit is used up."),
     HoldReason.STORE: (Gate.STORE, "Outcomes cannot be recorded at present. Check the database."),
@@ -136,14 +139,14 @@ def waits_of(
             detail = f"{health.in_flight} attempts are under way, and concurrency is {slots}."
             waits.append(GateWait(gate=Gate.CONCURRENCY, detail=detail))
     if place.kind is None and place.ahead:
-        detail = f"{place.ahead} deliveries of its class go first."
+        detail = f"{place.ahead} deliveries of its priority class go first."
         waits.append(GateWait(gate=Gate.QUEUE, detail=detail))
     order = list(Gate)
     return sorted(waits, key=lambda wait: order.index(wait.gate))
 
 
 def held_until(hold: Hold | None, due_s: float | None) -> float | None:
-    """Return the earliest instant of an attempt: not before it is due, nor before a hold ends."""
+    """Return the earliest instant of an attempt: the later of its due time and the end of the hold."""
     until = None if hold is None else hold.until
     return until if due_s is None else max(due_s, until or due_s)
 
@@ -157,7 +160,7 @@ def _behind(place: QueuePlace) -> GateWait:
 
 
 def _holds(health: Health) -> list[GateWait]:
-    """Return the wait of the longest hold, and that of the circuit beside it."""
+    """Return the wait of the longest hold, and the circuit's wait."""
     hold, waits = health.hold, []
     if hold is not None and hold.reason in _HOLDS:
         gate, detail = _HOLDS[hold.reason]

@@ -1,4 +1,4 @@
-"""The announcement of the service's own events, as other parts call it."""
+"""The interface through which parts of the engine announce the service's own events."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -18,11 +18,11 @@ class Announce(Protocol):
     ) -> None:
         """Announce an event of `event_type`, such as `angarium.replay.finished`, in an environment.
 
-        `customer` is set where the event concerns a customer's destination. Never blocks, never raises.
+        `customer`: the customer whose destination the event concerns. Never blocks, never raises.
         """
 
 
 def silent(
     environment: int, event_type: str, payload: Mapping[str, Any], customer: str | None = None
 ) -> None:
-    """Announce nothing, in a process without announcements."""
+    """Do nothing, in a process without announcements."""

@@ -1,4 +1,4 @@
-"""The authentication of a destination as callers write it: judged, merged by a patch, and masked."""
+"""A destination's authentication as callers write it: its checks, its merge patches and its masks."""
 
 import base64
 import re
@@ -23,7 +23,7 @@ from engine.model.headers import MASK, Headers
 
 FIELD = "authentication"
 SECRET_LENGTH = 4_096  # the longest client secrets in use are assertions of some 2 KiB
-TOKEN_LENGTH = 6_144  # of the 8 KiB that all headers have
+TOKEN_LENGTH = 6_144  # within the 8 KiB for all headers
 PEM_LENGTH = 32_768  # a chain of three certificates has some 6 KiB
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -36,11 +36,11 @@ def _printable(value: str) -> str:
 
 def _user(value: str) -> str:
     if ":" in value:
-        raise ValueError("must have no colon, which ends it (RFC 7617)")
+        raise ValueError("must have no colon, because a colon ends the user name (RFC 7617)")
     return _printable(value)
 
 
-# The documents state as patterns what the two functions above judge in words.
+# The two checks above as patterns, for the OpenAPI document.
 _PRINTABLE = Field(json_schema_extra={"pattern": r"^[^\x00-\x1f\x7f]+$"})
 _USER = Field(json_schema_extra={"pattern": r"^[^:\x00-\x1f\x7f]+$"})
 Secret = Annotated[
@@ -56,9 +56,8 @@ Text = Annotated[
     _PRINTABLE,
 ]
 Pem = Annotated[str, StringConstraints(min_length=1, max_length=PEM_LENGTH)]
-Token = Annotated[
-    str, StringConstraints(min_length=1, max_length=TOKEN_LENGTH, pattern="^[!-~]+$")
-]  # visible ASCII: RFC 6750 allows fewer, and issuers do not care
+# Visible ASCII. RFC 6750 allows fewer characters, but issuers use more.
+Token = Annotated[str, StringConstraints(min_length=1, max_length=TOKEN_LENGTH, pattern="^[!-~]+$")]
 
 
 class BasicAuthentication(BaseModel):
@@ -73,7 +72,7 @@ class BasicAuthentication(BaseModel):
 
 
 class BearerAuthentication(BaseModel):
-    """A token that does not change, sent with every request."""
+    """A fixed token, sent with every request."""
 
     model_config = DOCUMENT
     kind: Literal["BEARER"]
@@ -81,25 +80,26 @@ class BearerAuthentication(BaseModel):
 
 
 class ClientCredentialsAuthentication(BaseModel):
-    """Tokens of a token endpoint, fetched when needed and renewed before they expire."""
+    """Tokens from a token endpoint, fetched when needed and renewed before they expire."""
 
     model_config = DOCUMENT
     kind: Literal["OAUTH2_CLIENT_CREDENTIALS"]
     token_url: str = Field(
-        max_length=2_048, description="http or https; egress rules hold for it.",
+        max_length=2_048, description="http or https. The egress rules apply to it.",
         json_schema_extra={"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://."},
     )  # fmt: skip
     client_id: Text
     client_secret: Secret
-    scope: Text | None = Field(None, description="Scopes with spaces between.")
-    audience: Text | None = Field(None, description="For issuers that want it, as Auth0 does.")
+    scope: Text | None = Field(None, description="Scopes, separated by spaces.")
+    audience: Text | None = Field(None, description="For issuers that require it, such as Auth0.")
     client_authentication: Where = Field(
-        "HEADER", description="Where the token endpoint gets id and secret: Basic, or the form."
+        "HEADER",
+        description="Place of id and secret in token requests: a Basic header, or the form.",
     )
 
 
 class MutualTlsAuthentication(BaseModel):
-    """A certificate that connections to the receiver show; the URL must be https."""
+    """A client certificate for connections to the receiver. The URL must be https."""
 
     model_config = DOCUMENT
     kind: Literal["MTLS"]
@@ -125,7 +125,7 @@ def shown(authentication: Authentication | None) -> dict[str, Any] | None:
 
 
 def base_of_patch(present: dict[str, Any] | None, patch: object) -> dict[str, Any] | None:
-    """Return what a merge patch is merged into: nothing where it changes the kind."""
+    """Return the document to merge a patch into: None if the patch changes the kind."""
     if present is None or not isinstance(patch, Mapping):
         return present
     return present if patch.get("kind", present["kind"]) == present["kind"] else None
@@ -135,10 +135,9 @@ def authentication_of(
     draft: BaseModel | None, stored: Authentication | None = None, *, patch: object = None,
     moved: bool = False,
 ) -> Authentication | None:  # fmt: skip
-    """Return the record of a draft, whose masks stand for secrets that are stored.
+    """Return the record of a draft. A mask in the draft stands for the stored secret.
 
-    `moved`: the URL goes elsewhere, so that each secret that `patch` does not give anew is refused.
-    Raises Refusal 400.
+    `moved`: the URL has another origin, so `patch` must give each secret again. Raises Refusal 400.
     """
     if draft is None:
         return None
@@ -151,29 +150,31 @@ def authentication_of(
     for name in SECRETS:
         if document.get(name) == MASK:
             if name not in known:
-                raise invalid(f"{FIELD}.{name}", "the mask stands for no stored value")
+                raise invalid(
+                    f"{FIELD}.{name}", "is the mask, but no value is stored: give the secret"
+                )
             document[name] = known[name]
     kept = [name for name in SECRETS if name in known and given.get(name, MASK) == MASK]
     if moved and kept:
-        message = "requests go elsewhere now: give this secret anew or remove the authentication"
+        message = "the URL changes: give this secret again or remove the authentication"
         raise refused([Detail(f"{FIELD}.{name}", message) for name in kept])
     record: Authentication = msgspec.convert(document, Authentication)
     return record
 
 
 def refuse_misplaced(authentication: Authentication | None, headers: Headers, *, tls: bool) -> None:
-    """Raise Refusal 400 where an authentication cannot be used with these headers, or without TLS."""
+    """Raise Refusal 400 if an authentication cannot be used with these headers, or without TLS."""
     if authentication is None:
         return
     if isinstance(authentication, MutualTls):
         if not tls:
             raise invalid(FIELD, "MTLS needs a URL that begins with https://")
     elif any(name.lower() == "authorization" for name, _ in headers):
-        raise invalid(FIELD, "sets the header Authorization: remove that from the other headers")
+        raise invalid(FIELD, "sets the header Authorization: remove this header from `headers`")
 
 
 def changed_secrets(before: Authentication | None, after: Authentication | None) -> list[str]:
-    """Return the paths of the secrets that two versions both have, and that differ."""
+    """Return the paths of the secrets that are in both versions and differ."""
     if before is None or after is None:
         return []
     old, new = msgspec.to_builtins(before), msgspec.to_builtins(after)
@@ -190,7 +191,7 @@ def basic(username: str, password: str) -> str:
 
 
 def own_headers(authentication: Authentication | None) -> Headers:
-    """Return the headers of an authentication that never changes."""
+    """Return the headers of an authentication whose headers are fixed; none for the other kinds."""
     match authentication:
         case Basic(username, password):
             return (("Authorization", basic(username, password)),)
@@ -202,5 +203,5 @@ def own_headers(authentication: Authentication | None) -> Headers:
 def per_attempt(
     authentication: Authentication | None,
 ) -> ClientCredentials | MutualTls | None:
-    """Return an authentication that attempts or connections must prepare."""
+    """Return an authentication that needs work for each attempt or connection; None for the others."""
     return authentication if isinstance(authentication, ClientCredentials | MutualTls) else None

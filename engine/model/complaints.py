@@ -1,7 +1,7 @@
-"""Complaints about values, in the API's words, whichever decoder complains: pydantic or msgspec.
+"""Complaints about values in the API's words, for errors of both decoders: pydantic and msgspec.
 
-Both lanes of ingestion and every resource use the same words. A complaint that has no words here is
-passed on as the decoder wrote it.
+Both lanes of ingestion and all resources use the same words. A complaint without words here keeps the
+decoder's text.
 """
 
 import re
@@ -21,7 +21,7 @@ _KINDS = {
     "datetime": DATE_TIME,
     "null": "must be null",
 }
-_UUID = "[0-9a-fA-F]{12}$"  # how the pattern of ids ends
+_UUID = "[0-9a-fA-F]{12}$"  # the end of the pattern of ids
 _FIXED = {
     "missing": REQUIRED,
     "extra_forbidden": UNKNOWN,
@@ -47,7 +47,7 @@ def _count(number: Any, of: str) -> str:
     return f"{number} {of}" if number == 1 else f"{number} {of}s"
 
 
-# By pydantic's type of an error: the words, made of the error's context.
+# By pydantic's error type: a function that makes the words from the error's context.
 _BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "string_too_short": lambda c: f"must have at least {_count(c['min_length'], 'character')}",
     "string_too_long": lambda c: f"must have at most {_count(c['max_length'], 'character')}",
@@ -79,7 +79,7 @@ def of_pydantic(kind: str, message: str, context: Mapping[str, Any]) -> str:
 
 
 def of_msgspec(message: str) -> str:
-    """Return the words for a message of msgspec, without the place that it names."""
+    """Return the words for a message of msgspec that no longer names a place."""
     if message.startswith("Object missing required field"):
         return REQUIRED
     if message.startswith("Object contains unknown field"):

@@ -1,6 +1,6 @@
 """Records of configuration: one immutable version of each row, with secrets in clear.
 
-No record is shown as it is: views mask the secrets.
+Views mask the secrets before callers see them.
 """
 
 from enum import Enum
@@ -43,7 +43,7 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     customer: str | None
     customer_account: str | None
     headers: tuple[tuple[str, str], ...]
-    concurrency: int  # where it adapts: the value for releases that do not know `adapts`
+    concurrency: int  # if it adapts: the value for releases that do not know `adapts`
     ordering: Ordering
     timeout_ms: int
     rate_per_second: float | None
@@ -52,14 +52,14 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     algorithm: SigningAlgorithm
     signing: tuple[SigningKey, ...]
     updated_at_ms: int
-    adapts: bool = False  # the concurrency finds itself
+    adapts: bool = False  # the server adapts the concurrency
     transform: Transform | None = None  # the script that is live
     template: Template | None = None
     method: HttpMethod = HttpMethod.POST
     authentication: Authentication | None = None  # in clear
     disable_after_s: int | None = None
-    enabled_version: int = 0  # the last one that enabled it
-    moved_version: int = 0  # the last one that changed its URL
+    enabled_version: int = 0  # the last version that enabled the destination
+    moved_version: int = 0  # the last version that changed the URL
 
     def after(self, before: "DestinationRecord") -> "DestinationRecord":
         """Return this version, as the successor of `before`."""
@@ -74,7 +74,7 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
 class TransformStatus(Enum):
     """The status of a script. It is computed: the destination's row names the PUBLISHED version."""
 
-    DRAFT = "DRAFT"  # never was live
+    DRAFT = "DRAFT"  # was never live
     PUBLISHED = "PUBLISHED"  # every new attempt uses it
     SUPERSEDED = "SUPERSEDED"  # was live
 
@@ -85,16 +85,16 @@ class TransformScript(Struct, frozen=True, kw_only=True):
     id: str
     environment: int
     destination: str
-    customer_account: str | None  # that the destination is tied to
+    customer_account: str | None  # of the destination
     version: int  # counts from 1 at its destination
     name: str
     source: str
     status: TransformStatus
-    published_at_ms: int | None  # the last time
+    published_at_ms: int | None  # when it last was published
 
 
 class TransformPage(Struct, frozen=True):
-    """A page, newest first. Where `below` is set, more versions have ids below it."""
+    """A page, newest first. If `below` is set, more versions have smaller ids."""
 
     items: list[TransformScript]
     below: str | None
@@ -112,7 +112,7 @@ class KeySecret(Struct, frozen=True, kw_only=True):
 
 
 class KeyRecord(Struct, frozen=True, kw_only=True):
-    """A key with its secrets, the newest first; none when it was revoked."""
+    """A key with its secrets, newest first. A revoked key has no secrets."""
 
     id: str
     workspace: str
@@ -123,18 +123,16 @@ class KeyRecord(Struct, frozen=True, kw_only=True):
     scope: Scope
     version: int
     revoked_at_ms: int | None = None
-    last_used_at_ms: int | None = (
-        None  # as written; a process that has seen a later use knows better
-    )
+    last_used_at_ms: int | None = None  # as stored; a process can have seen a later use
     secrets: tuple[KeySecret, ...] = ()
 
 
 class FilteredRules(Struct, frozen=True, kw_only=True):
-    """The rules of an environment that have a filter, as of a tally of its rules."""
+    """The rules with a filter of an environment, at one state of the environment's rules."""
 
-    rules: int  # with and without one
+    rules: int  # with and without a filter
     tally: int  # rises with every write of a rule
-    patterns: dict[str, tuple[str, ...]]  # of the rules asked for, by rule: its event types
+    patterns: dict[str, tuple[str, ...]]  # by rule, of the rules asked for: its event types
 
 
 class FilterErrors(Struct, frozen=True):
@@ -145,14 +143,14 @@ class FilterErrors(Struct, frozen=True):
     last_message: str
 
     def plus(self, later: "FilterErrors | None") -> "FilterErrors":
-        """Return both together."""
+        """Return the sum of both; `later` is the newer record."""
         if later is None:
             return self
         return FilterErrors(self.count + later.count, later.last_at_ms, later.last_message)
 
 
 class FilterFailure(Struct, frozen=True):
-    """Failures of a rule's filter that are to be added to its record."""
+    """New failures of a rule's filter, to be added to its record."""
 
     environment: int
     rule: str
@@ -177,7 +175,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
 
 
 class Configuration(Struct):
-    """All rows that the read models are made of, except for versions that are known already."""
+    """All rows of the read models, without versions that the reader already has."""
 
     tenants: list[Tenant]
     keys: list[KeyRecord]
@@ -185,5 +183,5 @@ class Configuration(Struct):
     rules: list[RuleModel]
     schemas: list[ActiveSchema]
     settings: list[WorkspaceSettings]
-    rule_ids: list[str]  # of all that there are
-    customers: list[CustomerAccount] = []  # of which anything was said
+    rule_ids: list[str]  # of all rules that exist
+    customers: list[CustomerAccount] = []  # the accounts with settings of their own

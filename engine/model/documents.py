@@ -1,4 +1,4 @@
-"""JSON documents of callers: read into models, merged (RFC 7396), and refused in the API's words."""
+"""Callers' JSON documents: their reading, merge patches (RFC 7396), and refusals in the API's words."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,12 +10,12 @@ from pydantic.alias_generators import to_camel
 from engine.model.complaints import UNKNOWN, of_pydantic
 from engine.model.errors import Detail, Refusal
 
-# Of a document: the longest has a tenth of them. Each unknown member is an error that takes a
-# microsecond, and a body can have tens of thousands.
+# Members of a document: the longest model has a tenth of this. Each unknown member is an error that takes
+# a microsecond, and a body can have tens of thousands.
 MAX_MEMBERS = 256
-MAX_DETAILS = 20  # of one refusal; a body with more errors is no better understood by a longer list
+MAX_DETAILS = 20  # of one refusal: a longer list helps no caller
 
-# Of every JSON object in camelCase: it refuses what it does not know and converts nothing.
+# For every JSON object in camelCase: refuse unknown members, convert no value.
 DOCUMENT = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -38,8 +38,8 @@ def refusal_of(
     unknown: str = UNKNOWN,
     depth: int | None = None,
 ) -> Refusal:
-    """Return a validation error of a document as a refusal; `unknown` are the words for an unknown field.
-    `depth`: so many steps of a place are told, by default all."""
+    """Return a validation error of a document as a refusal. `unknown`: the words for an unknown field.
+    `depth`: how many steps of each path are shown; None: all."""
     details = tuple(
         Detail(
             place("", _members(entry["loc"], document)[:depth]),
@@ -63,14 +63,14 @@ def invalid(path: str, message: str) -> Refusal:
 
 
 def refused(details: Sequence[Detail], code: str = "invalid_request") -> Refusal:
-    """Return a refusal of several fields; its message is that of the first."""
+    """Return a refusal of several fields. Its message is about the first field."""
     first = details[0]
     message = f"{first.path}: {first.message}" if first.path else first.message
     return Refusal(code, message, tuple(details))
 
 
 def merged(target: object, patch: object) -> Any:
-    """Return `target` with the merge patch applied (RFC 7396): null removes, objects merge."""
+    """Return `target` with the merge patch applied (RFC 7396): null removes a member, objects merge."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(target) if isinstance(target, Mapping) else {}
@@ -83,8 +83,8 @@ def merged(target: object, patch: object) -> Any:
 
 
 def _members(steps: Sequence[int | str], document: object) -> list[int | str]:
-    """Return the steps that lead to a place in the document: pydantic names the form of a union, which
-    `kind` chooses, as one more."""
+    """Return the steps to a place in the document. They are pydantic's steps without the names of union
+    forms (chosen by `kind`), which are not in the document."""
     found: list[int | str] = []
     at, last = document, len(steps) - 1
     for number, step in enumerate(steps):

@@ -1,4 +1,4 @@
-"""The egress proxy of an operator, through which all requests to receivers go."""
+"""The operator's egress proxy: all requests to receivers go through it."""
 
 from base64 import b64encode
 from typing import Annotated
@@ -11,7 +11,7 @@ FORM = "must be http://host:port or http://user:password@host:port"
 
 
 class EgressProxy(Struct, frozen=True):
-    """Where the proxy is. `authorization`: the value of Proxy-Authorization, if it wants one."""
+    """The proxy's address. `authorization`: the value of Proxy-Authorization, if the proxy needs one."""
 
     host: str
     port: int
@@ -19,7 +19,7 @@ class EgressProxy(Struct, frozen=True):
 
     @classmethod
     def of(cls, url: str) -> "EgressProxy":
-        """Read a URL. Raises ValueError, whose words hold no part of it: it may have a password."""
+        """Read a URL. Raises ValueError, whose message quotes nothing: a URL can hold a password."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port

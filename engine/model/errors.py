@@ -1,4 +1,4 @@
-"""Refusals: answers to a wrong request, or to one that finds no room, in the API's codes."""
+"""Refusals: the answers to requests that are invalid or exceed a limit, with the API's error codes."""
 
 from dataclasses import dataclass
 
@@ -31,8 +31,8 @@ class Detail:
     message: str
 
 
-class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault of ours
-    """The answer to a request that is refused: an error envelope."""
+class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault of the server
+    """The answer to a refused request: the error envelope's content."""
 
     def __init__(
         self,

@@ -1,11 +1,11 @@
-"""Records of files. The depot (`engine.files.depot`) has their bytes, under their hash."""
+"""Records of files. The depot (`engine.files.depot`) stores their bytes under their hash."""
 
 from enum import IntEnum
 
 from msgspec import Struct
 
 MIB = 1024 * 1024
-# The beginning of the message of an attempt that lacked a file: rows are told apart by it.
+# The error message of an attempt that lacked a file begins so: readers of rows recognise it.
 TROUBLE = "the file"
 FILE_BYTES = 25 * MIB  # of one file, whether it is uploaded, fetched or attached
 
@@ -21,14 +21,14 @@ class FileState(IntEnum):
 class FilePurpose(IntEnum):
     """The purpose of a file."""
 
-    UPLOAD = 1  # its event tells of it
-    ATTACHMENT = 2  # it came with its event
+    UPLOAD = 1  # the event that announces the file refers to it
+    ATTACHMENT = 2  # the file came with an event
 
 
 class SourceKind(IntEnum):
     """The source of a file's bytes."""
 
-    CONTENT = 1  # the request that made it
+    CONTENT = 1  # the body of the request that created it
     INLINE = 2  # a `data:` URI
     URL = 3
     FILE = 4  # another file of the environment
@@ -41,13 +41,13 @@ class FileRecord(Struct, frozen=True, kw_only=True):
     environment: int
     state: FileState
     purpose: FilePurpose
-    event: str  # the event that the file belongs to, and is removed with
+    event: str  # the file's event; retention removes both together
     position: int = 0  # of an attachment among its event's
     source: SourceKind = SourceKind.CONTENT
-    source_url: str | None = None  # in clear here, sealed at rest: signed ones are secrets
-    size: int | None = None  # None until the bytes are there, like the hash
+    source_url: str | None = None  # in clear here, encrypted at rest: a signed URL is a secret
+    size: int | None = None  # like the hash, None until the bytes are stored
     sha256: bytes | None = None
-    content_type: str | None = None  # as its sender said: a claim, not a finding
+    content_type: str | None = None  # as the sender states it; nobody checked it
     file_name: str | None = None
     file_type: str | None = None
     metadata: bytes | None = None
@@ -67,7 +67,7 @@ class FileFilter(Struct, frozen=True, kw_only=True):
 
 
 class FilePage(Struct, frozen=True):
-    """A page, newest first. If `below` is set, there can be more with ids below it."""
+    """A page, newest first. If `below` is set, there can be more files with smaller ids."""
 
     items: list[FileRecord]
     below: str | None

@@ -1,6 +1,6 @@
 """A destination's own headers: allowed names, secret values, and merge patches.
 
-Pairs are (name, value) in clear, in the order of their first appearance. Names ignore case.
+Pairs are (name, value) in clear, in the order of their first appearance. Names are case-insensitive.
 """
 
 import re
@@ -11,7 +11,7 @@ from engine.model.errors import Detail
 
 MASK = "***"
 MAX_HEADERS = 50
-MAX_BYTES = 8 * 1024  # names and values of all
+MAX_BYTES = 8 * 1024  # names and values of all headers
 RESERVED = frozenset(
     ("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
      "upgrade", "expect")
@@ -35,16 +35,16 @@ def shown(headers: Headers) -> dict[str, str]:
 
 
 def checked(given: Iterable[tuple[str, str]], path: str = "headers") -> Headers:
-    """Return headers merged by name. Raises Refusal `invalid_request` naming the offending one."""
+    """Return headers merged by name. Raises Refusal `invalid_request` for the first wrong header."""
     merged: dict[str, tuple[str, str]] = {}
     for name, value in given:
         if complaint := _complaint(name, value):
             raise invalid(f"{path}.{name}" if name else path, complaint)
         merged[name.lower()] = (name, value)
     if len(merged) > MAX_HEADERS:
-        raise invalid(path, f"more than {MAX_HEADERS} headers")
+        raise invalid(path, f"must have at most {MAX_HEADERS} headers")
     if sum(len(name) + len(value.encode()) for name, value in merged.values()) > MAX_BYTES:
-        raise invalid(path, f"more than {MAX_BYTES} bytes in all")
+        raise invalid(path, f"must have at most {MAX_BYTES} bytes in all")
     return tuple(merged.values())
 
 
@@ -55,26 +55,26 @@ def _complaint(name: str, value: str) -> str | None:
     if lower in RESERVED or lower.startswith(RESERVED_PREFIXES):
         return "is reserved"
     if _CONTROL.search(value):
-        return "a header value holds no control characters"
+        return "must have no control characters in its value"
     if value != value.strip(" \t"):
-        return "a header value neither begins nor ends with a space"
+        return "must not begin or end with a space in its value"
     return None
 
 
 def created(given: Mapping[str, str]) -> Headers:
-    """Return the headers of a new destination; the mask stands for nothing yet."""
+    """Return the headers of a new destination, in which no secret value can be the mask."""
     headers = checked(given.items())
     for name, value in headers:
         if value == MASK and is_secret(name):
-            raise invalid(f"headers.{name}", "the mask stands for no stored value")
+            raise invalid(f"headers.{name}", "is the mask, but no value is stored: give the secret")
     return headers
 
 
 def patched(stored: Headers, patch: Mapping[str, str | None] | None, *, moved: bool) -> Headers:
-    """Return the headers after a merge patch: null removes one, or all.
+    """Return the headers after a merge patch. A null value removes a header; a null patch removes all.
 
-    `moved`: the URL's scheme, host or port changes, so that a secret must not follow by itself: each
-    is given anew or removed.
+    `moved`: the URL's scheme, host or port changes, so the patch must give each secret value again or
+    remove it.
     """
     if patch is None:
         return ()
@@ -85,7 +85,7 @@ def patched(stored: Headers, patch: Mapping[str, str | None] | None, *, moved: b
         if value is None:
             result.pop(name.lower(), None)
         elif value == MASK and is_secret(name) and name.lower() not in result:
-            raise invalid(f"headers.{name}", "the mask stands for no stored value")
+            raise invalid(f"headers.{name}", "is the mask, but no value is stored: give the secret")
         elif value != MASK or not is_secret(name):
             result[name.lower()] = (name, value)
     return checked(result.values())
@@ -99,5 +99,5 @@ def _require_anew(stored: Headers, patch: Mapping[str, str | None]) -> None:
         if is_secret(name) and (name.lower() not in named or named[name.lower()] == MASK)
     ]
     if kept:
-        message = "the URL goes elsewhere: give this header's value anew or remove it"
+        message = "the URL changes: give this header's value again or remove the header"
         raise refused([Detail(f"headers.{name}", message) for name in kept])

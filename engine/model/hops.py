@@ -1,9 +1,9 @@
 """Hops: the number of deliveries that led to an event, in a header that this service signs.
 
-Each delivery states its hops in `angarium-hops`, itself included. A destination that is this service,
-or an intermediary that copies headers, brings the header back to the ingestion. The value is the number
-and a signature under a key derived from the master key. It is the same for all deliveries of a number,
-so no request computes a signature. Nothing here awaits.
+Each delivery states its hops, itself included, in `angarium-hops`. If the destination is this service, or
+an intermediary copies headers, the header comes back to the ingestion. The value is the number and a
+signature under a key derived from the master key. The signature depends only on the number, so no request
+computes one. Nothing here awaits.
 """
 
 import hashlib
@@ -12,16 +12,16 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 
 HEADER = b"angarium-hops"
-PURPOSE = b"angarium hops v1"  # what the master key is derived for
-MOST = 100  # hops that can be stated, whatever the limit is
-_SIGNATURE_BYTES = 16  # 128 bits: nobody guesses that, and the header stays short
+PURPOSE = b"angarium hops v1"  # the purpose for the derivation from the master key
+MOST = 100  # the largest number that the header states, whatever the limit is
+_SIGNATURE_BYTES = 16  # 128 bits cannot be guessed, and keep the header short
 
 
 class Hops:
     """The header's values. Owner: the trio thread. The first key signs, any key is recognised."""
 
     def __init__(self, keys: Mapping[bytes, bytes], limit: int) -> None:
-        """`limit` is the number of hops of an event that is still accepted."""
+        """`limit`: the largest number of hops of an accepted event."""
         self.limit = limit
         self.use(keys)
 
@@ -42,7 +42,7 @@ class Hops:
         return self._lines[hops] if hops < MOST else self._lines[-1]
 
     def count(self, value: bytes) -> int:
-        """Return the hops that a request's header states: 0 where its value was not made here."""
+        """Return the hops in a request's header: 0 if this service did not make the value."""
         return self._known.get(value, 0)
 
 

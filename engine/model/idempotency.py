@@ -1,16 +1,16 @@
-"""The idempotency key of a request's head, which stands for the `idempotencyKey` of its body."""
+"""The idempotency key in a request's head, which replaces `idempotencyKey` in the body."""
 
 import re
 
 from engine.model.documents import invalid
 
 HEADER = b"idempotency-key"
-PATTERN = "^[!-~]{1,256}$"  # what every client and proxy passes on; other keys belong in the body
+PATTERN = "^[!-~]{1,256}$"  # every client and proxy passes these on; other keys belong in the body
 _KEY = re.compile(PATTERN.encode())
 
 
 def read_key(value: bytes | None) -> str | None:
-    """Return the key that a header's value states. Raises Refusal 400."""
+    """Return the key in a header's value. Raises Refusal 400."""
     if value is None:
         return None
     if _KEY.fullmatch(value) is None:
@@ -19,7 +19,7 @@ def read_key(value: bytes | None) -> str | None:
 
 
 def one_key(of_body: str | None, of_head: str) -> str:
-    """Return the key of a request that can state it twice. Raises Refusal 400 if the two differ."""
+    """Return a request's key, which can be in head and body. Raises Refusal 400 if they differ."""
     if of_body is not None and of_body != of_head:
         raise invalid("idempotencyKey", "differs from the header Idempotency-Key: send one of them")
     return of_head

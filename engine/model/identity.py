@@ -1,7 +1,7 @@
-"""UUIDv7 ids in the order of their making: monotonic in one process, and never beyond the last partition.
+"""The maker of UUIDv7 ids: they rise within one process, and never go beyond the last partition.
 
-An event's id ends in twelve zero bits. The id of its k-th delivery has k in these bits. So one key serves
-an event's deliveries as a range, and both fall into the same partition.
+An event's id ends in twelve zero bits. The id of its k-th delivery has k in these bits. So an event's
+deliveries are one range of ids, in the same partition as the event.
 """
 
 import secrets
@@ -11,19 +11,19 @@ from random import Random
 
 MAX_FANOUT = 0xFFF
 _COUNTER_LIMIT = 0xFFF
-# While the clock is behind the last id, 14 random bits behind the counter count as well: 67 million ids
-# share a millisecond, so that ids are not ahead of the clock once it has caught up with them.
+# While the clock is behind the last id, the 14 random bits after the counter count too. Then 67 million
+# ids fit into a millisecond, and ids do not run further ahead of the clock.
 _MORE_LIMIT = 0x3FFF
 SHARDS = 256
-# By number: a text costs less to find than to make, and 4,096 of them take 250 KB.
+# The texts by number: a look-up costs less than formatting. 4,096 texts take 250 KB.
 _ORDINALS = tuple(f"{ordinal:03x}" for ordinal in range(MAX_FANOUT + 1))
 
 
 class Identity:
     """The maker of ids. Owner: the trio thread.
 
-    The milliseconds never go back. If the wall clock was set far back, ids go on from the last one, so
-    that partitions and keyset pages keep their order.
+    The milliseconds never go back. If the wall clock is set back, ids continue from the last one, so
+    partitions and keyset pages keep their order.
     """
 
     def __init__(
@@ -35,20 +35,18 @@ class Identity:
         bits: Callable[[int], int] | None = None,
     ) -> None:
         """`wall_ns` is the wall clock; `bits` returns that many random bits."""
-        self.last_ms = floor_ms  # the instant in the last id made, in ms since the epoch
-        self.wall_ms = floor_ms  # of the wall clock then; earlier where that was set back
+        self.last_ms = floor_ms  # the instant in the last id, in ms since the epoch
+        self.wall_ms = floor_ms  # the wall clock at the last id; smaller if it was set back
         self._ceiling_ms = ceiling_ms  # the end of the partitions that exist
         self._counter = 0
-        self._more: int | None = (
-            None  # counts in the place of random bits, while the clock is behind
-        )
+        self._more: int | None = None  # the count in the random bits, while the clock is behind
         self._prefix = ""
-        # Ids need to be unique, not unguessable, and the system's generator costs a call each.
+        # Ids must be unique, not secret, and the system's generator costs a system call each.
         self._bits = bits or Random(secrets.randbits(256)).getrandbits  # noqa: S311 - see above
         self._wall_ns = wall_ns
 
     def limit(self, ceiling_ms: int) -> None:
-        """Do not make ids at or after `ceiling_ms`, where no partition exists yet."""
+        """Make no ids at or after `ceiling_ms`: no partition exists there yet."""
         self._ceiling_ms = ceiling_ms
 
     def event(self) -> str:
@@ -64,7 +62,7 @@ class Identity:
         )
 
     def other(self) -> str:
-        """Return a new id for anything else."""
+        """Return a new id for any other row."""
         self._advance()
         bits = self._bits(62)
         high = bits >> 48 if self._more is None else self._more
@@ -78,7 +76,7 @@ class Identity:
             self.last_ms = max(now, self.last_ms)
             self._counter, self._more = 0, None
         elif self._more is None and now < self.last_ms:
-            self.last_ms += 1  # those of this millisecond have random bits
+            self.last_ms += 1  # ids of the last millisecond have random bits here
             self._counter, self._more = 0, 0
         elif self._more is not None and self._more < _MORE_LIMIT:
             self._more += 1

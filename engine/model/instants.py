@@ -1,7 +1,6 @@
-"""Instants as callers write and read them: ISO 8601 outside, milliseconds since the epoch inside.
+"""The conversion of instants: ISO 8601 for callers, milliseconds since the epoch inside.
 
-A date-time is read with any offset. It is written in UTC with milliseconds and Z, the one form that the
-API speaks.
+Callers can write any offset. Answers have one form: UTC with milliseconds and Z.
 """
 
 import re
@@ -14,7 +13,8 @@ from pydantic import BeforeValidator, Field
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-_LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND  # that can be written
+# The last instant that can be written.
+_LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
 _INSTANT = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)", re.ASCII
 )
@@ -26,16 +26,16 @@ def _instant(value: object) -> object:
         raise ValueError("must be a date-time with an offset, such as 2026-11-20T12:00:00.000Z")
     try:
         instant = datetime.fromisoformat(value.replace(",", ".").upper().replace(" ", "T"))
-        # With its offset it may be in a year that cannot be written.
+        # An offset can move it into a year that cannot be written.
         instant = instant.astimezone(UTC)
-        # rounded up: `from` and `to` speak of whole milliseconds, which is what ids have
+        # Rounded up: `from` and `to` are compared with ids, which have whole milliseconds.
         return min(-((_EPOCH - instant) // _MILLISECOND), _LAST_MS)
     except (ValueError, OverflowError):
         raise ValueError("is not an instant") from None
 
 
 def at_ms(value: object) -> int | None:
-    """Return an instant in milliseconds since the epoch, None for what is none."""
+    """Return a date-time in milliseconds since the epoch, None if the value is not a date-time."""
     try:
         found = _instant(value)
     except ValueError:
@@ -52,16 +52,16 @@ Instant = Annotated[
 
 @lru_cache(64)
 def _second(second: int) -> str:
-    # not fromtimestamp(): it is limited to what the platform's time_t and gmtime can do
+    # not fromtimestamp(): the platform's time_t and gmtime limit it
     return (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
 
 
-@lru_cache(4096)  # the events of one millisecond share it, each asking twice
+@lru_cache(4096)  # the events of one millisecond share it; each needs it twice
 def iso(at_ms: int) -> str:
     """Return an instant, in ms since the epoch, as text such as 2026-11-20T12:00:00.000Z."""
     return f"{_second(at_ms // 1000)}.{at_ms % 1000:03d}Z"
 
 
 def iso_or_none(at_ms: int | None) -> str | None:
-    """Return an instant as text, None for none."""
+    """Return an instant as text; None for None."""
     return None if at_ms is None else iso(at_ms)

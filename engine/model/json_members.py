@@ -1,7 +1,7 @@
-"""Facts of JSON text that a decoder does not tell: depth, quotes, repeated names, lone surrogates.
+"""Checks of JSON text that a decoder does not make: depth, quotes, repeated names, lone surrogates.
 
-Each function passes over the text a fixed number of times within C, and runs no Python for each token:
-256 KiB of brackets take 5 ms at the most. Nothing here is recursive.
+Each function passes over the text a fixed number of times in C, without Python code for each token:
+256 KiB of brackets take 5 ms at most. Nothing here is recursive.
 """
 
 import json
@@ -14,42 +14,42 @@ _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b'"[]{}'))
 _NO_COUNTED = bytes(set(range(256)) - set(b'"[{,'))
 _STEPS = bytes.maketrans(b"[]", b"\x01\xff")  # of the depth: 1 and -1, as signed bytes
-# The escape of a lone surrogate, in text whose escaped backslashes are hidden: a high one that no low one
-# follows, or a low one that follows no high one.
+# The escape of a lone surrogate, in text whose escaped backslashes are hidden: a high surrogate without a
+# low one after it, or a low surrogate without a high one before it.
 _LONE = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     rb"|[c-fC-F][0-9a-fA-F]{2}(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))"
 )
-_HIDDEN = b"\xff\xff"  # stands for an escaped backslash: no UTF-8 has such bytes
+_HIDDEN = b"\xff\xff"  # replaces an escaped backslash: UTF-8 never has these bytes
 _SPACE = b" \t\r\n"
 _SPACES = re.compile(rb"[ \t\r\n]*")
 
 
 def deepest(body: bytes) -> int:
-    """Return the depth of the deepest nested container. A malformed text gives any number, in no more
-    steps."""
+    """Return the depth of the deepest nested container. For malformed text the number is
+    arbitrary, and the time the same."""
     found = _outside_strings(body, _NO_BRACKETS).translate(_BRACKETS)
     if not found:
         return 0
-    # The deepest containers hold no others: without such containers the depth is one less.
+    # The deepest containers are empty here. Without empty containers the depth is one less.
     outer = found.replace(b"[]", b"").translate(_STEPS)
     return 1 + max(accumulate(memoryview(outer).cast("b")), default=0)
 
 
 def containers_and_commas(body: bytes) -> tuple[int, int]:
-    """Return how many containers and how many commas a text has outside of its strings. A well-formed
-    text has no more values than both together and one."""
+    """Return the numbers of containers and commas outside of strings. A well-formed text has at most one
+    value more than their sum."""
     found = _outside_strings(body, _NO_COUNTED)
     commas = found.count(b",")
     return len(found) - commas, commas
 
 
 def _outside_strings(body: bytes, dropped: bytes) -> bytes:
-    """Return the text without its strings and without the bytes of `dropped`, which keeps quotes."""
+    """Return the text without its strings and the bytes of `dropped`, which has no quote."""
     if b"\\" in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     found = body.translate(None, dropped)
-    # Two quotes with nothing kept between them do not matter for the text behind them.
+    # Two adjacent quotes are a string without kept bytes: they do not change the text after them.
     if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
         found = b"".join(found.split(b'"')[::2])
     return found
@@ -64,7 +64,7 @@ def quotes(body: bytes) -> int:
 
 
 def names(body: bytes) -> Iterator[str]:
-    """Yield the names of a well-formed object's members in their order, each as often as it is given."""
+    """Yield the member names of a well-formed object in order, repeated names each time."""
     pairs = json.loads(
         body, object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str
     )
@@ -73,7 +73,7 @@ def names(body: bytes) -> Iterator[str]:
 
 def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
     """Return the body with each lone surrogate escape replaced by another of the same length."""
-    instead = instead.replace(b"\\", b"\\\\")  # as a template of `re` says it
+    instead = instead.replace(b"\\", b"\\\\")  # escaped for a template of `re`
     if b"\\\\" not in body:
         return _LONE.sub(instead, body)
     return _LONE.sub(instead, body.replace(b"\\\\", _HIDDEN)).replace(_HIDDEN, b"\\\\")
@@ -81,8 +81,8 @@ def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
 
 def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
     """Yield JSON in portions of about `size` bytes that end before a quote, so that no pair of
-    surrogates is split. Where no quote comes for `most` bytes, the escapes are changed: the caller does
-    not read them."""
+    surrogates is split. If no quote comes within `most` further bytes, the escapes are changed: the
+    caller does not read them."""
     at = 0
     while at < len(body):
         end = body.find(b'"', at + size)
@@ -101,7 +101,7 @@ def storable(body: bytes) -> bool:
 
 
 def differences(one: bytes, other: bytes) -> tuple[int, int]:
-    """Return where two texts of one length differ first, and in how many bits."""
+    """Return where two texts of equal length first differ, and in how many bits they differ."""
     both = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
     return len(one) - (both.bit_length() + 7) // 8, both.bit_count()
 
@@ -109,7 +109,7 @@ def differences(one: bytes, other: bytes) -> tuple[int, int]:
 def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] | None:
     """Return the spans of `parts` if they are the whole array that begins at `at`.
 
-    None if they are not, or if the array is followed by anything but the end of the enclosing object.
+    None if they are not, or if something else than the end of the enclosing object follows the array.
     """
     spans: list[tuple[int, int]] = []
     for index, part in enumerate(parts):
@@ -127,5 +127,5 @@ def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] 
 
 
 def _skip(body: bytes, at: int) -> int:
-    spaces = _SPACES.match(body, at)  # any number, none too
+    spaces = _SPACES.match(body, at)  # zero or more spaces
     return at if spaces is None else spaces.end()

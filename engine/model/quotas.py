@@ -1,6 +1,6 @@
-"""Quotas of customers' accounts, and a workspace's settings for its customers' portal. Values only.
+"""Quotas of customers' accounts, and a workspace's settings for its customers' portal: records only.
 
-A quota limits embed sessions. The plan limits the workspace's own keys, for whichever customer they act.
+A quota limits embed sessions. The plan limits the workspace's own keys, for all customers.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 
 class Quota(Enum):
-    """A kind of thing that is counted for an account. The values are the names of fields."""
+    """A kind of row that an account has a quota of. The values are names of fields."""
 
     DESTINATIONS = "destinations"
     RULES = "rules"
@@ -19,7 +19,7 @@ class Quota(Enum):
 
 
 class Quotas(Struct, frozen=True, kw_only=True):
-    """The quotas that a workspace has set for one account; None leaves the plan's."""
+    """The quotas that a workspace has set for one account. None: the plan's quota applies."""
 
     destinations: int | None = None
     rules: int | None = None
@@ -28,7 +28,7 @@ class Quotas(Struct, frozen=True, kw_only=True):
 
 
 class Ability(Enum):
-    """An action that customers may take on their own things, unless the workspace denies it."""
+    """An action that customers can take on their own resources, unless the workspace denies it."""
 
     CREATE_DESTINATIONS = "createDestinations"
     EDIT_DESTINATIONS = "editDestinations"
@@ -47,7 +47,7 @@ class Ability(Enum):
 
 
 class Erasure(Struct, frozen=True):
-    """The last request to erase a customer's contents: how many events have lost theirs so far."""
+    """The last request to erase a customer's contents. `events`: how many events are erased so far."""
 
     requested_at_ms: int
     finished_at_ms: int | None
@@ -55,8 +55,8 @@ class Erasure(Struct, frozen=True):
 
 
 class CustomerAccount(Struct, frozen=True, kw_only=True):
-    """One version of a customer's account. Version 0 is an account without a name and quotas of its
-    own."""
+    """One version of a customer's account. Version 0 is an account without a name, quotas or
+    permissions of its own."""
 
     id: str
     environment: int
@@ -64,12 +64,12 @@ class CustomerAccount(Struct, frozen=True, kw_only=True):
     version: int = 0
     name: str | None = None
     quotas: Quotas = Quotas()
-    permissions: Mapping[Ability, bool] = {}  # its own, in the place of the workspace's
+    permissions: Mapping[Ability, bool] = {}  # its own; they override the workspace's
     erasure: Erasure | None = None
 
 
 class Used(Struct, frozen=True):
-    """The number of rows of an account. `tally` rises with everything that a session of the account
+    """The number of rows of an account. `tally` rises with each row that a session of the account
     adds."""
 
     tally: int
@@ -84,30 +84,30 @@ class Used(Struct, frozen=True):
 
 
 class CustomerTally(Struct, frozen=True):
-    """The state of an account that a decision was based on: a statement that adds must find it
-    unchanged."""
+    """The tally of an account at a decision. The statement that adds a row fails if the tally has
+    changed since."""
 
     account: str
     tally: int
 
 
 class WorkspaceSettings(Struct, frozen=True, kw_only=True):
-    """One version of a workspace's settings. Version 0 holds until one is written."""
+    """One version of a workspace's settings. Version 0 applies until a caller writes one."""
 
     workspace: str
     version: int = 0
     branding: dict[str, Any] | None = None  # as callers wrote it, without null members
     origins: tuple[str, ...] = ()  # as browsers write them
     denied: frozenset[Ability] = frozenset()
-    return_url: str | None = None  # where a portal leads back to
+    return_url: str | None = None  # where the portal's return link leads
     updated_at_ms: int | None = None
 
     def allows(self, ability: Ability) -> bool:
-        """Return True if customers have an ability."""
+        """Return True if customers can take an action."""
         return ability not in self.denied
 
     def for_customer(self, permissions: Mapping[Ability, bool]) -> "WorkspaceSettings":
-        """Return the settings that hold for a customer with permissions of its own."""
+        """Return the settings for a customer with permissions of its own."""
         if not permissions:
             return self
         denied = frozenset(

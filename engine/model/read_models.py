@@ -1,7 +1,7 @@
 """The read models of the hot path: credentials, configuration and routes, all in memory.
 
-One owner: the trio thread. Every entry is an immutable version of a row. A write replaces it after its
-commit and before its answer; other processes' writes arrive by notification. Nothing here awaits.
+One owner: the trio thread. Every entry is an immutable version of a row. A write replaces the entry after
+its commit and before its answer; other processes' writes arrive by notification. Nothing here awaits.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ class WorkspaceModel(Struct, frozen=True):
 
 
 class EnvironmentModel(Struct, frozen=True):
-    """One environment of a workspace; `number` is what the hot tables' keys begin with."""
+    """One environment of a workspace; the keys of the hot tables begin with `number`."""
 
     number: int
     workspace: str
@@ -46,7 +46,7 @@ class SessionCustomer(Struct, frozen=True):
 
 class Credential(Struct, frozen=True, kw_only=True):
     """The rights of a secret. An MCP key has no environment of its own. An embed session has a
-    customer, and sees only what is that customer's."""
+    customer, and sees only that customer's rows."""
 
     kind: CredentialKind
     key_id: str
@@ -55,13 +55,13 @@ class Credential(Struct, frozen=True, kw_only=True):
     scope: Scope
     expires_at: float | None = None  # of this secret, in seconds since the epoch
     customer: SessionCustomer | None = None
-    session: bytes = b""  # of a console session, by which its key's rights came: what is its own
-    code: bool = False  # it is a login code, which opens a console session and does nothing else
+    session: bytes = b""  # the nonce of the console session that the rights came through
+    code: bool = False  # a login code, which can only open a console session
 
 
 class RuleModel(Struct, frozen=True, kw_only=True):
-    """A routing rule. `event_types` are patterns: `*` is one segment, at the end one or more. `filter` is
-    CEL source, which was checked when it was written."""
+    """A routing rule. `event_types` are patterns: `*` matches one segment, at the end one or more.
+    `filter` is CEL source, which was checked when it was written."""
 
     id: str
     environment: int
@@ -80,9 +80,9 @@ class PayloadCheck(Protocol):
     """The active schema of an event type, as a check of payloads."""
 
     def check(self, payload: bytes, pause: Callable[[], None] = ...) -> None:
-        """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform.
+        """Raise Refusal `schema_violation` if a payload (JSON as received) does not conform.
 
-        `pause` is called between steps of work that takes milliseconds.
+        The check calls `pause` between steps of long work.
         """
 
 
@@ -97,23 +97,23 @@ class Models:
     def __init__(self) -> None:
         self.workspaces: dict[str, WorkspaceModel] = {}
         self.environments: dict[int, EnvironmentModel] = {}
-        # In parts, so that none grows in a long step. An event of a type whose route is compiled, to an
-        # actor that is there, looks into neither.
+        # Split tables do not grow in one long step. An event with a compiled route and an actor in memory
+        # reads neither table.
         self.destinations: SplitTable[Destination] = SplitTable()
         self.rules: SplitTable[RuleModel] = SplitTable()
         self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
         self._credentials: dict[bytes, Credential] = {}  # by digest
         self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
-        # By environment, then by the customer whose events may match: None for all events.
+        # By environment, then by the customer whose events can match: None for all events.
         self._indexes: dict[int, dict[str | None, PatternIndex[RuleModel]]] = {}
-        # By destination: rules that came before it. Its customer decides on their index.
+        # By destination: rules that arrived before it. The destination's customer decides on their index.
         self._unplaced: dict[str, dict[str, RuleModel]] = {}
         self._destinations_of: defaultdict[int, SplitTable[Destination]] = defaultdict(SplitTable)
         self._routing_versions: dict[tuple[int, str | None], int] = {}
         self._checks: dict[tuple[int, str], PayloadCheck] = {}  # by environment and event type
         self._settings: dict[str, WorkspaceSettings] = {}  # by workspace
         self._listed: Counter[bytes] = Counter()  # origins, by how many workspaces list them
-        self._customers: dict[str, CustomerAccount] = {}  # of which anything was said, by account
+        self._customers: dict[str, CustomerAccount] = {}  # by account
 
     # --- workspaces and environments
 
@@ -135,7 +135,7 @@ class Models:
         found = self.environments.get(environment)
         return None if found is None else found.workspace
 
-    # --- what workspaces say of their customers' portals
+    # --- workspaces' settings for their customers' portals
 
     def put_settings(self, settings: WorkspaceSettings) -> None:
         """Add or replace a workspace's settings; an older version than the present one is ignored."""
@@ -144,18 +144,18 @@ class Models:
             return
         self._settings[settings.workspace] = settings
         self._listed.update(origin.encode() for origin in settings.origins)
-        # Only these: together the workspaces can list very many, and each comes by at the start.
+        # Only this workspace's: all workspaces together can list very many origins.
         for origin in map(str.encode, present.origins):
             self._listed[origin] -= 1
             if not self._listed[origin]:
                 del self._listed[origin]
 
     def settings_of(self, workspace: str) -> WorkspaceSettings:
-        """Return a workspace's settings, the default ones where it has written none."""
+        """Return a workspace's settings, or the defaults if it has written none."""
         return self._settings.get(workspace) or WorkspaceSettings(workspace=workspace)
 
     def settings_for(self, workspace: str, account: str) -> WorkspaceSettings:
-        """Return a workspace's settings as they hold for one customer's account."""
+        """Return a workspace's settings as they apply to one customer's account."""
         settings, known = self.settings_of(workspace), self._customers.get(account)
         return settings if known is None else settings.for_customer(known.permissions)
 
@@ -164,20 +164,20 @@ class Models:
         return origin in self._listed
 
     def put_customer(self, account: CustomerAccount) -> None:
-        """Add or replace what is said of an account; an older version is ignored."""
+        """Add or replace an account; an older version is ignored."""
         present = self._customers.get(account.id)
         if present is None or present.version < account.version:
             self._customers[account.id] = account
 
     def quotas_of(self, account: str) -> Quotas:
-        """Return the quotas of a customer's account that are its own."""
+        """Return the quotas that a customer's account has of its own."""
         known = self._customers.get(account)
         return NO_QUOTAS if known is None else known.quotas
 
     # --- credentials
 
     def put_key(self, key_id: str, secrets: dict[bytes, Credential]) -> None:
-        """Replace all secrets (by digest) of a key; without secrets the key ends."""
+        """Replace all secrets (by digest) of a key. A key without secrets has ended."""
         for digest in self._digests_of.pop(key_id, ()):
             self._credentials.pop(digest, None)
         if secrets:
@@ -185,11 +185,11 @@ class Models:
             self._digests_of[key_id] = tuple(secrets)
 
     def has_key(self, key_id: str) -> bool:
-        """Return True if a key has a secret that lets somebody in."""
+        """Return True if a key has a secret."""
         return key_id in self._digests_of
 
     def credential_of(self, key_id: str, now: float) -> Credential | None:
-        """Return the credential of a key's present secret, None where the key has ended."""
+        """Return the credential of a key's present secret, None if the key has ended."""
         known = [self._credentials[digest] for digest in self._digests_of.get(key_id, ())]
         known.sort(key=lambda each: math.inf if each.expires_at is None else each.expires_at)
         if not known or (known[-1].expires_at or math.inf) <= now:
@@ -201,7 +201,7 @@ class Models:
         return self.credential_by_digest(digest_of(secret), now)
 
     def credential_by_digest(self, digest: bytes, now: float) -> Credential | None:
-        """Return the credential of a secret whose `digest_of` is known; see `credential`."""
+        """Return the credential of a secret by its digest; see `credential`."""
         credential = self._credentials.get(digest)
         if credential is None:
             return None
@@ -235,7 +235,7 @@ class Models:
             self._place(rule, destination)
 
     def remove_rule(self, rule_id: str) -> None:
-        """Forget a rule; harmless when it is unknown."""
+        """Remove a rule. Harmless if it is unknown."""
         rule = self.rules.pop(rule_id)
         if rule is not None:
             self._displace(rule)
@@ -278,27 +278,27 @@ class Models:
         """Return the check of an event type's payloads."""
         return self._checks.get((environment, event_type))
 
-    # --- what routes are made of
+    # --- the parts of routes
 
     def index_of(self, environment: int, customer: str | None) -> PatternIndex[RuleModel] | None:
-        """Return the rules of destinations that are tied to a customer, or to none; None where there is
+        """Return the rules of a customer's destinations, or of those without a customer; None if there is
         no rule."""
         indexes = self._indexes.get(environment)
         return None if indexes is None else indexes.get(customer)
 
     def indexes_of(self, environment: int) -> Collection[PatternIndex[RuleModel]]:
-        """Return all rules of an environment, in one index for each customer and one for no customer."""
+        """Return all rules of an environment, in one index per customer and one for no customer."""
         return self._indexes.get(environment, {}).values()
 
     def destinations_of(self, environment: int) -> Iterator[Destination]:
-        """Yield all destinations of an environment, archived ones too. They are copied in parts: the
-        caller can await between two of them."""
+        """Yield all destinations of an environment, archived ones too. The table is copied in parts:
+        the caller can await between two destinations."""
         of = self._destinations_of
         return of[environment].values() if environment in of else iter(())
 
     def routing_version(self, environment: int, customer: str | None = None) -> int:
-        """Return a number that rises with every change of an environment's routes to destinations of no
-        customer; with `customer`, to those of this customer."""
+        """Return a number that rises with every change of an environment's routes to destinations of a
+        customer; None: to destinations without a customer."""
         return self._routing_versions.get((environment, customer), 0)
 
     def _reroute(self, environment: int, customer: str | None = None) -> None:

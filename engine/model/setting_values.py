@@ -1,4 +1,4 @@
-"""Values of the operator's settings: addresses to listen at and reached at, a key, how many workers."""
+"""Types of the operator's settings: addresses, networks, keys, names and numbers of workers."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 LAST_PORT = 65_535
 _TEMPLATE = re.compile(r"[a-z][a-z0-9-]{0,31}")
-_BEARER = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")  # what RFC 6750 has in a header
+_BEARER = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")  # RFC 6750 allows these in a header
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 
 
@@ -20,7 +20,7 @@ def is_host(text: str) -> bool:
 
 
 def _hosts_by_template(value: object) -> object:
-    """Return the pairs of TEMPLATE=HOST[:PORT],...; what is no text, as it is. Raises ValueError."""
+    """Return the pairs of TEMPLATE=HOST[:PORT],...; other types as they are. Raises ValueError."""
     if not isinstance(value, str):
         return value
     pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
@@ -33,7 +33,7 @@ TemplateHosts = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_hosts_by
 
 
 def _listed(value: object) -> object:
-    """Return the parts of a list with commas; what is no text, as it is."""
+    """Return the parts of a list with commas; other types as they are."""
     if not isinstance(value, str):
         return value
     return [part.strip() for part in value.split(",") if part.strip()]
@@ -49,7 +49,7 @@ def host_and_port(text: str) -> tuple[str, int]:
         raise ValueError("must be ADDRESS:PORT, such as 127.0.0.1:8080 or [::]:8080")
     bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
     if bare != "localhost":
-        ip_address(bare)  # a ValueError of its own that says so
+        ip_address(bare)  # its ValueError says what is wrong
     return bare, int(port)
 
 
@@ -64,7 +64,7 @@ Bound = Annotated[str, AfterValidator(_bound)]
 def _bearer(text: str) -> str:
     if _BEARER.fullmatch(text) is None:
         raise ValueError(
-            "must be 16 to 512 letters, digits and -._~+/=, such as openssl rand -hex 32"
+            "must be 16 to 512 letters, digits and -._~+/=, for instance made by openssl rand -hex 32"
         )
     return text
 
@@ -73,20 +73,22 @@ BearerKey = Annotated[str, AfterValidator(_bearer)]
 
 
 def with_port_raised(text: str, by: int) -> str:
-    """Return ADDRESS:PORT with a port that is higher `by` so much. Raises OSError past the last port."""
+    """Return ADDRESS:PORT with a port that is higher by `by`. Raises OSError past the last port."""
     host, _, port = text.rpartition(":")
     raised = int(port) + by
     if raised > LAST_PORT:
-        raise OSError(f"{host} has no port {raised}: each worker needs one, counted from {text}")
+        raise OSError(
+            f"{host} has no port {raised}: each worker needs one. Use a lower port than {text}"
+        )
     return f"{host}:{raised}"
 
 
 def check_peers(bind: str, advertise: str | None, *, tls: bool, own_database: bool) -> None:
-    """Raise ValueError where other servers cannot reach a server at these addresses, or must not."""
+    """Raise ValueError if other servers cannot reach these addresses, or cannot do so safely."""
     host, port = host_and_port(bind)
     local = host == "localhost" or ip_address(host).is_loopback
     if not own_database:
-        raise ValueError("peer_bind needs database_url: an embedded database has one server")
+        raise ValueError("peer_bind needs database_url: an embedded database serves one server")
     if advertise is not None:
         if not (is_host(advertise) and advertise.rpartition(":")[2].isdigit()):
             raise ValueError("peer_advertise must be HOST:PORT")
@@ -94,7 +96,7 @@ def check_peers(bind: str, advertise: str | None, *, tls: bool, own_database: bo
         raise ValueError("peer_advertise is needed: other servers cannot reach peer_bind as it is")
     if not (local or tls):
         raise ValueError(
-            "peer_bind beyond this machine needs tls_cert: clients' bytes go over it as they came"
+            "peer_bind beyond this machine needs tls_cert: it carries clients' bytes as they came"
         )
 
 
@@ -105,19 +107,17 @@ def number_of_workers(value: object) -> object:
     """Return the number that `auto` stands for: the cores that this process may use."""
     if value != "auto":
         return value
-    usable = getattr(
-        os, "sched_getaffinity", None
-    )  # Linux alone says what a container is left with
+    usable = getattr(os, "sched_getaffinity", None)  # Linux only: the cores of this container
     cores = len(usable(0)) if usable is not None else os.cpu_count() or 1
     return min(cores, MOST_WORKERS)
 
 
 Parts = Annotated[int, Field(ge=1, le=MOST_WORKERS)]
-MachineName = Annotated[str, Field(min_length=1, max_length=253)]  # as long as a host's name
+MachineName = Annotated[str, Field(min_length=1, max_length=253)]  # the longest host name
 
 
 def machine_of(node_name: str | None) -> str:
-    """Return the name of this machine among those that share a database."""
+    """Return this machine's name among the machines that share a database."""
     return node_name or gethostname()
 
 

@@ -1,6 +1,6 @@
-"""The keys that sign tokens which no table holds. A token is claims and a signature over them.
+"""The keys for signed tokens, which are in no table. A token is claims and a signature over them.
 
-The keys are derived from the master key, so that any process can judge a token without a look-up.
+The keys are derived from the master key, so any process can verify a token without a look-up.
 Claims begin with the id of the key that signed them.
 """
 
@@ -16,20 +16,20 @@ class TokenKeys:
     """The keys of one purpose. The first signs, any verifies. Owner: the trio thread."""
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
-        """`keys` are by their ids, whose first bytes count."""
+        """`keys`: by id. Only the first bytes of an id are used."""
         self.use(keys)
 
     def use(self, keys: Mapping[bytes, bytes]) -> None:
         """Use these keys from now on: the master key has changed."""
         self._keys = {identifier[:KEY_ID_BYTES]: key for identifier, key in keys.items()}
-        self.signing = next(iter(self._keys))  # the id that claims are to begin with
+        self.signing = next(iter(self._keys))  # claims must begin with this id
 
     def signed(self, claims: bytes) -> bytes:
-        """Return claims with their signature behind them."""
+        """Return claims followed by their signature."""
         return claims + self._signature(claims)
 
     def claims(self, signed: bytes) -> bytes | None:
-        """Return the claims that were signed, None for claims that were not signed here."""
+        """Return the claims of a token, None if no key here signed them."""
         claims, signature = signed[:-SIGNATURE_BYTES], signed[-SIGNATURE_BYTES:]
         if claims[:KEY_ID_BYTES] not in self._keys:
             return None

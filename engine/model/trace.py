@@ -1,8 +1,8 @@
 """The trace of an event: a W3C Trace Context in one text.
 
-It comes with a request, or a span of ours begins it. The text is the `traceparent`, and after a blank the
-`tracestate` if there is one. It is stored with the
-event, so that attempts, retries and replays continue the trace on any server. Nothing here awaits.
+A trace comes with a request, or the server's own span begins it. The text is the `traceparent`, then a
+space and the `tracestate` if there is one. It is stored with the event, so that attempts, retries and
+replays continue the trace on any server. Nothing here awaits.
 """
 
 import hashlib
@@ -11,12 +11,12 @@ from collections.abc import Mapping, MutableMapping, Sequence
 
 TRACEPARENT = b"traceparent"
 TRACESTATE = b"tracestate"
-PARENT_LENGTH = 55  # of a traceparent of version 00
-STATE_CHARACTERS = 512  # what the standard asks every participant to pass on; longer states are cut
+PARENT_LENGTH = 55  # of a version 00 traceparent
+STATE_CHARACTERS = 512  # the standard asks participants to pass on so much; longer states are cut
 STATE_MEMBERS = 32  # the most that a tracestate can have
 # The longest that the standard allows: members of 256 characters, "=" and 256 characters, and commas.
 LONGEST_STATE = STATE_MEMBERS * (256 + 1 + 256 + 1) - 1
-LONG_MEMBER = 128  # members longer than this leave a state that is too long before others do
+LONG_MEMBER = 128  # longer members are the first to be dropped from a state that is too long
 _SAMPLED = 1
 _KNOWN_FLAGS = 3  # sampled, and random trace id
 _PARENT = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[ -+\--~]*)?")
@@ -28,7 +28,7 @@ _MEMBER = re.compile(
 
 
 def read_trace(fields: Mapping[bytes, bytes]) -> str | None:
-    """Return the trace that a head states. None: it states none, or the standard says to ignore it."""
+    """Return the trace in a head. None: there is none, or the standard says to ignore it."""
     value = fields.get(TRACEPARENT)
     if value is None:
         return None
@@ -41,7 +41,7 @@ def read_trace(fields: Mapping[bytes, bytes]) -> str | None:
 
 
 def stated_trace(parent: str, state: str | None) -> str | None:
-    """Return the trace that an event states, as `read_trace` does for a head."""
+    """Return the trace in an event, by the rules of `read_trace`."""
     stated = {TRACEPARENT: parent.encode()}
     if state is not None:
         stated[TRACESTATE] = state.encode()
@@ -51,7 +51,7 @@ def stated_trace(parent: str, state: str | None) -> str | None:
 def join_repeated(
     index: MutableMapping[bytes, bytes], fields: Sequence[tuple[bytes, bytes]]
 ) -> None:
-    """Mend the index of a head that repeats fields: a tracestate can be in parts, and a second
+    """Correct the index of a head with repeated fields. The parts of a tracestate are joined; a second
     traceparent makes both invalid."""
     if TRACEPARENT not in index:
         return
@@ -62,7 +62,7 @@ def join_repeated(
 
 
 def is_sampled(trace: str) -> bool:
-    """Return True if the trace is sampled: its sender records it."""
+    """Return True if the trace is sampled: its sender records spans."""
     return bool(int(trace[53:PARENT_LENGTH], 16) & _SAMPLED)
 
 
@@ -77,18 +77,18 @@ def trace_id(trace: str) -> str:
 
 
 def span_id(trace: str) -> str:
-    """Return the id of the span that is the parent of what follows, 16 hexadecimal digits."""
+    """Return the id of the parent span for new spans, 16 hexadecimal digits."""
     return trace[36:52]
 
 
 def with_span(trace: str, span: str) -> str:
-    """Return the trace with the span of this id as the parent of what follows."""
+    """Return the trace with this span as the parent of new spans."""
     return trace[:36] + span + trace[52:]
 
 
 def attempt_span(delivery: str, number: int) -> str:
-    """Return the id of the span of an attempt. It follows from the attempt, so that the request that was
-    sent can be shown without a record of it."""
+    """Return the id of an attempt's span. It is computed from the attempt, so a view can show the
+    request that was sent without a record of the id."""
     return hashlib.blake2b(f"{delivery}:{number}".encode(), digest_size=8).hexdigest()
 
 
@@ -101,7 +101,7 @@ def lines_of(trace: str) -> bytes:
 
 
 def log_fields(trace: str | None) -> dict[str, str]:
-    """Return what a line of the log says of the trace that it belongs to."""
+    """Return the fields of a log line that belongs to the trace."""
     return {} if trace is None else {"trace_id": trace_id(trace), "span_id": span_id(trace)}
 
 
@@ -114,14 +114,14 @@ def _parent(value: bytes) -> bytes | None:
         return None
     if version == b"00" and more is not None:
         return None
-    # Later versions are continued as the one that is known here.
+    # Later versions are continued as version 00.
     return b"00-%b-%b-%02x" % (trace, span, int(flags, 16) & _KNOWN_FLAGS)
 
 
 def _state(value: bytes) -> bytes:
-    """Return a tracestate in its canonical form, cut to its bound; nothing where it is malformed."""
+    """Return a tracestate in its canonical form, cut to its bound; empty if it is malformed."""
     members = [member for part in value.split(b",") if (member := part.strip(b" \t"))]
-    if len(members) > STATE_MEMBERS:  # first: a hostile head has thousands
+    if len(members) > STATE_MEMBERS:  # checked first: a hostile head has thousands
         return b""
     keys = set()
     for member in members:

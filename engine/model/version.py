@@ -1,8 +1,8 @@
-"""The version of the service that runs."""
+"""The version of the running service."""
 
 from importlib.metadata import PackageNotFoundError, version
 
 try:
     VERSION = version("angarium")
-except PackageNotFoundError:  # run from a checkout that was never installed
+except PackageNotFoundError:  # run from a checkout without an installation
     VERSION = "0"

@@ -1,4 +1,4 @@
-"""The API's words as types: the names of enumerations, and lists of words that are no enumeration."""
+"""The API's words as types: names of enumeration members, and word lists without an enumeration."""
 
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
 
     class Word:
-        """The names of an enumeration as a Literal, for what pydantic reads and documents."""
+        """The names of an enumeration as a Literal, from which pydantic validates and documents."""
 
         def __class_getitem__(cls, kind):
             return Literal[tuple(kind.__members__)]
@@ -22,7 +22,7 @@ else:
 
 def word(member: Kind) -> "Word[Kind]":
     """Return a member's name, as the API writes it."""
-    return member._name_  # type: ignore[return-value]  # a Word is a text; `name` runs ten lines of Python
+    return member._name_  # type: ignore[return-value]  # a Word is a str; `name` runs ten lines of Python
 
 
 def word_or_none(member: Kind | None) -> "Word[Kind] | None":

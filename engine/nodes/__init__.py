@@ -1,1 +1,1 @@
-"""Several servers on one database: their liveness, and the placement of leases. Pure decisions only."""
+"""The decisions of several servers on one database: liveness and placement. Nothing here does I/O."""

@@ -1,7 +1,7 @@
-"""The observer of other nodes' heartbeats: it decides which nodes are dead, and which standby takes over.
+"""The observer of heartbeats: it decides which nodes are dead, and which standby takes over.
 
-It counts only time that it has observed, so neither an outage of the database nor a pause of its own
-process makes other nodes dead. Nothing here awaits, and no clock of another machine is compared.
+It counts only time that it has observed. So neither an outage of the database nor a pause of its own
+process makes other nodes dead. Nothing here awaits or reads another machine's clock.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +15,7 @@ BEAT_S = 0.5  # between two heartbeats of a node
 
 
 class Active(Struct, frozen=True):
-    """The node that has the database, and its heartbeat; -1: it has no row of its own."""
+    """The node that has the database, and its heartbeat; -1: the node has no row."""
 
     id: str
     beat: int
@@ -34,12 +34,12 @@ NO_LOAD = NodeLoad()
 
 
 class NodeRow(Struct, frozen=True, kw_only=True):
-    """A node as its row tells. A node is one process from its start to its end.
+    """The row of a node. A node is one process from its start to its end.
 
     `beat` counts heartbeats. `locked`: the node's session holds its lock. `active`: the node has the
-    database, or a part of it; all others stand by. `slots`: of 256, those that it has. `part` is the one
-    that it works for or stands by for. `machine` is the name that all processes of a machine have;
-    `drained`: that machine is not to work.
+    database, or a part of it; all other nodes are standbys. `slots`: how many of the 256 slots it has.
+    `part`: the part that it works for, or is a standby for. `machine`: the name that all processes of a
+    machine share. `drained`: this machine must not work.
     """
 
     id: str
@@ -48,7 +48,7 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     address: str | None  # the address for other nodes; None: it has none
     started_at_ms: int
     beat: int
-    beat_age_s: float  # by the database's clock, for people; no decision reads it
+    beat_age_s: float  # by the database's clock, for display; no decision reads it
     locked: bool
     active: bool
     slots: int = 0
@@ -58,21 +58,25 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     load: NodeLoad = NO_LOAD
 
 
-UNLOCKED_DEAD_S = 1.0  # silence of a node whose session is gone
+UNLOCKED_DEAD_S = 1.0  # silence of a node that has no session
+# So many looks in a row at a node whose session has ended before this node's eyes, without a heartbeat
+# since, and the node is dead. A node that only lost its connection has a new session sooner.
+LOST_LOOKS = 4
 DEAD_S = 3.0  # silence after which any node is dead: a frozen process keeps its session
-LOOK_S = 1.0  # at most so much of the time between two looks counts
+LOOK_S = 1.0  # a longer time between two looks counts as this
+SOON_S = 0.1  # between two looks at a node that may be dead
 
 
 class NodeState(StrEnum):
     """The state of a node, as another node sees it."""
 
     LIVE = "LIVE"
-    SILENT = "SILENT"  # longer than usual, but not dead yet
+    SILENT = "SILENT"  # longer than usual, or its session has just ended; not dead yet
     DEAD = "DEAD"
 
 
 class NameTakenError(Exception):
-    """Another machine with this one's name shares the database."""
+    """Another machine with the same name shares the database."""
 
     def __init__(self, machine: str, address: str | None) -> None:
         super().__init__(
@@ -85,26 +89,50 @@ class NameTakenError(Exception):
 class _Observed:
     """The silence of one node. Owner: the Liveness."""
 
-    __slots__ = ("beat", "beats", "locked", "silent_s")
+    __slots__ = (
+        "beat",
+        "beaten_at",
+        "beats",
+        "locked",
+        "lost_looks",
+        "met_at",
+        "silent_s",
+        "was_locked",
+    )
 
-    def __init__(self, beat: int, *, locked: bool, beats: int = 0) -> None:
+    def __init__(
+        self, beat: int, now: float, *, locked: bool, before: "_Observed | None" = None
+    ) -> None:
         self.beat = beat
-        self.beats = beats  # rises of its beat that were observed
         self.locked = locked
+        self.beaten_at = now  # the look that found this heartbeat
+        self.met_at: float = now if before is None else before.met_at  # the first look
+        self.beats: int = 0 if before is None else before.beats + 1  # observed heartbeats
+        # Whether its session was observed.
+        self.was_locked: bool = locked or (before is not None and before.was_locked)
+        self.lost_looks = 0  # looks in a row without that session
         self.silent_s = 0.0
+
+    def look(self, *, locked: bool, passed_s: float) -> None:
+        """Record a look at which the heartbeat had not changed."""
+        self.locked = locked
+        self.was_locked = self.was_locked or locked
+        self.lost_looks = self.lost_looks + 1 if self.was_locked and not locked else 0
+        self.silent_s += passed_s
 
     @property
     def state(self) -> NodeState:
         limit_s = DEAD_S if self.locked else UNLOCKED_DEAD_S
-        if self.silent_s > limit_s:
+        if self.silent_s > limit_s or self.lost_looks >= LOST_LOOKS:
             return NodeState.DEAD
-        return NodeState.SILENT if self.silent_s > UNLOCKED_DEAD_S else NodeState.LIVE
+        silent = self.silent_s > UNLOCKED_DEAD_S or self.lost_looks > 0
+        return NodeState.SILENT if silent else NodeState.LIVE
 
 
 class Liveness:
-    """The states of all nodes, as the node `me` sees them. Owner: that node's membership.
+    """The states of all nodes, as the node `me` sees them. Owner: the membership of `me`.
 
-    `rows` are those of the last look.
+    `rows`: the rows at the last look.
     """
 
     def __init__(self, me: str) -> None:
@@ -114,9 +142,9 @@ class Liveness:
         self._looked_at: float | None = None
 
     def observe(self, rows: Sequence[NodeRow], now: float, holders: Iterable[str] = ()) -> None:
-        """Take a look. `now` is on a monotonic clock, in seconds.
+        """Look at the rows. `now` is on a monotonic clock, in seconds.
 
-        `holders` have leases. A holder without a row is observed as a node without beats and session.
+        `holders`: nodes with leases. A holder without a row counts as a node without beats and session.
         """
         self.rows = rows
         passed_s = 0.0 if self._looked_at is None else min(now - self._looked_at, LOOK_S)
@@ -129,55 +157,80 @@ class Liveness:
             del self._observed[gone]
         for node, (beat, locked) in seen.items():
             known = self._observed.get(node)
-            if known is None:
-                self._observed[node] = _Observed(beat, locked=locked)
-            elif known.beat != beat:
-                self._observed[node] = _Observed(beat, locked=locked, beats=known.beats + 1)
+            if known is None or known.beat != beat:
+                self._observed[node] = _Observed(beat, now, locked=locked, before=known)
             else:
-                known.locked = locked
-                known.silent_s += passed_s
+                known.look(locked=locked, passed_s=passed_s)
+        for former in self._formers():
+            self._observed[former].lost_looks = LOST_LOOKS
+
+    def _formers(self) -> list[str]:
+        """Return the nodes that `me` was started after, if they have no session any more: a machine
+        starts a process for a part again only after the former one's end."""
+        mine = next((row for row in self.rows if row.id == self.me), None)
+        if mine is None or mine.part.whole:
+            return []  # servers of an undivided database can share a machine
+        return [
+            row.id
+            for row in self.rows
+            if (row.machine, row.part) == (mine.machine, mine.part)
+            and row.id != self.me
+            and not row.locked
+        ]
 
     def interrupted(self) -> None:
-        """Begin to count again: the connection was lost, and other nodes may have lost theirs too."""
+        """Count from 0 again: the connection was lost, and other nodes can have lost theirs too."""
         self._observed.clear()
         self._looked_at = None
 
+    @property
+    def pause_s(self) -> float:
+        """The time until the next look: a node that has a part and may be dead is soon succeeded."""
+        quiet = all(self.state(row.id) is NodeState.LIVE for row in self.rows if row.active)
+        return BEAT_S if quiet else SOON_S
+
     def state(self, node: str) -> NodeState:
-        """Return the state of a node; one that was never seen is dead, and a node is live to itself."""
+        """Return the state of a node. A node that was never seen is dead; `me` is live."""
         if node == self.me:
             return NodeState.LIVE
         known = self._observed.get(node)
         return NodeState.DEAD if known is None else known.state
 
     def beats(self, node: str) -> int:
-        """Return how often another node has beaten while this one observed it without an interruption."""
+        """Return how many heartbeats of another node `me` has observed without an interruption."""
         known = self._observed.get(node)
         return 0 if known is None else known.beats
+
+    def outlives(self, node: str, other: str | None) -> bool:
+        """Return whether a node was there at the last heartbeat of another one. If it was not, it notices
+        the other one's death later than `me`."""
+        known, former = self._observed.get(node), self._observed.get(other or "")
+        return known is None or former is None or known.met_at <= former.beaten_at
 
     def live_rows(self) -> list[NodeRow]:
         """Return the rows of the last look without those of dead nodes."""
         return [row for row in self.rows if self.state(row.id) is not NodeState.DEAD]
 
     def live(self) -> frozenset[str]:
-        """Return the ids of all nodes that are not dead, with this one."""
+        """Return the ids of all nodes that are not dead, including `me`."""
         others = (
             node for node, known in self._observed.items() if known.state is not NodeState.DEAD
         )
         return frozenset((self.me, *others))
 
 
-SURE_BEATS = 2  # of a namesake: one beat can have been on its way when its node was killed
+SURE_BEATS = 2  # of a namesake: a killed node can still have one beat under way
 
 
 def namesake(liveness: Liveness) -> NodeRow | None:
-    """Return a node of another machine that has the name of this node's machine, and surely works beside
-    this node. None where this node's machine stays: of two machines the one with the smaller address.
+    """Return a node of another machine with the same machine name that surely runs at the same time.
+    None: there is no such node, or this machine keeps the name: the one with the smaller address.
 
     A machine has one process for each part, and starts it again only after its end.
     """
     mine = next((row for row in liveness.rows if row.id == liveness.me), None)
     if mine is None or mine.part.whole or mine.address is None:
-        return None  # servers of one part do not need different names
+        return None  # servers of an undivided database do not need different names
     for row in liveness.rows:
         same = row.machine == mine.machine and row.part == mine.part and row.id != mine.id
         stays = row.address is not None and row.address < mine.address
@@ -189,15 +242,16 @@ def namesake(liveness: Liveness) -> NodeRow | None:
 def is_successor(
     liveness: Liveness, active: str | None, among: Collection[str] | None = None
 ) -> bool:
-    """Return whether this node is the one to take over. `active` None: no node has the part.
+    """Return whether this node takes over. `active` None: no node has the part.
 
     `among`: the nodes that can take the part over (`api.composition.standby` chooses them); None: all
-    can. Every standby sees the same nodes soon, and the live one with the smallest id goes first. If two
-    of them try, the takeover itself decides: it names the node that it succeeds.
+    can. If none of them lives, this node can. All standbys soon see the same nodes, and the live node
+    with the smallest id takes over. If two nodes try, the database lets one succeed: a takeover names
+    the node that it replaces.
     """
     if active is not None and liveness.state(active) is not NodeState.DEAD:
         return False
     ready = liveness.live() - {active}
     if among is not None:
-        ready = ready.intersection(among) | {liveness.me}
+        ready = ready.intersection(among) or frozenset((liveness.me,))
     return liveness.me == min(ready)

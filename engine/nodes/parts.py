@@ -1,6 +1,6 @@
 """The parts of a database: each workspace belongs to one part, and each part to one worker.
 
-A part has its share of the 256 slots, in turns. Nothing here awaits.
+The 256 slots are assigned to the parts in turn. Nothing here awaits.
 """
 
 from msgspec import Struct
@@ -11,19 +11,19 @@ from engine.model.read_models import Models
 
 
 class WorkerPart(Struct, frozen=True):
-    """WorkerPart `number` of `of` parts, counted from 0. The default is everything."""
+    """Part `number` of `of` parts, counted from 0. The default is the whole database."""
 
     number: int = 0
     of: int = 1
 
     @property
     def whole(self) -> bool:
-        """Whether the part is everything."""
+        """Whether the part is the whole database."""
         return self.of == 1
 
     @property
     def slots(self) -> range:
-        """The slots of the part: leases are for slots."""
+        """The slots of the part. A lease is for one slot."""
         return range(self.number, SHARDS, self.of)
 
     def has(self, workspace: str) -> bool:
@@ -35,19 +35,19 @@ WHOLE = WorkerPart()
 
 
 class OwnPart:
-    """What is a node's own, by the read models: all that belongs to the workspaces of its part."""
+    """The part of a node, by the read models: all rows of the workspaces of its part."""
 
     def __init__(self, models: Models, part: WorkerPart) -> None:
         self._models = models
         self._part = part
 
     def destination(self, identifier: str) -> Destination | None:
-        """Return a destination of the part: other destinations get no actor here."""
+        """Return a destination if it is of the part: other destinations get no actor here."""
         found = self._models.destinations.get(identifier)
         return found if found is not None and self._part.has(found.workspace) else None
 
     def has(self, environment: int) -> bool:
-        """Return whether this node sequences an environment."""
+        """Return whether an environment is of the part."""
         found = self._models.environments.get(environment)
         return found is not None and self._part.has(found.workspace)
 
@@ -59,6 +59,6 @@ def number_of(workspace: str, parts: int) -> int:
 
 
 def first_parts(workers: int, most: int) -> int:
-    """Return the number of parts of a database whose first machine has so many workers: a second machine
-    of the same size finds work for all of its own. A machine with one worker keeps one process."""
+    """Return the number of parts of a database whose first machine has `workers` workers. It is enough
+    for a second machine of the same size. A machine with one worker keeps one process."""
     return 1 if workers == 1 else min(2 * workers, most)

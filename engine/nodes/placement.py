@@ -1,40 +1,41 @@
 """The placement of parts on machines: which machine's process does the work of each part.
 
-Every node computes the same placement from the same rows. Nothing here awaits, and nothing is drawn by
-lot: rendezvous hashing decides where counts are equal.
+Every node computes the same placement from the same rows. Nothing here awaits or is random: rendezvous
+hashing decides if counts are equal.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 from msgspec import Struct
 
-from engine.nodes.liveness import Liveness, NodeRow
+from engine.nodes.liveness import Liveness, NodeRow, NodeState
 
-# Looks in a row at which a part belongs on another machine, before it is handed over: a machine that is
-# just starting or stopping must not move it to and fro.
+# A part is handed over once so many looks in a row place it on another machine: a machine that is just
+# starting or stopping must not move it back and forth.
 STEADY_LOOKS = 4
 
 
 class PartPlaces(Struct, frozen=True):
-    """The parts, as the rows of nodes show them. `holders`: the machine that works for each part, if
-    any. `offers`: the machines that can work for each part, and are not drained."""
+    """The parts, as the rows of nodes show them. `holders`: the machine that worked for each part last,
+    if any. `offers`: the machines that can work for each part, and are not drained."""
 
     holders: Mapping[int, str]
     offers: Mapping[int, frozenset[str]]
 
 
-def places_of(rows: Iterable[NodeRow], parts: int) -> PartPlaces:
-    """Return the places of `parts` parts. `rows` are of nodes that are not dead."""
+def places_of(rows: Iterable[NodeRow], parts: int, dead: Collection[NodeRow] = ()) -> PartPlaces:
+    """Return the places of `parts` parts. `dead`: rows of nodes that can do no work. A machine that has
+    started its process of a part again is still the part's holder, so that the part need not move."""
     holders: dict[int, str] = {}
     offers: dict[int, set[str]] = {part: set() for part in range(parts)}
     for row in rows:
         if row.part.of != parts:
-            continue  # a server of another number of parts: it shares no work with these
+            continue  # a server with another number of parts: it shares no work with these
         if row.active:
             holders[row.part.number] = row.machine
-        if not row.drained:
+        if not row.drained and row not in dead:
             offers[row.part.number].add(row.machine)
     return PartPlaces(holders, {part: frozenset(machines) for part, machines in offers.items()})
 
@@ -42,17 +43,16 @@ def places_of(rows: Iterable[NodeRow], parts: int) -> PartPlaces:
 def placement(places: PartPlaces) -> dict[int, str]:
     """Return the machine that each part belongs on. A part that no machine can work for is left out.
 
-    The numbers of parts on machines differ by one at most. If the placement was balanced, only the
-    parts of a machine that leaves and the share of a machine that joins move: a machine keeps the parts
-    that it holds, up to its share.
+    The numbers of parts per machine differ by at most one. A machine keeps the parts that it holds, up to
+    its share. So from a balanced placement, only the parts of a leaving machine or the share of a joining
+    machine move.
     """
     machines = sorted(frozenset().union(*places.offers.values()))
     if not machines:
         return dict(places.holders)
     held = Counter(holder for holder in places.holders.values() if holder in machines)
     share, extra = divmod(len(places.offers), len(machines))
-    # The machine with the most parts keeps one more: otherwise parts would move without making it more
-    # even.
+    # The machines with the most parts get the larger shares: otherwise parts would move without need.
     first = sorted(machines, key=lambda machine: (-held[machine], machine))
     room = {machine: share + (place < extra) for place, machine in enumerate(first)}
     placed: dict[int, str] = {}
@@ -71,7 +71,7 @@ def placement(places: PartPlaces) -> dict[int, str]:
             room[placed[part]] -= 1
         elif part in places.holders and (not offers or places.holders[part] in offers):
             placed[part] = places.holders[part]
-        elif offers:  # none has room, but a drained machine would never be rid of it
+        elif offers:  # no machine has room, but a drained machine must lose the part
             placed[part] = max(offers, key=lambda machine: weight(part, machine))
     return placed
 
@@ -85,20 +85,22 @@ def weight(part: int, machine: str) -> bytes:
     return blake2b(f"{part}/{machine}".encode(), digest_size=8).digest()
 
 
-def belongs_on(liveness: Liveness, part: int, parts: int) -> str | None:
+def belongs_on(liveness: Liveness, part: int, parts: int, without: str | None = None) -> str | None:
     """Return the machine that a part belongs on, as a node sees all nodes; None if no machine can work
-    for it."""
-    return placement(places_of(liveness.live_rows(), parts)).get(part)
+    for it. `without`: a machine to leave out, to learn which one would follow it."""
+    rows = [row for row in liveness.rows if row.machine != without]
+    dead = [row for row in rows if liveness.state(row.id) is NodeState.DEAD]
+    return placement(places_of(rows, parts, dead)).get(part)
 
 
 class MoveWatch:
-    """The decision of a part's holder to hand the part over. `machine` is the holder's."""
+    """The decision of a part's holder to hand the part over. `machine`: the holder's machine."""
 
     def __init__(self, machine: str) -> None:
         self._machine = machine
-        self._looks = 0  # in a row at which the part belonged elsewhere
+        self._looks = 0  # looks in a row at which the part belonged elsewhere
 
     def leaves(self, belongs_on: str | None) -> bool:
-        """Take a look; return whether the part is to be handed over now."""
+        """Count a look. Return whether the holder must hand the part over now."""
         self._looks = self._looks + 1 if belongs_on not in (None, self._machine) else 0
         return self._looks >= STEADY_LOOKS

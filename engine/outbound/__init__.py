@@ -1,4 +1,4 @@
-"""The way of an attempt from its event to the wire: files, transform script, template."""
+"""The path of an attempt from its event to the wire: files, transform script, template, token."""
 
 from engine.outbound.sender import OutboundSender
 

@@ -1,4 +1,4 @@
-"""The stage that authenticates requests: it has tokens fetched, and client certificates prepared."""
+"""The stage that authenticates requests: it fetches tokens and prepares client certificates."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ class Authenticator:
         self._spawn = spawn
 
     def prepare(self, destination: Destination, done: Callable[[Headers | Failure], None]) -> None:
-        """Have the token or the certificate ready; see the port."""
+        """Prepare the token or the certificate; see the port."""
         match destination.authentication:
             case ClientCredentials() as client:
 

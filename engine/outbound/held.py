@@ -11,9 +11,9 @@ from msgspec import Struct
 from engine.runtime.fair_queue import FairQueue
 
 MIB = 1 << 20
-# As large as `engine_bytes`, which bounds payloads: deliveries take twice that of memory at worst.
+# As large as `engine_bytes`, which bounds payloads: at worst, deliveries take twice that memory.
 MOST_BYTES = 128 * MIB
-# Of one workspace: three workspaces fill all places, but none does by itself. It is also the number of
+# Of one workspace: three workspaces fill the budget, but none does by itself. It is also the number of
 # scripts that one workspace can run at once, since each run reserves its largest possible result.
 SHARE_BYTES = 48 * MIB
 
@@ -26,8 +26,8 @@ class HeldStatistics(Struct, frozen=True):
 
 
 class HeldBytes:
-    """The budget of bytes. A workspace's attempts are let in in their order, workspaces by turns. Owner
-    of the counts. All calls are made by the trio thread."""
+    """The budget of bytes. Attempts of a workspace get room in their order, workspaces in turn. Owner of
+    the counts. All calls are made on the trio thread."""
 
     def __init__(self, most: int = MOST_BYTES, share: int = SHARE_BYTES) -> None:
         self._most = most
@@ -77,8 +77,8 @@ class HeldBytes:
     def _next(self) -> str | None:
         """Return the workspace whose turn it is.
 
-        An attempt that waits for the room that all share is not overtaken: attempts that ask for little
-        would keep it waiting for ever.
+        If an attempt waits for room in the whole budget, none overtakes it. Otherwise attempts that ask
+        for little would keep it waiting for ever.
         """
         for workspace in self._waiting:
             size, _ = self._waiting.first(workspace)

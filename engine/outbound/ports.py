@@ -1,6 +1,5 @@
-"""The stages between an event and the wire, as protocols. Each reports by calling back, once, on the
-trio thread, now or later; none blocks, and none raises for what a tenant did.
-"""
+"""The stages between an event and the wire, as protocols. Each calls back once, on the trio thread, now
+or later. No stage blocks, and none raises for what a tenant did."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -34,24 +33,25 @@ class Failure(Struct, frozen=True):
 
 
 class Carried(Struct, frozen=True):
-    """An event whose files are all there. `body` is its outbound body; `headers` name the files' URLs."""
+    """An event whose files are all stored. `body` is its outbound body; `headers` name the files'
+    URLs."""
 
     body: bytes
     headers: Headers
 
 
 class FileStage(Protocol):
-    """The files of events: of FILE events, and of those with attachments."""
+    """The stage that prepares files: those of FILE events, and attachments of other events."""
 
     def carry(self, event: Event, done: Callable[[Carried | Failure], None]) -> None:
-        """Have every file of an event stored, fetching those that are not, and sign their URLs."""
+        """Store every file of an event, fetching those that are missing, and sign the URLs."""
 
 
 # --- transforms
 
 
 class Script(Struct, frozen=True):
-    """A script to be run. Shares are reckoned by `workspace`, and within it by `customer`, the account
+    """A script to run. Runs count for the share of `workspace`, and within it of `customer`, the account
     that the script's destination is tied to."""
 
     workspace: str
@@ -61,8 +61,8 @@ class Script(Struct, frozen=True):
 
 
 class Transformed(Struct, frozen=True):
-    """The result of a script. `skipped`: the script returned null, and nothing is to be sent. `type`
-    and `headers` are what it set besides the body."""
+    """The result of a script. `skipped`: the script returned null, and nothing is sent. `type` and
+    `headers` are what the script set besides the body."""
 
     body: bytes
     skipped: bool = False
@@ -73,7 +73,7 @@ class Transformed(Struct, frozen=True):
 
 
 class TransformStage(Protocol):
-    """Runs transform scripts, each run as if it were the first."""
+    """The stage that runs transform scripts, each run as if it were the first."""
 
     def run(
         self,
@@ -85,8 +85,8 @@ class TransformStage(Protocol):
     ) -> None:
         """Run a script over an outbound body.
 
-        `now_ms` is the instant that the script takes for the present, and `seed` is the seed of its
-        random numbers. Both are the same for all attempts, so that the result is.
+        `now_ms` is the present time of the script, and `seed` the seed of its random numbers. Both are
+        the same for all attempts, and therefore the result is.
         """
 
 
@@ -99,22 +99,23 @@ class ScriptRuns(Protocol):
         """Run a script over an outbound body, as `TransformStage.run` does."""
 
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
-        """Compile a source, for the account whose session asks; return its error with the place, None
-        for no error."""
+        """Compile a source, for the account whose session asks. Return its error with the place. None: no
+        error."""
 
 
 # --- authentication
 
 
 class AuthenticationStage(Protocol):
-    """What destinations that prove their sender need before a request is sent."""
+    """The stage that authenticates requests to receivers."""
 
     def prepare(self, destination: Destination, done: Callable[[Headers | Failure], None]) -> None:
-        """Have the token or the certificate of a destination ready, and return the headers that go with
-        it."""
+        """Prepare the token or the certificate of a destination, and call `done` with the headers to
+        add."""
 
     def refused(self, destination: Destination, headers: Headers) -> bool:
-        """Hear that the receiver answered 401 to these headers. Return True if others can be prepared."""
+        """Take note that the receiver answered 401 to these headers. Return True if others can be
+        prepared."""
 
 
 # --- templates
@@ -133,8 +134,9 @@ class TemplateStage(Protocol):
     def render(
         self, template: Template, body: bytes, event_type: str, event_id: str | None = None
     ) -> Rendered | Failure:
-        """Return the request of an outbound body (JSON, possibly transformed). A service that tells
-        repetitions apart does so by `event_id`, whatever a script made of the body's own."""
+        """Return the request of an outbound body (JSON, possibly transformed). `event_id` is for services
+        that detect repeated requests: a script can change the id in the body."""
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
-        """Return an outcome by the service's own rules: a 200 can say no, and a 429 when."""
+        """Return an outcome by the rules of the template's service: its 200 can report an error, and its
+        429 a time to retry."""

@@ -59,7 +59,7 @@ class Remade(Struct, frozen=True):
 
 
 class Remake:
-    """Makes bodies again."""
+    """Makes the bodies of past requests again."""
 
     def __init__(self, scripts: Scripts, transforms: ScriptRuns, templates: TemplateStage) -> None:
         self._scripts = scripts

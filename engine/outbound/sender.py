@@ -1,4 +1,4 @@
-"""The sender of all attempts: straight to the wire, or by files, transform, template and token.
+"""The sender of all attempts: to the wire at once, or through files, transform, template and token.
 
 The sender decides nothing about deliveries: a request that cannot be made is a failed attempt.
 """
@@ -34,12 +34,12 @@ from engine.wire.body import outbound_body
 log = structlog.get_logger("angarium.outbound")
 Done = Callable[[Outcome], None]
 UNAUTHORIZED = 401
-MOST_MADE = 1 << 20  # the most that a script returns: a run asks for room for it
+MOST_MADE = 1 << 20  # bytes that a script can return; each run reserves as many
 
 
 class OutboundSender:
-    """The sender that the engine knows, in front of the wire. Each attempt is a `Preparation` of its
-    own; together they hold a bounded number of bytes. Owner of whether it has stopped."""
+    """The engine's sender, in front of the wire. An attempt that needs a stage is a `Preparation`;
+    together these hold a bounded number of bytes. Owner of `stopped`."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class OutboundSender:
         self.script_limit = script_limit or ScriptLimit()
 
     def stop(self) -> None:
-        """Send and report nothing any more: the next process repeats the attempts under way."""
+        """Send and report nothing any more. The next process repeats the attempts under way."""
         self.stopped = True
         self.held.clear()
 
@@ -84,7 +84,7 @@ class OutboundSender:
             Preparation(self, transmission, done).begin()
 
     def forget(self, destination: str) -> None:
-        """Pass on that an actor leaves: nothing here outlives an attempt."""
+        """Pass on that a destination's actor leaves. This sender keeps nothing beyond an attempt."""
         self.wire.forget(destination)
 
 
@@ -118,13 +118,13 @@ class Preparation:
         self._body = b""
         self._type = transmission.delivery.event.type
         self._headers: Headers = ()
-        self._proof: Headers = ()  # that authenticates the request
-        self._cause: Outcome | None = None  # a 401, after which the request is sent once more
+        self._proof: Headers = ()  # headers that authenticate the request
+        self._cause: Outcome | None = None  # a 401, after which the request is sent again
         self._logs: bytes | None = None
         self._version: int | None = None  # of the script that ran
-        self._held = 0  # bytes that it has room for
-        self._counted = False  # its script has not run yet, and is counted
-        self._passed_on = False  # to the wire, or to its end: only the first one counts
+        self._held = 0  # bytes that are reserved for it
+        self._counted = False  # by the script limit, until its script has run
+        self._passed_on = False  # to the wire or to its end: only the first counts
 
     def begin(self) -> None:
         """Begin with the first stage that has something to do."""
@@ -148,7 +148,7 @@ class Preparation:
         self._find_room()
 
     def _find_room(self) -> None:
-        """Wait for room for the bytes that script or template will make."""
+        """Wait for room for the bytes that the script or the template will make."""
         destination = self._transmission.destination
         if destination.transform is not None:
             self._held = MOST_MADE
@@ -210,7 +210,7 @@ class Preparation:
     def _judge(self, template: Template, outcome: Outcome) -> None:
         try:
             outcome = self._stages.templates.judge(template, outcome)
-        except Exception:  # a barrier: one answer, which counts as the wire judged it
+        except Exception:  # a barrier: this answer counts as the wire judged it
             delivery = self._transmission.delivery.id
             log.exception(
                 "answer.judge_failed", delivery=delivery, template=template.id, **self._trace()
@@ -226,7 +226,8 @@ class Preparation:
 
     def _authenticated(self, done: Done, result: Headers | Failure) -> None:
         if isinstance(result, Failure):
-            self._fail(result, unsent=False)  # as the receiver's: the circuit spares the endpoint
+            # counts as the receiver's failure: its open circuit spares the token endpoint
+            self._fail(result, unsent=False)
             return
         self._proof = result
         self._guarded(partial(self._send, done))
@@ -270,13 +271,13 @@ class Preparation:
     # --- ends without the wire
 
     def _guarded(self, stage: Callable[[], None]) -> None:
-        """Run a stage; a fault of ours in it fails this attempt, and no other."""
+        """Run a stage. A bug in it fails this attempt and no other."""
         try:
             stage()
-        except Exception:  # a barrier: one attempt
+        except Exception:  # a barrier: only this attempt fails
             delivery = self._transmission.delivery.id
             log.exception("attempt.prepare_failed", delivery=delivery, **self._trace())
-            self._fail(Failure(ErrorCategory.INTERNAL, "the request could not be made"))
+            self._fail(Failure(ErrorCategory.INTERNAL, "the service failed to prepare the request"))
 
     def _trace(self) -> dict[str, str]:
         asked = self._transmission
@@ -313,7 +314,7 @@ class Preparation:
             self._stages.script_limit.went(self._transmission.destination.workspace)
 
     def _hold(self, size: int) -> None:
-        """Hold this many bytes instead of the number before."""
+        """Hold `size` bytes instead of the previous number."""
         before, self._held = self._held, size
         if before != size:
             workspace = self._transmission.destination.workspace

@@ -1,7 +1,7 @@
 """The tokens of destinations that authenticate with OAuth 2.0 client credentials (RFC 6749, 4.4).
 
 Destinations of one environment that name the same client share its token. One fetch serves all attempts
-that wait. The fetch is guarded like deliveries are. Nothing here decides when to try again.
+that wait. A fetch passes the address check of deliveries. Nothing here retries.
 """
 
 import json
@@ -27,23 +27,23 @@ from engine.wire.fetch_stream import FetchStream
 from engine.wire.target import parse_target
 from engine.wire.wiring import Wiring
 
-FETCH_S = 15.0  # for all of a fetch, as a destination's default
-ANSWER_BYTES = 64 * 1024  # of a token endpoint: a token and some words
-LIFE_S = 3_600.0  # of a token whose answer does not say: the usual hour. A 401 ends it earlier
+FETCH_S = 15.0  # for a whole fetch, as the default timeout of a destination
+ANSWER_BYTES = 64 * 1024  # of a token endpoint's answer: a token and some words
+LIFE_S = 3_600.0  # of a token whose answer names no life: the usual hour. A 401 ends it
 EARLY_S = 30.0  # before its end, a token is renewed: clocks differ, and requests take time
-EARLY_SHARE = 0.2  # of a short life, at most so much is given away
+EARLY_SHARE = 0.2  # an early renewal takes at most this part of a short life
 # A failed fetch answers all attempts of the next second: a thousand deliveries that wait must not be a
 # thousand requests to an endpoint that is down.
 FAILED_S = 1.0
-# Tokens, with 6 KiB at most each; the one used last stays longest. A workspace with more clients than its
-# part displaces its own.
+# Tokens, of at most 6 KiB; the one used last stays longest. A workspace with more clients than its share
+# displaces its own.
 KEPT = 4_096
-AT_ONCE = 32  # fetches: each is a connection and a task. Nobody takes more than are left for others
+AT_ONCE = 32  # fetches, each a connection and a task; an environment has no more than are free
 AT_ONCE_EACH = 4  # of one environment, whose endpoints may all hang
-# Of one customer, whose endpoints may all hang as well: the others of its environment have the rest.
+# Of one customer, whose endpoints may all hang: the other customers have the rest.
 AT_ONCE_CUSTOMER = 2
-NO_LIMIT = 1 << 30  # on the customers together: the environments' places bound them
-WAITING_EACH = 1_024  # of one environment: clients, however many attempts wait for each
+NO_LIMIT = 1 << 30  # for all customers together: AT_ONCE and AT_ONCE_EACH bound them
+WAITING_EACH = 1_024  # clients of one environment or customer that wait for a fetch
 
 log = structlog.get_logger("angarium.outbound")
 Key = tuple[int, str, ClientCredentials]  # environment and its workspace
@@ -60,7 +60,8 @@ class KeptToken(Struct, frozen=True):
 
 
 class Tokens:
-    """Owner of the tokens of one process, and of those who wait for one; used on the trio thread only."""
+    """Owner of the tokens of one process, and of the attempts that wait for one. Used only on the trio
+    thread."""
 
     def __init__(self, wiring: Wiring, spawn: Spawn, now: Callable[[], float]) -> None:
         """`spawn` starts a task; `now` is in seconds since the epoch."""
@@ -76,7 +77,7 @@ class Tokens:
     def get(self, key: Key, done: Done, customer: str | None = None) -> None:
         """Call `done`, now or later, with the value of a header Authorization, or why there is none.
 
-        `customer`: the account of the destination that asks, whose share of the fetches it takes.
+        `customer`: the account of the destination that asks. The fetch counts for its share.
         """
         kept = self._kept.found.get(key)
         if kept is not None and kept.until > trio.current_time():
@@ -135,7 +136,7 @@ class Tokens:
         """Return the endpoint's answer, and how long to keep it, in seconds. Raises WireError."""
         try:
             target = parse_target(client.token_url)
-        except Refusal as refusal:  # the rules became stricter than they were when it was written
+        except Refusal as refusal:  # the rules are stricter than when the URL was stored
             return Failure(ErrorCategory.AUTHENTICATION, refusal.message), FAILED_S
         headers, body = token_request(client)
         stream = FetchStream(self._wiring, target, workspace, FETCH_S)
@@ -157,7 +158,7 @@ class Tokens:
 
 
 def token_request(client: ClientCredentials) -> tuple[tuple[tuple[bytes, bytes], ...], bytes]:
-    """Return the headers and the form of a request for a token (RFC 6749, 2.3.1 and 4.4.2)."""
+    """Return the headers and the form of a token request (RFC 6749, 2.3.1 and 4.4.2)."""
     form = {"grant_type": "client_credentials"}
     optional = {"scope": client.scope, "audience": client.audience}
     form |= {name: value for name, value in optional.items() if value is not None}
@@ -173,17 +174,17 @@ def token_request(client: ClientCredentials) -> tuple[tuple[tuple[bytes, bytes],
 
 
 def token_of(content: bytes) -> tuple[bytes | Failure, float]:
-    """Return the value of the header Authorization that an answer gives, and for how long it is good."""
+    """Return the value of the header Authorization that an answer gives, and the seconds to keep it."""
     document = _json(content)
     token, kind = document.get("access_token"), document.get("token_type", "bearer")
     if not isinstance(token, str) or not isinstance(kind, str) or kind.lower() != "bearer":
         words = "the token endpoint answered without a bearer token"
         return Failure(ErrorCategory.AUTHENTICATION, words), FAILED_S
     if not token or len(token) > TOKEN_LENGTH or not all("!" <= letter <= "~" for letter in token):
-        words = "the token endpoint answered a token that fits no header"
+        words = "the token endpoint answered with a token that no header can hold"
         return Failure(ErrorCategory.AUTHENTICATION, words), FAILED_S
     life = document.get("expires_in", LIFE_S)
-    if isinstance(life, str) and re.fullmatch("[0-9]{1,11}", life):  # some write it so
+    if isinstance(life, str) and re.fullmatch("[0-9]{1,11}", life):  # some services send a string
         life = int(life)
     if isinstance(life, bool) or not isinstance(life, int | float) or not 0 < life < 1e9:
         life = LIFE_S

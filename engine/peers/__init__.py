@@ -1,1 +1,1 @@
-"""Links between the servers of one database: who may open one, and what goes over it."""
+"""Links between the servers of one database: their handshake, their acceptor, and what they carry."""

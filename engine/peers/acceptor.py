@@ -1,23 +1,31 @@
 """The acceptor of links from other servers, and the sockets that link the workers of one parent."""
 
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import structlog
 import trio
 
-from engine.peers.handshake import NO_TLS, Address, LinkError, accept, dial
+from engine.peers.handshake import (
+    ENDING,
+    NO_TLS,
+    REQUESTS,
+    Address,
+    LinkError,
+    accept,
+    dial,
+    receive_addresses,
+)
 from engine.peers.probes import probe
 from engine.peers.relay import REST_S
 
-# Connections that have not proved the master key, at a time. Each holds a descriptor; others wait in the
+# Connections at once that have not proved the master key. Each holds a descriptor; others wait in the
 # kernel's queue. A server that opens links after a restart has far fewer handshakes under way.
 STRANGERS = 256
-# While there are so many, one that has had this time is closed for the next. A handshake needs two ways
-# to and fro. So strangers that say nothing do not keep servers out for longer than servers wait for a
-# link.
+# With so many, a connection that has had this time is closed for the next one. A handshake needs two
+# round trips. So silent strangers do not delay servers for longer than servers wait for a link.
 PRESSED_S = 0.5
 BACKLOG = 256  # connections in the kernel's queue
 LINK, PASSAGE = "worker", "passage"  # names of sockets
@@ -25,6 +33,7 @@ LINK, PASSAGE = "worker", "passage"  # names of sockets
 log = structlog.get_logger("angarium.peers")
 
 Adopt = Callable[[socket.socket, Address], None]
+EndSoon = Callable[[Set[Address]], None]
 
 
 async def accept_links(
@@ -33,13 +42,16 @@ async def accept_links(
     adopt: Adopt,
     adopt_requests: Adopt | None = None,
     digest: Callable[[], bytes] = lambda: NO_TLS,
+    end_soon: EndSoon = lambda _: None,
     task_status: trio.TaskStatus[Sequence[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Accept links until cancelled; `adopt` takes each with its client's address, `adopt_requests` those
-    for single requests. `digest`: see `accept`. Raises OSError when the address cannot be listened at."""
+    for single requests. `digest`: see `accept`. `end_soon` ends the connections of these clients with
+    their next answers: the standby that carries them ends. Raises OSError when the address cannot be
+    listened at."""
     host, port = bind
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
-    await LinkAcceptor(keys, adopt, adopt_requests, digest).run(listeners, task_status)
+    await LinkAcceptor(keys, adopt, adopt_requests, digest, end_soon).run(listeners, task_status)
 
 
 class LinkAcceptor:
@@ -51,11 +63,13 @@ class LinkAcceptor:
         adopt: Adopt,
         adopt_requests: Adopt | None = None,
         digest: Callable[[], bytes] = lambda: NO_TLS,
+        end_soon: EndSoon = lambda _: None,
     ) -> None:
         self._keys = keys
         self._adopt = adopt
         self._adopt_requests = adopt if adopt_requests is None else adopt_requests
         self._digest = digest
+        self._end_soon = end_soon
         self._strangers: dict[trio.CancelScope, float] = {}  # with when each came, oldest first
         self._left = trio.Event()  # one of them
 
@@ -106,7 +120,10 @@ class LinkAcceptor:
         try:
             with scope:
                 caller = await accept(stream, self._keys, self._digest())
-                take = self._adopt_requests if caller.requests else self._adopt
+                if caller.kind == ENDING:
+                    self._end_soon(await receive_addresses(stream))
+                    return
+                take = self._adopt_requests if caller.kind == REQUESTS else self._adopt
                 link = socket.socket(fileno=stream.socket.detach())
                 probe(link)
                 take(link, caller.address)
@@ -118,7 +135,7 @@ class LinkAcceptor:
 
 
 class LocalLinks:
-    """The way to the other workers. `folder` has a socket for each, `own` is this worker's number."""
+    """The links to the other workers. `folder` has each worker's sockets; `own`: this worker's number."""
 
     def __init__(self, folder: Path, own: int, keys: Mapping[bytes, bytes]) -> None:
         self._folder = folder
@@ -151,8 +168,8 @@ class LocalLinks:
         await LinkAcceptor(self._keys, adopt).run([listener], task_status)
 
     def passage(self, number: int) -> socket.socket:
-        """Open a passage to a worker: a socket that does not block, for descriptors. Messages stay whole.
-        Who may open it is the folder's matter: only its owner enters. Raises OSError."""
+        """Open a passage to a worker: a non-blocking socket for descriptors, which keeps messages whole.
+        The folder is the access control: only its owner enters. Raises OSError."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             sock.setblocking(False)
@@ -182,7 +199,7 @@ class LocalLinks:
     def _bound(self, kind: int, name: str) -> socket.socket:
         path = self._path(self._own, name)
         with suppress(FileNotFoundError):
-            path.unlink()  # a predecessor's
+            path.unlink()  # left by a predecessor
         sock = socket.socket(socket.AF_UNIX, kind)
         sock.setblocking(False)
         sock.bind(str(path))

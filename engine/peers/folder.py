@@ -1,7 +1,7 @@
 """The folder of the sockets that link the workers of one parent. Only its owner enters.
 
-The parent holds a lock on it, which ends with the parent and its workers however they end. The next
-parent removes the folders that nobody holds.
+The parent holds a lock on the folder. The lock ends with the parent and its workers, even if they are
+killed. The next parent removes the folders without a lock.
 """
 
 import fcntl
@@ -15,10 +15,10 @@ PREFIX = "angarium-links-"
 
 
 class LinkFolder:
-    """A new folder. Owner: the parent; its forks have the lock too. Raises OSError."""
+    """A new folder. Owner: the parent; its forks share the lock. Raises OSError."""
 
     def __init__(self, within: Path | None = None) -> None:
-        """`within`: the folder for it, by default that for temporary files."""
+        """`within`: where to create it; None: the system's folder for temporary files."""
         parent = Path(tempfile.gettempdir()) if within is None else within
         for left in parent.glob(PREFIX + "*"):
             _remove_dead(left)
@@ -26,7 +26,7 @@ class LinkFolder:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
             self._lock = _locked(self.path)
             if self._lock is not None and self.path.exists():
-                return  # else another parent has taken it for a dead one's in between
+                return  # else another parent took it for a dead parent's folder meanwhile
             self.close()
 
     def close(self) -> None:
@@ -45,7 +45,7 @@ def _remove_dead(folder: Path) -> None:
 
 
 def _locked(folder: Path) -> int | None:
-    """Return a descriptor that locks a folder; None if it is not ours, gone, or held by another."""
+    """Return a descriptor that locks a folder; None if it is another user's, gone, or locked."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:

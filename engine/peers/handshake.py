@@ -1,17 +1,20 @@
-"""The handshake of a link: both ends prove that they have the same master key, and the dialler says whose
-connection it hands on.
+"""The handshake of a link: both ends prove that they have the same master key, and the dialler names the
+client whose connection it carries.
 
 The acceptor sends MAGIC and a nonce. The dialler answers with its own nonce, the id of its key, the
-client's address and a proof; the acceptor's proof ends the handshake. All that follows are the client's
+client's address and a proof. The acceptor's proof ends the handshake. All later bytes are the client's
 bytes and the answers to them.
 
 A link for single requests says so behind the address. The acceptor then tells, with its proof, the digest
 of its TLS certificate, or no digest if it has none. With a digest, TLS follows.
+
+A standby that ends says so on a link of a third kind: the addresses of the clients whose connections it
+carries follow. The acceptor lets each of these connections end with its next answer.
 """
 
 import hmac
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -19,27 +22,30 @@ import orjson
 import trio
 
 MAGIC = b"ANGARIUM LINK 1\n"
-PURPOSE = b"angarium peer link 1"  # of the keys, which are derived from the master keys
+PURPOSE = b"angarium peer link 1"  # for the derivation from the master keys
 NONCE = 32
 PROOF = 32
 DIGEST = 32  # of a certificate, by SHA-256
 NO_TLS = bytes(DIGEST)
-REQUESTS = "requests"  # the kind of a link, beside a client's connection
+REQUESTS, ENDING = "requests", "ending"  # the kinds of links, beside a client's connection
 MOST = 1024  # bytes of the dialler's message
+# Bytes of the addresses on a link of an ending standby: of all connections that a standby carries.
+MOST_ADDRESSES = 128 * 1024
 WITHIN_S = 2.0  # for all of it, on either side
 
 Address = tuple[str, int]
 
 
 class Caller(NamedTuple):
-    """A link's client. `requests`: single requests come over the link, not the client's connection."""
+    """A link's client. `kind`: REQUESTS for single requests, ENDING for the addresses of an ending
+    standby, None for the client's connection."""
 
     address: Address
-    requests: bool = False
+    kind: str | None = None
 
 
 class LinkError(Exception):
-    """The other end does not answer, or does not prove that it belongs here."""
+    """The other end does not answer, or does not prove that it has the master key."""
 
 
 async def dial(
@@ -47,23 +53,24 @@ async def dial(
     keys: Mapping[bytes, bytes],
     client: Address,
     *,
-    requests: bool = False,
+    kind: str | None = None,
 ) -> bytes:
-    """Open a link for a client's connection, or for its `requests`. `keys` by their ids, the present one
-    first. Returns the digest of the certificate with which TLS follows, or NO_TLS. Raises LinkError.
+    """Open a link for a client's connection, or one of another `kind`. `keys` by their ids, the present
+    one first. Returns the digest of the certificate with which TLS follows, or NO_TLS. Raises LinkError.
 
-    Only a release that knows links for requests may be asked for one.
+    Only a release that knows links for requests may be asked for one. A release that does not know the
+    end of a standby takes its addresses for a client's malformed request.
     """
     with _within():
         greeting = await _exactly(stream, len(MAGIC) + NONCE)
         if not greeting.startswith(MAGIC):
-            raise LinkError("the other end is no Angarium of this release")
+            raise LinkError("the other end is not an Angarium server of this release")
         theirs, mine = greeting[len(MAGIC) :], secrets.token_bytes(NONCE)
         identifier, key = next(iter(keys.items()))
-        said = orjson.dumps([identifier.hex(), *client, *([REQUESTS] if requests else ())])
+        said = orjson.dumps([identifier.hex(), *client, *(() if kind is None else (kind,))])
         proof = _proof(key, b"dial", theirs, mine, said)
         await stream.send_all(len(said).to_bytes(2) + mine + proof + said)
-        digest = await _exactly(stream, DIGEST) if requests else b""
+        digest = await _exactly(stream, DIGEST) if kind == REQUESTS else b""
         answer = await _exactly(stream, PROOF)
         if not hmac.compare_digest(answer, _proof(key, b"accept", mine, theirs, said + digest)):
             raise LinkError("the other end does not have this server's master key")
@@ -81,22 +88,43 @@ async def accept(
         head = await _exactly(stream, 2 + NONCE + PROOF)
         size, theirs, proof = int.from_bytes(head[:2]), head[2 : 2 + NONCE], head[2 + NONCE :]
         if size > MOST:
-            raise LinkError("the other end says too much")
+            raise LinkError("the other end sent too much")
         said = await _exactly(stream, size)
         key = keys.get(_key_id(said))
         if key is None or not hmac.compare_digest(proof, _proof(key, b"dial", mine, theirs, said)):
             raise LinkError("the other end does not have this server's master key")
         _, host, port, *kind = orjson.loads(said)
-        told = digest if kind == [REQUESTS] else b""
+        told = digest if kind[:1] == [REQUESTS] else b""  # a later release may say more
         await stream.send_all(told + _proof(key, b"accept", theirs, mine, said + told))
-        return Caller((str(host), int(port)), bool(told))
+        return Caller((str(host), int(port)), next(iter(kind), None))
+
+
+async def send_addresses(stream: trio.abc.HalfCloseableStream, clients: Iterable[Address]) -> None:
+    """Send the addresses of the connections that an ending standby carries. Raises LinkError."""
+    with _within():
+        await stream.send_all(orjson.dumps(list(clients)))
+        await stream.send_eof()
+
+
+async def receive_addresses(stream: trio.abc.ReceiveStream) -> set[Address]:
+    """Return the addresses that an ending standby sends. Raises LinkError."""
+    data = bytearray()
+    with _within():
+        while piece := await stream.receive_some():
+            data += piece
+            if len(data) > MOST_ADDRESSES:
+                raise LinkError("the other end says too much")
+    try:
+        return {(str(host), int(port)) for host, port in orjson.loads(data)}
+    except (ValueError, TypeError) as error:
+        raise LinkError("the other end says what are no addresses") from error
 
 
 def _key_id(said: bytes) -> bytes:
     try:
         return bytes.fromhex(orjson.loads(said)[0])
     except (ValueError, TypeError, LookupError) as error:
-        raise LinkError("the other end says what is no address") from error
+        raise LinkError("the other end sent an invalid address") from error
 
 
 def _proof(key: bytes, side: bytes, first: bytes, second: bytes, said: bytes) -> bytes:
@@ -104,7 +132,7 @@ def _proof(key: bytes, side: bytes, first: bytes, second: bytes, said: bytes) ->
 
 
 async def _exactly(stream: trio.abc.Stream, size: int) -> bytes:
-    """Return the next `size` bytes, and read no more: what follows belongs to others."""
+    """Return the next `size` bytes and read no more: later bytes are not of the handshake."""
     data = b""
     while len(data) < size:
         piece = await stream.receive_some(size - len(data))
@@ -116,7 +144,7 @@ async def _exactly(stream: trio.abc.Stream, size: int) -> bytes:
 
 @contextmanager
 def _within() -> Iterator[None]:
-    """Raise LinkError where the block takes too long or the connection breaks."""
+    """Raise LinkError if the block takes too long or the connection breaks."""
     try:
         with trio.fail_after(WITHIN_S):
             yield

@@ -1,6 +1,6 @@
-"""The way of a request to the process that has its part, on this machine or on another one.
+"""Links for requests to the process that has a part, on this machine or on another one.
 
-The rows of nodes tell where each part is. Between machines a link uses the TLS of the other door. The
+The rows of nodes show where each part is. A link between machines uses the other door's TLS. The
 handshake proves that door's certificate, so no certificate authority is needed.
 """
 
@@ -14,7 +14,7 @@ import trio
 from engine.nodes.liveness import NodeRow
 from engine.nodes.parts import WorkerPart
 from engine.peers.acceptor import LocalLinks
-from engine.peers.handshake import NO_TLS, WITHIN_S, Address, LinkError, dial
+from engine.peers.handshake import NO_TLS, REQUESTS, WITHIN_S, Address, LinkError, dial
 from engine.peers.probes import probe
 
 
@@ -31,7 +31,7 @@ class SecuredLink(trio.abc.AsyncResource):
         self._stream = trio.SSLStream(stream, context, https_compatible=True)
 
     async def begin(self, digest: bytes) -> None:
-        """Do the TLS handshake. Raises LinkError if the certificate is not the one with this digest."""
+        """Do the TLS handshake. Raises LinkError if the certificate has another digest."""
         try:
             with trio.fail_after(WITHIN_S):
                 await self._stream.do_handshake()
@@ -41,7 +41,7 @@ class SecuredLink(trio.abc.AsyncResource):
             raise LinkError("the connection broke") from error
         certificate = self._stream.getpeercert(binary_form=True)
         if not hmac.compare_digest(digest_of(certificate), digest):
-            raise LinkError("the other end has another certificate than it says")
+            raise LinkError("the other end has another certificate than its handshake states")
 
     async def send_all(self, data: bytes) -> None:
         """See `trio.SocketStream`."""
@@ -52,7 +52,7 @@ class SecuredLink(trio.abc.AsyncResource):
         return bytes(await self._stream.receive_some(max_bytes))
 
     async def aclose(self) -> None:
-        """Close the connection at once: the messages on it mark their own end."""
+        """Close the connection at once: each message on it marks its own end."""
         await trio.aclose_forcefully(self._stream)
 
 
@@ -65,9 +65,10 @@ Link = trio.SocketStream | SecuredLink
 
 
 class PartLinks:
-    """The ways to all parts. Owner of the state of each way: the process's trio thread.
+    """The links to all parts. Owner of the states: the process's trio thread.
 
-    `rows` returns the nodes as of the last look. `local` leads to the other processes of this machine.
+    `rows` returns the nodes as of the last look. `local` opens links to the other processes of this
+    machine.
     """
 
     def __init__(
@@ -83,9 +84,9 @@ class PartLinks:
         self._machine = machine
         self._parts = parts
         self._keys = keys
-        self.states: dict[str, bool] = {}  # whether a node answered when it was last dialled, by id
-        self._seen: Sequence[NodeRow] | None = None  # the rows that `moved` has compared
-        self._held: dict[int, str] = {}  # the holder of each part in them
+        self.states: dict[str, bool] = {}  # by node id: whether the node answered the last link
+        self._seen: Sequence[NodeRow] | None = None  # the rows of the last call of `moved`
+        self._held: dict[int, str] = {}  # the holder of each part in these rows
 
     def holder(self, number: int) -> NodeRow | None:
         """Return the node that has a part."""
@@ -93,8 +94,8 @@ class PartLinks:
         return next((row for row in self._rows() if row.active and row.part == part), None)
 
     def moved(self) -> list[int]:
-        """Return the parts that have another holder than at the last call: links to the former holder
-        are of no use."""
+        """Return the parts whose holder has changed since the last call: links to the former holder are
+        of no use."""
         rows = self._rows()
         if rows is self._seen:
             return []
@@ -126,11 +127,11 @@ class PartLinks:
         if row.machine == self._machine:
             try:
                 return await self._local.dial(row.part.number, client)
-            except OSError:  # or it is another machine that was given the same name
+            except OSError:  # or another machine has the same name
                 if row.address is None:
                     raise
         if row.address is None:
-            raise ConnectionRefusedError("the part's server has no address for others")
+            raise ConnectionRefusedError("the part's server has no address for other servers")
         return await self._dialled(row.address, client)
 
     async def _dialled(self, address: str, client: Address) -> Link:
@@ -138,7 +139,7 @@ class PartLinks:
         stream = await trio.open_tcp_stream(host.strip("[]"), int(port))
         probe(stream.socket)
         try:
-            digest = await dial(stream, self._keys, client, requests=True)
+            digest = await dial(stream, self._keys, client, kind=REQUESTS)
             if digest == NO_TLS:
                 return stream
             link = SecuredLink(stream)

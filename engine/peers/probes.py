@@ -1,17 +1,17 @@
-"""The probes of a link between machines: it breaks if the other machine is gone without a word."""
+"""The probes of a link between machines: the link breaks if the other machine no longer answers."""
 
 import socket
 from contextlib import suppress
 
 import trio
 
-# Of silence before the first probe, and between two. Parts of a machine that is gone move sooner; these
+# Seconds of silence before the first probe, and between two. The parts of a dead machine move sooner. The
 # probes are for a cut between two machines that both reach the database.
 EVERY_S = 2
-PROBES = 4  # without an answer, until the link breaks
-# The same for bytes that were sent and are not confirmed: then no probes are sent.
+PROBES = 4  # so many without an answer break the link
+# The same time for bytes that were sent and not confirmed: then the kernel sends no probes.
 UNCONFIRMED_MS = EVERY_S * (1 + PROBES) * 1000
-_OPTIONS = (  # names that not every system has
+_OPTIONS = (  # not every system has these names
     ("TCP_KEEPIDLE", EVERY_S),
     ("TCP_KEEPINTVL", EVERY_S),
     ("TCP_KEEPCNT", PROBES),
@@ -23,7 +23,7 @@ def probe(sock: socket.socket | trio.socket.SocketType) -> None:
     """Let the kernel probe the other end of a link. A link within the machine needs no probes."""
     if sock.family == socket.AF_UNIX:
         return
-    with suppress(OSError):  # the link is gone already: whoever uses it learns that
+    with suppress(OSError):  # the link is already broken: its next use shows that
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in _OPTIONS:
             if hasattr(socket, name):

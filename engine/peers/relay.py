@@ -1,29 +1,32 @@
 """The relay of a standby: it carries its clients' connections to the active node, byte by byte.
 
-It knows nothing of what it carries: TLS, HTTP/2 and streams end at the active node. A client that comes
-while there is no active node waits, unread.
+It does not read what it carries: TLS, HTTP/2 and streams end at the active node. While there is no active
+node, new clients wait and nothing is read from them.
 """
 
 import math
 import socket
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import structlog
 import trio
 
-from engine.peers.handshake import WITHIN_S, Address, LinkError, dial
+from engine.peers.handshake import ENDING, WITHIN_S, Address, LinkError, dial, send_addresses
 from engine.peers.probes import probe
+from engine.runtime.background import NurseryOwner
 
-CONNECTIONS = 2_000  # carried at a time; more wait in the kernel's queue
+CONNECTIONS = 2_000  # carried at once; more wait in the kernel's queue
 PIECE = 64 * 1024
-RETRY_S = 0.1  # between two tries to reach the active node
-SILENCE_S = 5.0  # of an active node before the log says so: a dead one is succeeded sooner
+RETRY_S = 0.1  # between two attempts to reach the active node
+SILENCE_S = 5.0  # of an active node before a log line: a dead node is replaced sooner
 REST_S = 0.1  # after the descriptors ran out
-# After the active node has changed, for the last bytes of answers that the former one gave before its
-# end. Connections to a node that was killed break by themselves.
+# After a change of the active node: time for the last bytes of the former node's answers. Connections to
+# a killed node break by themselves.
 PARTING_S = 1.0
-# Without a byte after an answer's: the request is answered, and the client has not sent the next one.
+# Without a byte after an answer: then the request is answered, and the client has sent no other one.
 QUIET_S = 0.05
+NO_CLIENT: Address = ("", 0)  # of a link that carries no connection
 
 log = structlog.get_logger("angarium.peers")
 
@@ -31,38 +34,38 @@ log = structlog.get_logger("angarium.peers")
 class _Carried:
     """A connection that is carried to a `node`. `asked`: the last bytes were the client's."""
 
-    __slots__ = ("asked", "moved_at", "node", "scope")
+    __slots__ = ("address", "asked", "client", "moved_at", "node", "scope")
 
-    def __init__(self, node: str) -> None:
+    def __init__(self, node: str, address: str, client: Address) -> None:
         self.node = node
+        self.address = address  # the node's
+        self.client = client
         self.scope = trio.CancelScope()
         self.asked = False
         self.moved_at = trio.current_time()
 
     def moves(self, *, asked: bool) -> None:
-        """Note that bytes were carried."""
+        """Record that bytes were carried."""
         self.asked = asked
         self.moved_at = trio.current_time()
 
 
 class Relay:
     """Owner of the relayed connections. After `run` was cancelled, `waiting` has the connections of
-    which nothing was read: this node may serve them itself. Those that are carried go on while `carry`
-    runs."""
+    which nothing was read: this node may serve them itself. Those that are carried go on while
+    `carriers` is served."""
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
         self.waiting: list[tuple[socket.socket, Address]] = []
         self._keys = keys
         self._target: tuple[str, str] | None = None  # id and address of the active node
         self._changed = trio.Event()
-        self._carriers: trio.Nursery | None = None
+        self.carriers = NurseryOwner()
         self._carried: set[_Carried] = set()
         self._parting = trio.Event()  # carried connections end once they are quiet
         self._none = trio.Event()  # no connection is carried any more
-        self._silent_since, self._told = (
-            math.inf,
-            False,
-        )  # the active node, and whether that is logged
+        # When the active node became silent, and whether the log says so.
+        self._silent_since, self._told = math.inf, False
         self._places = trio.CapacityLimiter(CONNECTIONS)
         self._accepts = trio.Event()
         self._accepts.set()
@@ -78,7 +81,7 @@ class Relay:
             self._accepts.set()
 
     def aim(self, node: str | None, address: str | None) -> None:
-        """Carry connections to a node from now on. Those that go to another one are soon closed."""
+        """Carry connections to a node from now on. Connections to other nodes are closed soon."""
         target = None if node is None or address is None else (node, address)
         if target != self._target:
             self._target = target
@@ -88,18 +91,27 @@ class Relay:
             self._changed.set()
             self._changed = trio.Event()
 
-    async def carry(self) -> None:
-        """Carry connections until cancelled, also after the end of `run`."""
-        async with trio.open_nursery() as nursery:
-            self._carriers = nursery
-            try:
-                await trio.sleep_forever()
-            finally:
-                self._carriers = None
-
     def part(self) -> None:
-        """Close each carried connection as soon as its request is answered."""
+        """Close each carried connection as soon as its request is answered. The nodes that answer are
+        told: they let the connections of clients that are never quiet end with an answer."""
+        if self._parting.is_set():
+            return
         self._parting.set()
+        clients: defaultdict[str, list[Address]] = defaultdict(list)
+        for carried in self._carried:
+            clients[carried.address].append(carried.client)
+        if self.carriers.nursery is not None:
+            for address, theirs in clients.items():
+                self.carriers.nursery.start_soon(self._tell_end, address, theirs)
+
+    async def _tell_end(self, address: str, clients: list[Address]) -> None:
+        try:
+            with trio.fail_after(WITHIN_S):
+                link = await self._dialled(address, NO_CLIENT, ENDING)
+                async with link:
+                    await send_addresses(link, clients)
+        except (OSError, LinkError, trio.TooSlowError) as error:
+            log.info("relay.end_not_told", address=address, error=str(error))
 
     async def wait_parted(self) -> None:
         """Wait until no connection is carried any more."""
@@ -109,7 +121,7 @@ class Relay:
             await self._none.wait()
 
     def leave(self, node: str | None) -> None:
-        """Soon close the connections that go to a node: it has been succeeded, and can stand still."""
+        """Close the connections to a node soon: another node has replaced it, and it can hang."""
         ends_at = trio.current_time() + PARTING_S
         for carried in self._carried:
             if carried.node == node:
@@ -146,30 +158,30 @@ class Relay:
         self, client: trio.socket.SocketType, address: Address, token: object, nursery: trio.Nursery
     ) -> None:
         try:
-            link, node = await self._linked(address)
+            link, node, theirs = await self._linked(address)
         except BaseException as error:
             if isinstance(error, trio.Cancelled):
                 self.waiting.append((socket.socket(fileno=client.detach()), address))
             client.close()
             self._places.release_on_behalf_of(token)
             raise
-        carried = _Carried(node)
+        carried = _Carried(node, theirs, address)
         self._carried.add(carried)
         stream = trio.SocketStream(client)
-        (self._carriers or nursery).start_soon(self._carry, stream, link, carried, token)
+        (self.carriers.nursery or nursery).start_soon(self._carry, stream, link, carried, token)
 
-    async def _linked(self, client: Address) -> tuple[trio.SocketStream, str]:
-        """Return a link to the active node, as soon as there is one, and that node's id."""
+    async def _linked(self, client: Address) -> tuple[trio.SocketStream, str, str]:
+        """Return a link to the active node, as soon as there is one, and that node's id and address."""
         while True:
             target, changed = self._target, self._changed
             if target is None:
                 await changed.wait()
                 continue
             try:
-                with trio.fail_after(WITHIN_S):  # a machine that is gone does not refuse
+                with trio.fail_after(WITHIN_S):  # a dead machine does not refuse a connection
                     link = await self._dialled(target[1], client)
                 if target == self._target:
-                    return link, target[0]
+                    return link, *target
                 await trio.aclose_forcefully(link)
                 continue
             except (OSError, LinkError, trio.TooSlowError) as error:
@@ -185,18 +197,20 @@ class Relay:
                 await changed.wait()
 
     def _is_unreachable(self) -> bool:
-        """Note that the active node did not answer; return True once when that has lasted."""
+        """Record that the active node did not answer. Return True once, after SILENCE_S of silence."""
         now = trio.current_time()
         self._silent_since = min(self._silent_since, now)
         told, self._told = self._told, self._told or now - self._silent_since >= SILENCE_S
         return self._told and not told
 
-    async def _dialled(self, address: str, client: Address) -> trio.SocketStream:
+    async def _dialled(
+        self, address: str, client: Address, kind: str | None = None
+    ) -> trio.SocketStream:
         host, _, port = address.rpartition(":")
         link = await trio.open_tcp_stream(host.strip("[]"), int(port))
         probe(link.socket)
         try:
-            await dial(link, self._keys, client)
+            await dial(link, self._keys, client, kind=kind)
         except BaseException:
             await trio.aclose_forcefully(link)
             raise
@@ -205,8 +219,8 @@ class Relay:
     async def _carry(
         self, client: trio.SocketStream, link: trio.SocketStream, carried: _Carried, token: object
     ) -> None:
-        """Carry bytes in both directions until both have ended, either has broken, or `aim` or `part`
-        ends it."""
+        """Carry bytes in both directions until both have ended, one has broken, or `aim` or `part` ends
+        the connection."""
         try:
             async with client, link:
                 with carried.scope:

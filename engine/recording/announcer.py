@@ -144,7 +144,9 @@ def _open_circuit(snapshot: Snapshot | None) -> CircuitSnapshot | None:
 
 
 def _failing_since(snapshot: Snapshot | None) -> float | None:
-    """Return since when the destination has failed, if that is to be announced."""
+    """Return the first failure after the last success, if the destination counts as failing and that is
+    to be announced."""
     if snapshot is None or snapshot.row is None or snapshot.row.quiet:
         return None
-    return snapshot.row.since
+    row = snapshot.row
+    return row.since if row.since is None or row.began_at is None else row.began_at

@@ -82,9 +82,8 @@ def measured(settlements: Iterable[Settlement]) -> Measured:
         category = outcome.category
         results[category] = results.get(category, 0) + 1
         if settlement.status is _DELIVERED and delivery.replay_job is None:
-            if (
-                event.id[:13] != instant
-            ):  # often equal: many events of a group were accepted in the same millisecond
+            # Often equal: many events of a group were accepted in the same millisecond.
+            if event.id[:13] != instant:
                 instant, accepted_ms = event.id[:13], created_at_ms(event.id)
             lag_ms = int(outcome.started_at * 1000) + duration_ms - accepted_ms
             if lag_ms > 0:

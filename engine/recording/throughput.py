@@ -41,14 +41,14 @@ def counts_of(settlements: Iterable[Settlement]) -> dict[int, Counts]:
     """Return the counts of a group of outcomes in each environment, as the counters of minutes have
     them."""
     by_environment: dict[int, Counts] = {}
+    last, counts = -1, Counts()
     for settlement in settlements:
         delivery = settlement.delivery
         if delivery.origin is INSPECTION:
             continue
         environment = delivery.event.environment
-        counts = by_environment.get(environment)
-        if counts is None:
-            counts = by_environment[environment] = Counts()
+        if environment != last:
+            last, counts = environment, by_environment.setdefault(environment, Counts())
         if settlement.status is DELIVERED:
             counts.delivered += 1
         attempt = settlement.attempt
@@ -79,11 +79,10 @@ class Throughput:
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
         """Count a group of events that are durable now, except those that were `lost` to earlier ones,
         and the service's own, which no client sent."""
-        counts = Counter(
-            event.environment
-            for event in events
-            if event.origin is not OWN and event.id not in lost
-        )
+        sent = [event for event in events if event.origin is not OWN]
+        if lost:
+            sent = [event for event in sent if event.id not in lost]
+        counts = Counter([event.environment for event in sent])
         present = self._present()
         for environment, number in counts.items():
             self._of(present, environment).accepted += number

@@ -4,6 +4,8 @@ The cursor moves along the events. Each event that is found becomes an original 
 that lanes are parked and chunks are written as for any other replay.
 """
 
+from collections import Counter
+
 from engine.core.records import Event
 from engine.replay.job import Leg, ReplayJob, named_among, shifted
 from engine.replay.ports import ReplayStore, Routes, Stretch
@@ -22,7 +24,8 @@ class MissingReads:
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
         """Count on; see the protocol."""
         found = await self._stretch(job, leg, leg.counted, None, EVERY, COUNTED_BYTES, None)
-        return await self._store.tally(job, leg, found.through, len(found.originals), found.end)
+        types = Counter(each.event.type for each in found.originals)
+        return await self._store.tally(job, leg, found.through, types.total(), found.end, types)
 
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None

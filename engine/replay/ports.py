@@ -4,7 +4,7 @@ A write is guarded by the state that it expects and by the right to write, and r
 held. If they did not (the job was cancelled, another process took over), the write changes nothing.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -71,9 +71,8 @@ class Chunk(Struct):
     paced_until_ms: int
     deliveries: list[Delivery]
     lane: str | None = None  # the parked lane; None: the step is of the leg itself
-    parks: dict[str, str] = field(
-        default_factory=dict
-    )  # the lanes to be parked, each with the id after which it is to be read later
+    # The lanes to be parked, each with the id after which it is to be read later.
+    parks: dict[str, str] = field(default_factory=dict)
 
 
 class OrderStretch(Struct):
@@ -183,6 +182,11 @@ class JobStore(Protocol):
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
         """End an unfinished job. After this returns, the job enqueues nothing more."""
 
+    async def pace(
+        self, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
+    ) -> bool:
+        """Give an unfinished job another rate, if its rate is still that of `present`."""
+
     async def get(self, environment: int, job: str) -> ReplayJob | None:
         """Return a job."""
 
@@ -200,6 +204,9 @@ class JobStore(Protocol):
     async def legs(self, environment: int, job: str, limit: int) -> list[Leg]:
         """Return a job's legs, those with most deliveries first."""
 
+    async def types(self, environment: int, job: str, limit: int) -> list[tuple[str, int]]:
+        """Return the event types of a dry run with their numbers of deliveries, most first."""
+
 
 class ReplayStore(Reading, Protocol):
     """The jobs, for the runner that works on them."""
@@ -215,10 +222,17 @@ class ReplayStore(Reading, Protocol):
         """Return a job's replays that wait at a destination and were never attempted."""
 
     async def tally(
-        self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
+        self,
+        job: ReplayJob,
+        leg: Leg,
+        through: str,
+        matched: int,
+        end: bool,
+        types: Mapping[str, int],
+        /,
     ) -> Leg | None:
         """Add to a leg's number of matches, counted up to a cursor; return the leg with the
-        new number."""
+        new number. `types`: the matches by event type, which a dry run keeps."""
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
         """Return events that are older than the job, after one id and before another."""

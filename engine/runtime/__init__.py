@@ -1,1 +1,1 @@
-"""The engine's machinery: clock, timers, reactor, tasks, fair queues. Nothing here knows an event."""
+"""The engine's machinery: clock, timers, reactor, tasks, fair queues. Nothing here depends on events."""

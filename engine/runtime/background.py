@@ -1,10 +1,11 @@
 """Background jobs: tasks that requests and actors start and do not wait for, in one nursery.
 
-The failure of a job is its own: it is logged, and no other job notices.
+A failed job is logged and affects no other job.
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import structlog
 import trio
@@ -13,36 +14,53 @@ log = structlog.get_logger("angarium.background")
 Work = Callable[..., Awaitable[object]]
 
 
+class NurseryOwner:
+    """The owner of a nursery for tasks that outlive their callers. `nursery` is None if not open."""
+
+    nursery: trio.Nursery | None = None
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Open the nursery for the length of the block."""
+        async with trio.open_nursery() as self.nursery:
+            try:
+                yield
+            finally:  # before the nursery closes: it refuses what is spawned later
+                self.nursery = None
+
+    async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Keep the nursery open until cancelled."""
+        async with self.opened():
+            task_status.started()
+            await trio.sleep_forever()
+
+
 class Background:
-    """Owner of the nursery. What is spawned while it is not running begins when it is."""
+    """The jobs. What is spawned while `run` does not run begins when it does."""
 
     def __init__(self) -> None:
-        self._nursery: trio.Nursery | None = None
+        self._tasks = NurseryOwner()
         self._waiting: deque[tuple[Work, tuple[object, ...]]] = deque()
 
     def spawn(self, work: Work, /, *arguments: object) -> None:
         """Run `work(*arguments)`."""
-        if self._nursery is None:
+        if self._tasks.nursery is None:
             self._waiting.append((work, arguments))
         else:
-            self._nursery.start_soon(_job, work, arguments)
+            self._tasks.nursery.start_soon(_job, work, arguments)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run what is spawned until cancelled."""
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
+        async with self._tasks.opened():
             while self._waiting:
                 work, arguments = self._waiting.popleft()
-                nursery.start_soon(_job, work, arguments)
+                self.spawn(work, *arguments)
             task_status.started()
-            try:
-                await trio.sleep_forever()
-            finally:  # before the nursery closes: it refuses what is spawned later
-                self._nursery = None
+            await trio.sleep_forever()
 
 
 async def _job(work: Work, arguments: tuple[object, ...]) -> None:
     try:
         await work(*arguments)
-    except Exception:  # one of the barriers: one job
+    except Exception:  # a fault ends only this job
         log.exception("background job broke", job=getattr(work, "__qualname__", repr(work)))

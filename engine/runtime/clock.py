@@ -1,8 +1,8 @@
-"""The engine's clock: seconds since the epoch, which follow the wall clock only where somebody sets it.
+"""The engine's clock: seconds since the epoch. It follows a step of the wall clock.
 
-The wall clock is read at the start and is then advanced by trio's clock, so that no event pays for it
-and tests under `MockClock` move it too. A step of the wall clock is followed by a look each second, and
-those who keep instants are told. Durations are measured by `instant`, which no step moves.
+The engine's clock reads the wall clock at the start. After that, trio's clock advances it: an event needs
+no system call, and tests under `MockClock` move it too. Once a second it compares itself with the
+wall clock, follows a step, and calls its followers. `instant` measures durations; no step moves it.
 """
 
 import time
@@ -12,14 +12,14 @@ import structlog
 import trio
 
 LOOK_EVERY_S = 1.0
-STEP_S = 1.0  # a smaller difference is the drift of two clocks, which nobody notices
-READ_WITHIN_S = 0.05  # both clocks, or the look says nothing: the process was held between them
+STEP_S = 1.0  # a smaller difference is drift between the two clocks, and harmless
+READ_WITHIN_S = 0.05  # for both clocks. A slower look is ignored: the process was held between them
 
 log = structlog.get_logger("angarium.clock")
 
 
 class LoopClock(trio.abc.Clock):
-    """The clock of a run of trio, without a frame of Python: an event asks for the time seven times."""
+    """The clock of a trio run, without a Python call frame: each event reads the time seven times."""
 
     current_time = staticmethod(time.perf_counter)
 
@@ -32,13 +32,11 @@ class LoopClock(trio.abc.Clock):
 
 
 class Clock:
-    """Seconds since the epoch. Between two steps of the wall clock they never go back."""
+    """Seconds since the epoch. Only a step of the wall clock moves them back."""
 
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
-        # Asked twice an event: the run's own clock, without trio's look-up of the run.
-        self.instant = (
-            trio.lowlevel.current_clock().current_time
-        )  # what `trio.current_time` returns
+        # What `trio.current_time` returns, without its look-up of the run: an event reads it twice.
+        self.instant = trio.lowlevel.current_clock().current_time
         self._wall = wall
         self._offset = wall() - self.instant()
         self._followers: list[Callable[[float], None]] = []
@@ -52,7 +50,7 @@ class Clock:
         return self._offset + instant
 
     def tell(self, follower: Callable[[float], None]) -> None:
-        """Call `follower` with the seconds of each step, below 0 for a step back, right after it."""
+        """Call `follower` right after each step, with the step's seconds (below 0: a step back)."""
         self._followers.append(follower)
 
     async def run(self) -> None:

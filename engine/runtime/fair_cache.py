@@ -1,7 +1,7 @@
-"""A cache that owners share: whoever fills it displaces what is its own. Nothing here awaits.
+"""The fair cache: owners share it, and each owner evicts its own entries first. Nothing here awaits.
 
-An owner is a workspace or an environment. In a plain cache an owner who asks for very many things evicts
-those of all others.
+An owner is a workspace or an environment. In a plain cache, one owner with very many entries would evict
+the entries of all others.
 """
 
 from collections.abc import Hashable
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 Owner = TypeVar("Owner", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-# Owners that are looked at for one with more than an equal part: some microseconds.
+# How many owners are searched for one with more than an equal part: some microseconds.
 LOOKED_AT = 64
 
 
@@ -21,17 +21,17 @@ class FairCache(Generic[Owner, K, V]):
     __slots__ = ("_most", "_most_each", "_of", "_weights", "found", "weight")
 
     def __init__(self, most: int, most_each: int) -> None:
-        """`most`: the weight of all entries together; `most_each`: of one owner's."""
+        """`most`: the largest weight of all entries; `most_each`: of one owner's entries."""
         self._most = most
         self._most_each = most_each
         self.found: dict[K, V] = {}
         self.weight = 0
-        self._of: dict[Owner, dict[K, int]] = {}  # the oldest first: each entry's weight
+        self._of: dict[Owner, dict[K, int]] = {}  # each entry's weight, oldest first
         self._weights: dict[Owner, int] = {}
 
     def put(self, owner: Owner, key: K, value: V, weight: int = 1) -> None:
-        """Keep a value, as the newest of its owner's, unless it alone is more than the owner's share. A
-        key belongs to one owner."""
+        """Keep a value as its owner's newest entry. A value heavier than the owner's share is not kept.
+        A key belongs to one owner."""
         if key in self.found:
             self.drop(owner, key)
         if weight > self._most_each:
@@ -46,12 +46,12 @@ class FairCache(Generic[Owner, K, V]):
         self.weight += weight
 
     def used(self, owner: Owner, key: K) -> None:
-        """Make an entry the newest of its owner's."""
+        """Make an entry its owner's newest."""
         entries = self._of[owner]
         entries[key] = entries.pop(key)
 
     def drop(self, owner: Owner, key: K) -> None:
-        """Forget an entry that is there."""
+        """Remove an entry, which must exist."""
         del self.found[key]
         entries = self._of[owner]
         weight = entries.pop(key)
@@ -61,8 +61,8 @@ class FairCache(Generic[Owner, K, V]):
             del self._of[owner], self._weights[owner]
 
     def _displace(self, owner: Owner) -> None:
-        """Drop the oldest entry of an owner with more than an equal part: of the one that needs room, or
-        of the one whose turn it is. Where none of those looked at has so much, the last loses one."""
+        """Drop the oldest entry of an owner with more than an equal part: the owner that needs room, or
+        the next such owner in turn. If none searched has so much, the last one searched loses one."""
         if not self._has_more(owner):
             for owner in list(islice(self._of, LOOKED_AT)):
                 self._of[owner] = self._of.pop(owner)

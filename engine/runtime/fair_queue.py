@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
-EMPTY_KEPT = 16  # empty lines among the turns that are not worth a sweep
+EMPTY_KEPT = 16  # so many empty lines among the turns are not worth a sweep
 
 
 class _Line(Protocol[T]):
@@ -31,7 +31,7 @@ class _Line(Protocol[T]):
 
 
 class _ItemsLine(deque[T]):
-    """A line that items leave from its ends."""
+    """A line whose items leave at its ends only."""
 
     __slots__ = ("key",)
     key: Any
@@ -48,7 +48,7 @@ class FairQueue(Generic[K, T]):
 
     def __init__(self) -> None:
         # A line without items has no turn, with two exceptions: the line of the last key is kept, since
-        # that key is likely to come again; and a line whose last waiter left stays until its turn comes.
+        # that key is likely to come again; and a line whose last waiter left keeps its turn.
         self._lines: dict[K, _Line[T]] = {}
         self._turns: deque[_Line[T]] = deque()  # the line whose turn is next is first
         self.count = 0  # of all items
@@ -64,7 +64,7 @@ class FairQueue(Generic[K, T]):
 
     @property
     def keys(self) -> int:
-        """How many keys have items."""
+        """The number of keys that have items."""
         return len(self._lines) if self.count else 0
 
     def waiting(self, key: K) -> int:
@@ -73,7 +73,7 @@ class FairQueue(Generic[K, T]):
         return 0 if line is None else len(line)
 
     def put(self, key: K, item: T) -> None:
-        """Put an item behind those of its key. A key that had none takes its turn after all others."""
+        """Put an item last in its key's line. A key without items takes its turn after all others."""
         line = self._lines.get(key)
         if line is None:
             line = self._begun(key)
@@ -81,7 +81,7 @@ class FairQueue(Generic[K, T]):
         self.count += 1
 
     def put_all(self, key: K, items: Collection[T]) -> None:
-        """Put items behind those of their key."""
+        """Put items last in their key's line."""
         if items:
             line = self._lines.get(key)
             if line is None:
@@ -90,7 +90,7 @@ class FairQueue(Generic[K, T]):
             self.count += len(items)
 
     def put_back(self, key: K, item: T) -> None:
-        """Put an item before those of its key. The turns of the keys stay as they are."""
+        """Put an item first in its key's line. The turns of the keys do not change."""
         line = self._lines.get(key)
         if line is None:
             line = self._begun(key)
@@ -98,12 +98,12 @@ class FairQueue(Generic[K, T]):
         self.count += 1
 
     def first(self, key: K) -> T:
-        """Return the item of a key that comes next, without taking it. The key must have items."""
+        """Return a key's next item without taking it. The key must have items."""
         return next(iter(self._lines[key]))
 
     def turn(self, most: int) -> list[T]:
-        """Take items of the key whose turn it is, at most `most`. The key's next turn comes after all
-        others', also if items are put back."""
+        """Take at most `most` items of the key whose turn it is. The key's next turn comes after all
+        other keys, even if items are put back."""
         if not self.count or most <= 0:
             return []
         turns = self._turns
@@ -139,17 +139,17 @@ class FairQueue(Generic[K, T]):
         return line.key, line.popleft()
 
     def take_of(self, key: K) -> T:
-        """Take the first item of a key, which must have items. Its next turn comes after all others'."""
+        """Take the first item of a key that has items. Its next turn comes after all other keys."""
         line, turns = self._lines[key], self._turns
         if turns[-1] is line:
-            if len(line) > 1:  # the line stays where it is
+            if len(line) > 1:  # the line keeps its turn
                 self.count -= 1
                 return line.popleft()
             return self._take(len(turns) - 1)
         return self._take(next(place for place, each in enumerate(turns) if each is line))
 
     def take_all(self) -> list[T]:
-        """Take all items: those of a key in their order, the keys in turn."""
+        """Take all items: keys in the order of their turns, and each key's items in their order."""
         items = [item for line in self._turns for item in line]
         self.clear()
         return items
@@ -184,7 +184,7 @@ class FairQueue(Generic[K, T]):
 
 
 class _WaitersLine(OrderedDict[T, None]):
-    """A line that an item can leave in constant time, wherever it stands."""
+    """A line from which any item can be removed in constant time."""
 
     key: Any
 
@@ -206,14 +206,14 @@ class _WaitersLine(OrderedDict[T, None]):
 
 
 class FairWaiters(FairQueue[K, T]):
-    """The fair queue of waiters: each waits once in a key's line, and can leave it at any time."""
+    """The fair queue of waiters: a waiter is in a key's line at most once, and can leave any time."""
 
     __slots__ = ()
     _new_line: Callable[[], _Line[T]] = _WaitersLine
 
     def add(self, key: K, waiter: T) -> bool:
-        """Put a waiter behind those of its key. A waiter that waits there already keeps its place.
-        Returns whether it is new there."""
+        """Put a waiter last in its key's line. A waiter that is in the line already keeps its place.
+        Returns whether the waiter was added."""
         line = self._lines.get(key)
         new = line is None or waiter not in line
         if new:
@@ -221,7 +221,7 @@ class FairWaiters(FairQueue[K, T]):
         return new
 
     def leave(self, key: K, waiter: T) -> bool:
-        """Let a waiter leave a key's line. Returns whether it was there."""
+        """Remove a waiter from a key's line. Returns whether it was in the line."""
         line = self._lines.get(key)
         if line is None or waiter not in line:
             return False

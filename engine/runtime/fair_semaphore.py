@@ -1,7 +1,7 @@
-"""The fair semaphore: a few holders at once, and owners take turns at becoming the next one.
+"""The fair semaphore: few tasks hold a place at once, and owners take turns to get the next one.
 
-It guards work that takes up to seconds. In a plain queue, an owner who asks a hundred times would have
-all others wait. An owner is an environment, or a customer where its user says so.
+It guards work that takes up to seconds. In a plain queue, an owner that asks a hundred times would make
+all others wait. An owner is an environment, a workspace or a customer, as the caller decides.
 """
 
 from collections import Counter
@@ -14,12 +14,12 @@ from engine.model.errors import Refusal
 from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.fair_share import may_have_more
 
-WAITING_EACH = 8  # of one owner: a client that has more of them asks without awaiting answers
+WAITING_EACH = 8  # tasks of one owner: a client with more does not wait for its answers
 RETRY_AFTER_S = 5
 
 
 class FairSemaphore:
-    """Owner of the places: `at_once` of all owners, `each` of any one of them."""
+    """Owner of the places: `at_once` for all owners together, at most `each` for one owner."""
 
     def __init__(
         self,
@@ -28,8 +28,8 @@ class FairSemaphore:
         waiting_each: int = WAITING_EACH,
         portion: int | None = None,
     ) -> None:
-        """`waiting_each`: how many tasks of one owner can wait. `portion`: an owner has at most so many
-        times the free places (`engine.runtime.fair_share`); None: whatever is free."""
+        """`waiting_each`: how many tasks of one owner can wait. `portion`: an owner has at most `portion`
+        times the free places (`engine.runtime.fair_share`); None: no such limit."""
         self._portion = portion
         self._free = at_once
         self._each = each
@@ -39,7 +39,7 @@ class FairSemaphore:
 
     @asynccontextmanager
     async def held(self, owner: Hashable) -> AsyncIterator[None]:
-        """Hold a place while the block runs. Raises Refusal 503 where too many wait."""
+        """Hold a place while the block runs. Raises Refusal 503 if too many tasks of the owner wait."""
         await self._acquire(owner)
         try:
             yield
@@ -51,7 +51,12 @@ class FairSemaphore:
             self._count(owner)
             return
         if self._waiting.waiting(owner) >= self._waiting_each:
-            raise Refusal("overloaded", "too many such requests are under way", (), RETRY_AFTER_S)
+            raise Refusal(
+                "overloaded",
+                "too many requests of this kind are under way: retry later",
+                (),
+                RETRY_AFTER_S,
+            )
         granted = trio.Event()
         self._waiting.put(owner, granted)
         try:

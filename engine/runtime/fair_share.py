@@ -2,8 +2,8 @@
 
 A workspace can have at most `portion` times the free amount, so some is always left for the next one. One
 workspace alone stops at `portion` of `portion` + 1 parts; n of them leave one part of n * `portion` + 1.
-Network switches share their buffers in this way. A fixed limit would be wrong for one tenant or for a
-thousand.
+Network switches share their buffers in this way. A fixed limit would be too low for one tenant alone, or
+too high for a thousand.
 """
 
 
@@ -13,5 +13,5 @@ def may_have_more(own: int, free: int, portion: int) -> bool:
 
 
 def room(own: int, free: int, portion: int) -> int:
-    """Return how many more such a workspace can take at once, one after another, by the same rule."""
+    """Return how many more the workspace may take one after another by the rule of `may_have_more`."""
     return max(0, (portion * free - own + portion) // (portion + 1))

@@ -1,7 +1,7 @@
-"""The age of the configuration in memory, without the time in which the loop stood still.
+"""The age of the configuration in memory, without the time in which the loop did not run.
 
 While one long step holds the loop, no task can confirm the configuration, and no request is served. By
-the clock alone, every tenant would be refused once the step has ended.
+the clock alone, the server would refuse every tenant after such a step.
 """
 
 from collections import deque
@@ -9,18 +9,16 @@ from collections.abc import Callable
 
 import trio
 
-STALE_S = 5.0  # read models that nobody could confirm for so long are not acted upon
+STALE_S = 5.0  # admission refuses requests if the read models were not confirmed for so long
 LOOK_S = STALE_S / 10
-# A process that stood still for longer was stopped, or its machine slept: permissions can have changed
-# since then, and has to be confirmed first. No step of the loop is to take even a hundredth of this.
+# A process that did not run for longer was stopped, or its machine slept. Permissions can have changed
+# meanwhile and must be confirmed first. No step of the loop should take a hundredth of this.
 FORGIVEN_S = 30.0
-STILLS = (
-    32  # that are remembered: a confirmation takes a second, and a still counts from half of one on
-)
+STILLS = 32  # pauses remembered: each lasts 0.5 s or more; a confirmation comes each second
 
 
 class Freshness:
-    """Owner of the judgement. `confirmed_at`: when the configuration was last confirmed, in trio's time;
+    """Owner of `stale`. `confirmed_at` returns when the configuration was last confirmed, in trio's time;
     None: never."""
 
     def __init__(self, confirmed_at: Callable[[], float | None]) -> None:
@@ -30,13 +28,13 @@ class Freshness:
         self.stale = False
 
     async def run(self) -> None:
-        """Look until cancelled; admission control reads `stale` at each request."""
+        """Judge the age until cancelled; admission control reads `stale` at each request."""
         while True:
             self.look()
             await trio.sleep(LOOK_S)
 
     def look(self) -> None:
-        """Look once."""
+        """Judge the age now."""
         now, looked_at = trio.current_time(), self._looked_at
         self._looked_at = now
         if looked_at is not None and now - looked_at > 2 * LOOK_S:

@@ -1,4 +1,4 @@
-"""The halves of a group that was refused: it is divided until the item at fault stands alone."""
+"""The halves of a refused group: the caller divides it until the item at fault is alone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
@@ -16,12 +16,12 @@ class Halves(Generic[T]):
         return bool(self._parts)
 
     def __iter__(self) -> Iterator[list[T]]:
-        """Take part after part, until none is left: those that are divided meanwhile as well."""
+        """Take part after part until none is left, including parts put in meanwhile."""
         while self._parts:
             yield self._parts.pop()
 
     def divide(self, part: Sequence[T]) -> bool:
-        """Put the halves of a part that was refused next. Return False if it cannot be divided."""
+        """Divide a refused part: its halves come next. Return False if it cannot be divided."""
         middle = len(part) // 2
         if not middle:
             return False

@@ -11,16 +11,16 @@ import trio
 
 
 class Idleness(trio.abc.Instrument):
-    """A stopwatch, which goes on while the loop waits. Costs two looks at the clock for
-    each turn of the loop. Where others take the processor, waiting for that counts as well."""
+    """A stopwatch that runs while the loop waits. It reads the clock twice in each turn of the loop. If
+    other processes hold the processor at the end of a wait, that time counts as well."""
 
     def __init__(self) -> None:
-        self._waited = self._looked = 0.0  # seconds since the last look, and when that was
+        self._waited = self._looked = 0.0  # waited since the last call of `part`; that call's time
         self._since: float | None = None
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Measure from now on, to the end of the block."""
+        """Measure until the block ends."""
         self._waited, self._looked, self._since = 0.0, trio.current_time(), None
         trio.lowlevel.add_instrument(self)
         try:

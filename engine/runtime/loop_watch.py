@@ -16,32 +16,30 @@ import structlog
 import trio
 from msgspec import Struct
 
-TELL_EVERY_S = 1.0  # between two lines of the log: a loop that is held for long has many such steps
-# The thread's CPU time is a call of the kernel, which costs as much as the rest of the watch: it is read
-# once in so long. The CPU of a longer step includes what the thread used in at most so long before it.
+TELL_EVERY_S = 1.0  # between two log lines: a loop that is held for long has many long steps
+# Reading the thread's CPU time is a system call, which costs as much as the rest of the watch. So it is
+# read only this often, and the CPU of a long step includes at most this much time before the step.
 CPU_EVERY_S = 0.004
-FORGET = (
-    10_000  # environments whose long steps are counted, some MB; past them the counts begin anew
-)
+FORGET = 10_000  # environments whose long steps are counted (some MB); beyond it the counts restart
 
 log = structlog.get_logger("angarium.loop")
 
 
 class Mark:
-    """What the present step does, as those say who do what depends on input. Owner: the present step.
+    """The label of the present step. Code whose time depends on input sets it. Owner: the present step.
 
-    Marks are set in some 20 ns and never taken back: the watch does that when the step ends.
+    Setting a label takes some 20 ns. The watch clears it when the step ends.
     """
 
     __slots__ = ("what", "whom")
 
     def __init__(self) -> None:
-        self.what: str | type | None = None  # a text, or the class of whoever works
-        self.whom: int | str | None = None  # the number of an environment, or the id of a workspace
+        self.what: str | type | None = None  # the work: a text, or the class that does it
+        self.whom: int | str | None = None  # an environment's number, or a workspace's id
 
 
 MARK = Mark()
-# The same of all steps of a task that works for one request.
+# The label of all steps of a task that serves one request.
 TASK_MARK: ContextVar[tuple[str, int | str | None] | None] = ContextVar("task_mark", default=None)
 
 
@@ -50,8 +48,8 @@ class LongStep(Struct, frozen=True):
 
     at: float  # seconds since the epoch, at its end
     seconds: float
-    cpu_s: float  # of the loop's thread, at the most: see CPU_EVERY_S
-    collecting_s: float  # of these, in the garbage collector
+    cpu_s: float  # of the loop's thread; an upper bound: see CPU_EVERY_S
+    collecting_s: float  # of `seconds`, in the garbage collector
     task: str
     doing: str | None
     whom: int | str | None
@@ -62,13 +60,13 @@ class LoopStatistics(Struct, frozen=True):
 
     limit_s: float
     long_steps: int
-    longest_s: float  # of all steps, those within the limit too
-    most_cpu_s: float  # of any step, at the most: see CPU_EVERY_S
+    longest_s: float  # of all steps, also of those within the limit
+    most_cpu_s: float  # of any step; an upper bound: see CPU_EVERY_S
     longest: LongStep | None  # the longest beyond the limit
 
 
 class LoopWatch(trio.abc.Instrument):
-    """Owner of what is known of long steps."""
+    """Owner of the record of long steps."""
 
     def __init__(
         self,
@@ -78,27 +76,27 @@ class LoopWatch(trio.abc.Instrument):
         cpu: Callable[[], float] = time.thread_time,
     ) -> None:
         """`now`: seconds since the epoch; `clock` and `cpu` measure time and CPU of steps."""
-        self.served = trio.Event()  # the start is over; its steps delayed nobody
+        self.served = trio.Event()  # set after the start, whose steps delay no request
         self._limit_s = limit_s
         self._now = now
         self._clock = clock
         self._cpu = cpu
         self._at = clock()  # when the present step began
-        self._used = 0.0  # CPU of the thread when it was read last
-        self._used_at = self._at  # when that was
+        self._used = 0.0  # CPU time of the thread at the last reading
+        self._used_at = self._at  # the time of that reading
         self._most_cpu_s = 0.0
-        self._notable_s = 0.0  # steps beyond are looked at: the longest so far, or the limit
+        self._notable_s = 0.0  # a longer step is examined: the longest so far, or the limit
         self._longest_s = 0.0
         self._longest: LongStep | None = None
         self._count = 0
         self._of: Counter[int | str] = Counter()
         self._collecting_at = self._collecting_s = 0.0
-        self._collected_in = -1.0  # the beginning of the step of which `_collecting_s` is
+        self._collected_in = -1.0  # the beginning of the step that `_collecting_s` belongs to
         self._told_at = -TELL_EVERY_S
         self._untold = 0
 
     async def run(self) -> None:
-        """Watch the loop that runs, once `served` is set, until cancelled."""
+        """Watch the loop from `served` on, until cancelled."""
         await self.served.wait()
         self._at = self._used_at = self._clock()
         self._used = self._cpu()
@@ -121,17 +119,17 @@ class LoopWatch(trio.abc.Instrument):
         MARK.what = MARK.whom = None
 
     def of(self, whom: int | str) -> int:
-        """Return how many long steps were made for an environment or a workspace."""
+        """Return how many long steps an environment or a workspace caused."""
         return self._of[whom]
 
     def statistics(self) -> LoopStatistics:
-        """Return a record of what happened so far."""
+        """Return a record of the long steps so far."""
         return LoopStatistics(
             self._limit_s, self._count, self._longest_s, self._most_cpu_s, self._longest
         )
 
     def _look(self, task: trio.lowlevel.Task, at: float) -> float:
-        """Look at the step that ends. Returns when the next one begins."""
+        """Examine the step that ended. Returns when the next one begins."""
         took_s, used = at - self._at, self._cpu()
         cpu_s = min(used - self._used, took_s)
         self._most_cpu_s = max(self._most_cpu_s, cpu_s)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 import structlog
 import trio
 
-EVERY_S = 10.0  # between two looks; what has lasted longer shows in every client's latency
+EVERY_S = 10.0  # between two looks: a longer wait shows in every client's latency
 
 log = structlog.get_logger("angarium.pressure")
 
 
 class Pressure:
-    """`gauges` say, by name, how many wait now."""
+    """`gauges`: by resource, a function that returns how many tasks wait for it now."""
 
     def __init__(self, gauges: Mapping[str, Callable[[], int]]) -> None:
         self._gauges = gauges

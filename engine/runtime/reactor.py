@@ -20,26 +20,27 @@ READ = select.EPOLLIN if hasattr(select, "epoll") else 1
 WRITE = select.EPOLLOUT if hasattr(select, "epoll") else 4
 _HANGUP = (select.EPOLLHUP | select.EPOLLERR) if hasattr(select, "epoll") else 0
 _READINESS = READ | WRITE
-# A pass is bounded, so that every other trio task runs between two passes. So many requests take 0.6
-# ms; so many reads of 64 KiB from a flooding client take 3 ms. Sockets that were not served come first
+# A pass is bounded, so that every other trio task runs between two passes. 64 requests take 0.6
+# ms; 64 reads of 64 KiB from a flooding client take 3 ms. Sockets that were not served come first
 # in the next pass.
 PASS_EVENTS = 64
-# After so long, a pass pauses until every other task has run: costly requests take 2 to 4 ms each.
+# After this time, a pass pauses until every other task has run: costly requests take 2 to 4 ms each.
 PASS_S = 0.005
-# The priority of a descriptor. Known callers have shown a right to something, newcomers have not asked
-# yet, and strangers had no right to their last request. However many are ready, newcomers get at most
-# this much of a pass, and strangers the same. So a known caller's request waits little at each step, and
-# newcomers wait only for newcomers. The reactor polls a few of them at a time, since one can be a TLS
-# handshake of a millisecond.
+# The priority of a descriptor. A known caller has shown a right to something. A newcomer has sent no
+# request yet. A stranger had no right to its last request. However many are ready, newcomers get at most
+# STRANGERS_S of a pass, and strangers the same. So a known caller's request waits little at each step,
+# and newcomers wait only for newcomers. The reactor polls a few of them at a time, since one can be a
+# TLS handshake of a millisecond.
 KNOWN, NEWCOMER, STRANGER = range(3)
 STRANGERS_S = 0.002
 STRANGERS_AT_ONCE = 4
 # While known callers are active, the two classes have shorter turns, and rest after each turn: newcomers
 # for as long as the turn took, strangers for three times as long. An event of a tenant takes some five
-# turns of the loop, and each of them waited for 2 to 4 ms; on two cores the database gets its processor.
+# turns of the loop; without rests, each turn waited 2 to 4 ms. On two cores the rests also leave
+# processor time to the database.
 BESIDE_KNOWN_S = 0.0005
 RESTS = {NEWCOMER: 1.0, STRANGER: 3.0}
-ACTIVE_S = 0.05  # known callers are active for so long after something of theirs was ready
+ACTIVE_S = 0.05  # known callers are active for so long after a descriptor of theirs was ready
 
 
 class Ready(Protocol):
@@ -83,7 +84,7 @@ class _PriorityClass:
         self._serve(self)
 
     def abort(self, error: BaseException | None) -> None:
-        """Do nothing: each descriptor has a barrier of its own."""
+        """Do nothing: `_pass` handles the exceptions of each descriptor."""
 
 
 class Registration:
@@ -97,7 +98,7 @@ class Registration:
         self.handler = handler
         self.interest = interest
         self.kind = type(handler)  # for the loop watch; `unregister` takes the handler
-        self.watched = True  # until `unregister`, which is for good
+        self.watched = True  # False for good after `unregister`
 
 
 _Batch = list[tuple[Registration, int]]  # with the readiness of each
@@ -113,7 +114,7 @@ class Reactor:
     ) -> None:
         """`clock` measures the passes."""
         self._poll = select.epoll()
-        # By priority. The others are registered with that of the known, each as one of many.
+        # The selectors by priority. The first one watches the other two, each as one descriptor.
         self._polls = (self._poll, select.epoll(), select.epoll())
         self._clock = clock
         self._registrations: dict[int, Registration] = {}
@@ -223,11 +224,13 @@ class Reactor:
             handler = registration.handler
             mark.what, mark.whom = registration.kind, None
             try:
-                if mask & _READINESS:
+                if mask == READ:
+                    handler.ready(True, False)
+                elif mask & _READINESS:
                     handler.ready(mask & READ != 0, mask & WRITE != 0)
                 elif mask & _HANGUP:
                     handler.abort(None)
-            except Exception as error:  # one of the barriers: one ready()
+            except Exception as error:  # a fault closes only this handler
                 self._on_error(error)
                 handler.abort(error)
             if clock() >= until:

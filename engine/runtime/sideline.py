@@ -1,7 +1,7 @@
-"""The sideline: long work of commands, in slices, one piece at a time, environments in turn.
+"""The sideline: it does long work of commands in slices, one piece at a time, environments in turn.
 
-A thread would not do. It holds the interpreter for 5 ms at a time, so that each system call of the loop
-waits as long.
+It is not a thread: a thread holds the interpreter for 5 ms at a time, and each system call of the loop
+would wait as long.
 """
 
 import time
@@ -27,8 +27,8 @@ class Sideline:
         self._turns = FairSemaphore(1, 1)
 
     async def done(self, environment: int, work: Callable[[Callable[[], None]], T]) -> T:
-        """Return the result of `work`, which calls its argument to give way. Raises what it raises, and
-        Refusal 503 where too much of the environment waits."""
+        """Return the result of `work`, which calls its argument to let other tasks run. Raises what
+        `work` raises, and Refusal 503 if too much work of the environment waits."""
         slices = Slices(work)
         try:
             async with self._turns.held(environment):
@@ -38,4 +38,4 @@ class Sideline:
                     began = self._cpu()
                 return slices.result
         finally:
-            slices.give_up()  # who is refused, or not waited for, must hold nothing any more
+            slices.give_up()  # refused or cancelled work must hold nothing

@@ -1,7 +1,7 @@
-"""Work in slices: a call that takes long pauses when its time is up, and goes on later on its own stack.
+"""Work in slices: a long call pauses when its time is up, and continues later on its own stack.
 
-Generators would allow that too, and cost each step of an evaluation as much as the step itself. Only
-`worked_off` awaits.
+Generators could do this too, but each step of an evaluation would cost twice as much. Only `worked_off`
+and `in_slices` await.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class Slices(Generic[T]):
-    """One piece of work, which must await nothing. `pause` is what it calls to give way.
+    """One piece of work, which must await nothing. The work calls its argument to pause.
 
-    The work's stack does not know of this, so that both go at once where it is given up half-way: a
-    cycle would wait for the collector, with all that the work holds.
+    The work's stack does not refer to this object. In a reference cycle, unfinished work that is given
+    up would wait for the garbage collector, with all that it holds.
     """
 
     def __init__(self, work: Callable[[Callable[[], None]], T]) -> None:
@@ -26,12 +26,12 @@ class Slices(Generic[T]):
         self._stack = greenlet(lambda: results.append(work(_pause)))
 
     def go_on(self) -> bool:
-        """Work until it gives way or ends; returns whether it has ended. Raises what it raises."""
+        """Continue until the work pauses or ends. Returns whether it has ended. Raises what it raises."""
         self._stack.switch()
         return bool(self._results)
 
     def give_up(self) -> None:
-        """Release all that the unfinished work holds. It will not go on."""
+        """Release all that the unfinished work holds. It cannot continue."""
         self._stack = None
 
     @property
@@ -41,11 +41,11 @@ class Slices(Generic[T]):
 
 
 def no_pause() -> None:
-    """Give way to nobody: the `pause` of work that is not done in slices."""
+    """Do nothing: the pause of work that does not run in slices."""
 
 
 async def worked_off(work: Callable[[Callable[[], None]], T]) -> T:
-    """Return the result of `work`. Other tasks have their turn after each slice."""
+    """Return the result of `work`. Other tasks run after each slice."""
     slices = Slices(work)
     while not slices.go_on():
         await trio.lowlevel.checkpoint()
@@ -53,7 +53,7 @@ async def worked_off(work: Callable[[Callable[[], None]], T]) -> T:
 
 
 async def in_slices(items: Iterable[T], size: int) -> AsyncIterator[T]:
-    """Yield items. Other tasks have their turn after each `size` of them, whatever becomes of them."""
+    """Yield items. Other tasks run after each `size` items, also if the caller skips them."""
     for number, item in enumerate(items, 1):
         yield item
         if number % size == 0:

@@ -1,4 +1,4 @@
-"""The bounds on operations under way at once: in all, for a workspace, and for one of its customers."""
+"""The slots: bounds on operations that run at once, in all, per workspace and per customer."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,14 +7,14 @@ from engine.model.errors import Refusal
 from engine.model.read_models import SessionCustomer
 from engine.runtime.tally import Tally
 
-# This part of a workspace's places is for one customer's sessions, and this part only for the workspace's
-# keys: a customer with hanging receivers blocks neither the owner nor other customers.
+# One customer's sessions have at most one in CUSTOMER_PART of the workspace's places. One in KEYS_PART is
+# for the workspace's keys only. Hanging receivers of one customer block no other caller.
 CUSTOMER_PART = 4
 KEYS_PART = 4
 
 
 class Slots:
-    """Places that are taken while something runs. Owner of the counts."""
+    """Places for running operations. Owner of the counts."""
 
     def __init__(self, of_all: int, of_workspace: int, what: str, retry_after_s: int) -> None:
         """`what` names the running work in the refusal of a caller that finds no place."""
@@ -24,19 +24,19 @@ class Slots:
         self._retry_after_s = retry_after_s
         self._of_customer, self._of_customers = customers_places(of_workspace)
         self._taken = Tally()  # by workspace
-        self._sessions = Tally()  # by workspace: those of its customers' sessions
+        self._sessions = Tally()  # by workspace: places of its customers' sessions
         self._customers = Tally()  # by account
 
     @contextmanager
     def taken(self, workspace: str, customer: SessionCustomer | None = None) -> Iterator[None]:
-        """Hold a place while the block runs; `customer` is the one whose session asks. Raises Refusal
-        `overloaded` if there is no free place."""
+        """Hold a place while the block runs; `customer`: the one whose session asks. Raises Refusal
+        `overloaded` if no place is free."""
         if (
             self._taken.of(workspace) >= self._of_workspace
             or self._taken.total >= self._of_all
             or (customer is not None and not self._has_room(workspace, customer.account))
         ):
-            message = f"too many {self._what} are under way"
+            message = f"too many {self._what} are under way: retry later"
             raise Refusal("overloaded", message, retry_after_s=self._retry_after_s)
         held = [(self._taken, workspace)]
         if customer is not None:
@@ -57,6 +57,6 @@ class Slots:
 
 
 def customers_places(of_workspace: int) -> tuple[int, int]:
-    """Return how many of a workspace's places one customer may have, and all its customers together."""
+    """Return how many of a workspace's places one customer can have, and all customers together."""
     together = max(1, of_workspace - max(1, of_workspace // KEYS_PART))
     return max(1, min(together, of_workspace // CUSTOMER_PART)), together

@@ -1,8 +1,8 @@
-"""A count of something by workspace, and in all. Its owner sets the limits."""
+"""The tally: counts by workspace and in all. Its owner sets the limits."""
 
 
 class Tally:
-    """Counts by workspace. One that has none takes no room."""
+    """Counts by workspace. A count of 0 takes no memory."""
 
     __slots__ = ("_of", "total")
 
@@ -11,25 +11,25 @@ class Tally:
         self.total = 0
 
     def __len__(self) -> int:
-        """The number of workspaces that have any."""
+        """The number of workspaces with a count above 0."""
         return len(self._of)
 
     def of(self, workspace: str) -> int:
-        """Return how many a workspace has."""
+        """Return the count of a workspace."""
         return self._of.get(workspace, 0)
 
     @property
     def most(self) -> int:
-        """The largest count of a workspace."""
+        """The largest count of one workspace."""
         return max(self._of.values(), default=0)
 
     def add(self, workspace: str) -> None:
-        """Count one more."""
+        """Add one to a workspace's count."""
         self.total += 1
         self._of[workspace] = self._of.get(workspace, 0) + 1
 
     def remove(self, workspace: str) -> None:
-        """Count one less for a workspace, which must have one."""
+        """Subtract one from a workspace's count, which must be above 0."""
         self.total -= 1
         left = self._of[workspace] - 1
         if left:

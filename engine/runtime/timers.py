@@ -1,7 +1,7 @@
 """The timers: one heap of deadlines, served by one task.
 
 Callbacks are synchronous. A callback that raises is reported and affects nothing else. Most deadlines are
-cancelled. Cancelled ones leave the heap in bulk when they are its larger part, and wake nothing.
+cancelled. A cancelled deadline calls nothing. When most of the heap is cancelled, a sweep removes them.
 """
 
 import heapq
@@ -12,10 +12,10 @@ from collections.abc import Callable
 import trio
 
 Callback = Callable[[], None]
-# Calls in a row before other trio tasks run: hundreds of calls that only ask for a turn, or twenty
+# Time for calls before other trio tasks run: hundreds of calls that only schedule a turn, or twenty
 # attempts that timed out.
 SLICE_S = 0.001
-DEAD_KEPT = 256  # cancelled entries that are not worth a sweep of the heap
+DEAD_KEPT = 256  # so many cancelled entries are not worth a sweep of the heap
 
 
 class Timer:
@@ -29,14 +29,14 @@ class Timer:
         self._timers = timers
 
     def cancel(self) -> None:
-        """Forget the call; harmless when it has been made already."""
+        """Cancel the call. Harmless if it was made already."""
         if self.callback is not None:
             self.callback = None
             self._timers.bury_one()
 
 
 class Timers:
-    """All deadlines of one process. Owner: the task in `run`; anyone on the trio thread may add."""
+    """All deadlines of one process. Owner: the task in `run`; all code on the trio thread can add."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Timers:
         self._dead = 0  # cancelled entries still in the heap
 
     def __len__(self) -> int:
-        """How many calls are to be made."""
+        """The number of calls that are due now or later."""
         return len(self._heap) - self._dead
 
     def call_at(self, due: float, callback: Callback) -> Timer:
@@ -68,7 +68,7 @@ class Timers:
         return self.call_at(trio.current_time() + delay_s, callback)
 
     def bury_one(self) -> None:
-        """Note that an entry of the heap was cancelled (called by `Timer.cancel` alone)."""
+        """Count a cancelled entry of the heap (only `Timer.cancel` calls this)."""
         self._dead += 1
         # A sweep costs the length of the heap and is due after as many cancellations: constant each.
         if self._dead > DEAD_KEPT and self._dead * 2 > len(self._heap):
@@ -104,14 +104,14 @@ class Timers:
             timer.callback = None
             try:
                 callback()
-            except Exception as error:  # one of the barriers: one timer callback
+            except Exception as error:  # a fault ends only this callback
                 self._on_error(error)
             if elapsed() >= until:
                 return
 
 
-LEAST_S = 0.001  # a call that rounding made a hair early is not repeated at once
-MOST_S = 60.0  # so that far calls of actors that left memory do not pile up among the timers
+LEAST_S = 0.001  # a call that rounding made too early is not repeated at once
+MOST_S = 60.0  # so that distant calls of actors that left memory do not pile up in the heap
 
 
 def _nobody() -> None:
@@ -131,7 +131,7 @@ class Alarm:
         self._due = 0.0
 
     def within(self, delay_s: float) -> None:
-        """Call in `delay_s` seconds at the latest."""
+        """Call after at most `delay_s` seconds."""
         due = trio.current_time() + min(max(delay_s, LEAST_S), MOST_S)
         if self._timer is not None:
             if self._due <= due:
@@ -145,12 +145,12 @@ class Alarm:
         self._call()
 
     def end(self) -> None:
-        """Forget the call, and whom to call: who owns it is not kept by it."""
+        """Cancel the call and drop the callback, so that the alarm keeps nothing in memory."""
         self.cancel()
         self._call = _nobody
 
     def cancel(self) -> None:
-        """Forget the call."""
+        """Cancel the call."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

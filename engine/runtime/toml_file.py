@@ -16,14 +16,14 @@ def read(path: Path, shape: type[Shape]) -> Shape:
         return shape.model_validate(tomllib.loads(path.read_text("utf-8")))
     except OSError as error:
         raise ValueError(error.strerror) from error
-    except RecursionError as error:  # of lists in lists, without end
+    except RecursionError as error:  # lists nested too deep
         raise ValueError("is nested too deep") from error
     except ValidationError as error:
         raise ValueError(faults(error)) from None
 
 
 def faults(error: ValidationError) -> str:
-    """Return all that is wrong, each with its place, as pydantic says it."""
+    """Return all faults with their places, in pydantic's words."""
     return "; ".join(
         f"{'.'.join(str(part) for part in found['loc'] if part != '[key]')}: {found['msg']}"
         for found in error.errors()

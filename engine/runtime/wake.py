@@ -1,11 +1,10 @@
-"""The wake-up call of one task: other tasks set it, and the task waits for it between two rounds of
-work."""
+"""The wake-up call of one task: other tasks set it, and the task waits for it between rounds of work."""
 
 import trio
 
 
 class Wake:
-    """Owner of the call. A call that comes while the task works is not lost: its next `wait` returns."""
+    """Owner of the call. A call that comes while the task works is not lost: the next `wait` returns."""
 
     __slots__ = ("_called", "_is_called")
 
@@ -14,7 +13,7 @@ class Wake:
         self._is_called = False
 
     def set(self) -> None:
-        """Have the task look for work."""
+        """Make the task look for work."""
         if not self._is_called:
             self._is_called = True
             self._called.set()

@@ -198,9 +198,8 @@ class CompiledSchema:
     def _violation(self, value: Any, payload: bytes, long_numbers: float, name: str) -> Refusal:
         try:
             errors = self._errors(value, payload, long_numbers)
-        except (
-            ValueError
-        ):  # a number too long to be shown, which the validator checks but cannot return
+        except ValueError:
+            # A number too long to be shown, which the validator checks but cannot return.
             errors = []
         details = tuple(_detail(name, each) for each in errors[:MAX_DETAILS])
         if not details:

@@ -129,9 +129,8 @@ class _Scale:
         whole.members.other[self._whole] = whole.items.other[self._whole] = 1
 
     def weigh(self, root: Subschema) -> int:
-        entries: dict[Subschema, None] = {
-            self._whole: None
-        }  # in the order in which they were found
+        # In the order in which they were found.
+        entries: dict[Subschema, None] = {self._whole: None}
         waiting = [root]
         while waiting:
             entry = waiting.pop()

@@ -12,8 +12,9 @@ FLAGS = "03"
 _IDS = RandomIdGenerator()
 
 
-class EndedSpan(Struct, frozen=True):
-    """One span. `context` is the trace with this span as the parent of what follows."""
+class EndedSpan(Struct, frozen=True, gc=False):
+    """One span. `context` is the trace with this span as the parent of what follows. Spans hold no
+    cycles: the garbage collector need not count those that wait."""
 
     name: str
     workspace: str | None  # that it belongs to: workspaces share the queue

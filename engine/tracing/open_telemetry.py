@@ -2,85 +2,82 @@
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 from opentelemetry.attributes import BoundedAttributes
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags, TraceState
+from opentelemetry.trace import INVALID_SPAN_CONTEXT
 from opentelemetry.util.re import parse_env_headers
-from opentelemetry.util.types import Attributes, AttributeValue
 
-from engine.model.trace import PARENT_LENGTH, span_id, trace_id
 from engine.model.version import VERSION
 from engine.tracing.collector_session import CollectorSession
+from engine.tracing.encoding import Attributes, field, span_bytes
 from engine.tracing.ended_span import EndedSpan
 
-NANOSECONDS = 1_000_000_000
+
+class Exporter(Protocol):
+    """A session with a collector of traces."""
+
+    def send(self, request: bytes) -> bool:
+        """Send a request of spans. Returns False if the collector did not take them."""
+
+    def shutdown(self) -> None:
+        """End the session."""
 
 
-class KnownResource(Resource):
-    """A resource whose hash is made once. The exporter asks for it with each span, and the library's
-    writes all attributes as JSON."""
+class OtlpExporter(OTLPSpanExporter):
+    """The library's exporter, for spans that are encoded already. Its client repeats, compresses and
+    logs. The client is private: `pyproject.toml` names the versions that have it."""
 
-    def __init__(self, attributes: Mapping[str, AttributeValue], schema_url: str) -> None:
-        super().__init__(attributes, schema_url)
-        self._hash = super().__hash__()
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or super().__eq__(other)
-
-    def __hash__(self) -> int:
-        return self._hash
+    def send(self, request: bytes) -> bool:
+        """Send a request, as the protocol says."""
+        return self._client.export(request).success
 
 
 class Export:
-    """The export of ended spans by the SDK's exporter. Used by the export queue's thread alone."""
+    """The export of ended spans. Used by the export queue's thread alone."""
 
-    def __init__(self, exporter: SpanExporter, resource: Resource) -> None:
+    def __init__(self, exporter: Exporter, resource: Resource) -> None:
         """Raises ValueError if a limit of OpenTelemetry's variables is wrong."""
         self._exporter = exporter
-        self._resource = resource
-        self._scope = InstrumentationScope("angarium", VERSION)
         self._limits = SpanLimits()
+        scope = InstrumentationScope("angarium", VERSION)
+        spans = [
+            ReadableSpan("", INVALID_SPAN_CONTEXT, None, resource, instrumentation_scope=scope)
+        ]
+        (of_resource,) = encode_spans(spans).resource_spans
+        (of_scope,) = of_resource.scope_spans
+        del of_scope.spans[:], of_resource.scope_spans[:]
+        self._resource = of_resource.SerializeToString()
+        self._scope = of_scope.SerializeToString()
 
     def __call__(self, spans: Sequence[EndedSpan]) -> bool:
         """Export spans. Returns False if the collector did not take them."""
-        made = [self._span(each) for each in spans]
-        return self._exporter.export(made) is SpanExportResult.SUCCESS
+        scoped = field(b"\x12", self._scope + b"".join(map(self._encoded, spans)))
+        return self._exporter.send(field(b"\x0a", self._resource + scoped))
 
     def close(self) -> None:
         """End the session with the collector."""
         self._exporter.shutdown()
 
-    def _span(self, ended: EndedSpan) -> ReadableSpan:
-        return ReadableSpan(
-            ended.name,
-            context=_context(ended.context, remote=False),
-            parent=None if ended.parent is None else _context(ended.parent, remote=True),
-            resource=self._resource,
-            attributes=self._limited(ended.attributes),
-            kind=ended.kind,
-            status=Status(StatusCode.ERROR, ended.words) if ended.failed else Status(),
-            start_time=int(ended.began * NANOSECONDS),
-            end_time=int(ended.ended * NANOSECONDS),
-            instrumentation_scope=self._scope,
-        )
-
-    def _limited(self, attributes: Mapping[str, AttributeValue]) -> Attributes:
-        """Return attributes within the variables' limits. Without a limit, they stay as they are."""
+    def _encoded(self, ended: EndedSpan) -> bytes:
+        """Return a span with attributes within the variables' limits."""
+        attributes = ended.attributes
         most, longest = self._limits.max_span_attributes, self._limits.max_span_attribute_length
         if longest is None and (most is None or len(attributes) <= most):
-            return attributes
-        return BoundedAttributes(most, attributes, max_value_len=longest)
+            return span_bytes(ended, attributes, 0)
+        bounded = BoundedAttributes(most, attributes, max_value_len=longest)
+        return span_bytes(ended, cast("Attributes", bounded), bounded.dropped)
 
 
-def otlp_exporter() -> SpanExporter:
+def otlp_exporter() -> OtlpExporter:
     """Return the exporter that the `OTEL_EXPORTER_OTLP_...` variables describe. Raises ValueError."""
     for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
         protocol = os.environ.get(name, "").strip()
@@ -92,7 +89,7 @@ def otlp_exporter() -> SpanExporter:
             raise ValueError(f"{name} must begin with http:// or https://")
     for name in ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"):
         _check_headers(name, os.environ.get(name, ""))
-    return OTLPSpanExporter(session=CollectorSession())
+    return OtlpExporter(session=CollectorSession())
 
 
 def resource_of(node: str) -> Resource:
@@ -105,7 +102,7 @@ def resource_of(node: str) -> Resource:
         for name, value in stated.attributes.items()
         if name != SERVICE_NAME or not str(value).startswith("unknown_service")
     }
-    return KnownResource({**own, **given}, stated.schema_url)
+    return Resource({**own, **given}, stated.schema_url)
 
 
 def disabled() -> bool:
@@ -131,14 +128,3 @@ def _silent(logger: logging.Logger) -> Iterator[None]:
         yield
     finally:
         logger.disabled = before
-
-
-def _context(trace: str, *, remote: bool) -> SpanContext:
-    _, _, state = trace.partition(" ")
-    return SpanContext(
-        int(trace_id(trace), 16),
-        int(span_id(trace), 16),
-        is_remote=remote,
-        trace_flags=TraceFlags(int(trace[53:PARENT_LENGTH], 16)),
-        trace_state=TraceState.from_header([state]) if state else None,
-    )

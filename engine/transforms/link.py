@@ -172,11 +172,8 @@ class Link:
         done: list[tuple[Job, Transformed | Failure, Cost]] = []
         try:
             self._take(done)
-        except (
-            ValueError,
-            TypeError,
-            KeyError,
-        ):  # errors of decoding a malformed answer
+        except (ValueError, TypeError, KeyError):
+            # Errors of decoding a malformed answer.
             log.warning("transforms.answer_malformed", pid=self.process.pid)
             self.lose(_BROKE)
         for job, result, cost in done:

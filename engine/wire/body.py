@@ -1,6 +1,6 @@
 """The outbound body of an event, the same for every attempt of every delivery.
 
-The customer's bytes are spliced in as they came, never parsed and written anew.
+The payload's bytes are inserted as they came: they are never parsed and encoded again.
 """
 
 import msgspec
@@ -12,8 +12,8 @@ _json = msgspec.json.Encoder().encode
 
 
 def outbound_body(event: Event) -> bytes:
-    """Return the JSON that receivers get, without absent members. It is built once and kept on the
-    event."""
+    """Return the JSON that receivers get, without absent members. The event keeps it for the next
+    call."""
     if event.body is not None:
         return event.body
     parts = [

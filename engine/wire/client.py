@@ -33,27 +33,27 @@ from engine.wire.resolver import Lookup, Resolver, system_lookup
 from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
-_INSPECTION = DeliveryOrigin.INSPECTION  # looking a member up costs as much as a call
+_INSPECTION = DeliveryOrigin.INSPECTION  # an enumeration's look-up costs as much as a call
 # A pool is dropped with its destination's actor. If there are more actors than this, some pools are
 # dropped earlier, and their heads are prepared again. A pool takes 1.4 KB with the state of its signer's
 # hashes: 94 MB in all.
 POOLS_KEPT = 65_536
-# pools that are looked at to make room for a new one, so that no attempt pays for all
+# pools examined to make room for a new pool: no attempt pays for all of them
 POOLS_EXAMINED = 16
-DESCRIPTORS_LIMIT = 1_000_000  # where the system sets no limit
+DESCRIPTORS_LIMIT = 1_000_000  # if the system sets no limit
 
 
 @dataclass(frozen=True, slots=True)
 class WireStatistics:
     """The present work of the client, and its counts since the start."""
 
-    in_flight: int  # exchanges that began and are not reported yet, with the waiting ones
-    waiting: int  # the part of `in_flight` that waits until its destination allows another exchange
+    in_flight: int  # exchanges without an outcome, the waiting ones included
+    waiting: int  # those of `in_flight` that wait for their destination's concurrency
     descriptors: int
     descriptors_limit: int
     descriptors_waiting: int
-    descriptors_most: int  # of one workspace
-    openings: int  # connections that are being made, TLS handshakes too
+    descriptors_most: int  # the most that one workspace has
+    openings: int  # connections being opened, with their TLS handshakes
     openings_limit: int
     openings_waiting: int
     handshakes_waiting: int  # handshakes that wait for their turn
@@ -81,7 +81,7 @@ class WireClient:
         lookup: Lookup = system_lookup,
         hops: Hops | None = None,
     ) -> None:
-        """Must be called within trio. `tls` None: as the settings say. `lookup` runs in threads."""
+        """Must be called within trio. `tls` None: the settings' context. `lookup` runs in threads."""
         idle = IdleConnections(timers, clock)
         proxy = settings.egress_proxy
         limit = descriptor_limit(settings.descriptor_share_outbound)
@@ -129,13 +129,13 @@ class WireClient:
                 delivery, transmission.number, body, time(), transmission.trace or event.trace
             )
         except ValueError:
-            # A destination that the API would refuse: its key cannot be read, or its rows are damaged.
+            # The API would refuse such a destination: its key is unreadable, or its rows are damaged.
             outcome = Outcome(
                 started_at=now,
                 duration_ms=0,
                 success=False,
                 category=ErrorCategory.INTERNAL,
-                message="the request could not be built or signed",
+                message="the request could not be built: check the destination's headers and secret",
             )
             self._wiring.timers.call_later(0, partial(done, outcome))
             return
@@ -145,12 +145,12 @@ class WireClient:
         pool.submit(exchange, beyond_limit=delivery.origin is _INSPECTION)
 
     def forget(self, destination: str) -> None:
-        """Drop a destination's queue, as the port says."""
+        """Drop a destination's queue; see the port."""
         self._pools.pop(destination, None)
 
     @property
     def wiring(self) -> Wiring:
-        """The parts that connections are made of, for the fetcher of files."""
+        """The shared parts of connections, for the fetcher of files."""
         return self._wiring
 
     @property
@@ -163,8 +163,8 @@ class WireClient:
         wiring, alive = self._wiring, self._wiring.alive
         waiting = wiring.counts.waiting
         return WireStatistics(
-            # Every exchange is in exactly one of these three counts, so that no attempt pays for
-            # counting.
+            # Every exchange is in exactly one of these three counts, so attempts need not
+            # count.
             in_flight=waiting + len(alive.openings) + len(alive.connections) - len(wiring.idle),
             waiting=waiting,
             descriptors=wiring.descriptors.used,
@@ -188,8 +188,8 @@ class WireClient:
     def abort_all(self) -> None:
         """Close every connection and take no more work.
 
-        Exchanges in flight are not reported. As after a crash, their outcome is unknown, and they are
-        sent again after the next start.
+        Exchanges in flight get no report. As after a crash, their outcome is unknown, and the next
+        server sends them again.
         """
         self._closed = True
         for pool in self._pools.values():
@@ -215,8 +215,8 @@ class WireClient:
             pool.configure(destination)
             return pool
         if origin is _INSPECTION:
-            # An INSPECTION's destination may never be forgotten, so its pool is for this attempt only.
-            # It keeps no connection, like a pool beyond the limit.
+            # `forget` is perhaps never called for an INSPECTION's destination, so its pool is for this
+            # attempt only. It keeps no connection, like a pool beyond the limit.
             pool = ExchangeQueue(self._wiring, destination)
             pool.busy = destination.concurrency
             return pool
@@ -233,7 +233,7 @@ class WireClient:
 
 
 def descriptor_limit(share: float) -> int:
-    """Return how many descriptors a share of the process's limit is; at least one."""
+    """Return a share of the process's descriptor limit; at least one."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         soft = DESCRIPTORS_LIMIT

@@ -1,7 +1,7 @@
-"""A connection to a receiver: it sends a request, receives the answer, becomes idle, and at last closes.
+"""The connection to a receiver: it sends a request, receives the answer, becomes idle, and closes.
 
-It stays registered for reading all its life: a byte or an end that comes while it is idle closes it.
-Nothing here decides where to connect, or what a status means.
+It is registered for reading from its start to its end: a byte or an end of stream while it is idle closes
+it. Nothing here decides where to connect, or what a status means.
 """
 
 import socket
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from engine.wire.exchange_queue import ExchangeQueue
 
 READ_BYTES = 65536  # with a larger buffer, every recv() maps and unmaps memory
-AGE_S = 300.0  # so short that new connections follow a receiver that moved, or drains a node
-# The most bytes that TLS can owe a peer that does not read (answers to key updates), besides the
+AGE_S = 300.0  # after that a new connection finds a receiver that moved, or drains a node
+# The most bytes of TLS (answers to key updates) that wait for a peer that does not read, besides the
 # request.
 TLS_REPLIES_LIMIT = 64 * 1024
 
@@ -53,22 +53,20 @@ class OutboundConnection:
     def __init__(self, pool: "ExchangeQueue", origin: ReceiverOrigin, sock: socket.socket) -> None:
         """Take over the descriptor of `sock` and a place of `Openings`."""
         self.origin = origin
-        self.pool = pool  # of the present exchange, or of the last one
+        self.pool = pool  # the queue of the present or last exchange
         wiring = self._wiring = pool.wiring
         self._sock = sock
         self._recv = sock.recv
         self.exchange: OutboundExchange | None = None
         self._answer = Response()
-        self._unsent: memoryview | None = None  # bytes of a request, or of TLS
-        self._write_error: OSError | None = (
-            None  # nothing more can be sent; an answer may still come
-        )
+        self._unsent: memoryview | None = None  # bytes of a request or of TLS
+        self._write_error: OSError | None = None  # nothing can be sent; an answer can still come
         self._reused = False
         self._closed = False
-        # an end that came before this connection's turn in the handshakes
+        # an end of stream that came before this connection's turn in the handshakes
         self._end: OSError | None = None
-        self._shaking = False  # whether it waits for that turn
-        self._making = True  # whether it has one of the places for connections being made
+        self._shaking = False  # whether it waits for its turn
+        self._making = True  # whether it has a place of `Openings`
         self._until = wiring.clock.instant() + AGE_S
         self._tls = TlsChannel(wiring.context_of(origin), origin.host) if origin.tls else None
         self._registration = wiring.reactor.register(sock, self, READ)
@@ -76,7 +74,7 @@ class OutboundConnection:
 
     @property
     def phase(self) -> str:
-        """The step that the exchange waits for, as words after "while"."""
+        """The present step of the exchange, as words after "while"."""
         if self._tls is not None and not self._tls.established:
             return "in the TLS handshake"
         if self._answer.begun:
@@ -98,7 +96,7 @@ class OutboundConnection:
             if not tls.established:
                 tls.begin()
         except WireError as error:
-            # Later, since the caller of `start` must not be called back before `start` returns.
+            # Later: the caller of `start` must not be called back before `start` returns.
             self._wiring.timers.call_later(0, partial(self._fail, error))
             return
         self._write(tls.outgoing())
@@ -127,14 +125,14 @@ class OutboundConnection:
             )
 
     def abandon(self, exchange: OutboundExchange) -> tuple[Response, float]:
-        """Give an exchange up, and close the connection: no other exchange can use it."""
+        """Give up an exchange and close the connection: no other exchange can use it."""
         self.exchange = None
         self.close()
         self.pool.ended()
         return self._answer, self._wiring.clock.instant()
 
     def close(self) -> None:
-        """Close; harmless when closed already. The connection must have no exchange."""
+        """Close. Harmless if it is closed. The connection must have no exchange."""
         if self._closed:
             return
         self._closed = True
@@ -157,7 +155,7 @@ class OutboundConnection:
         except BlockingIOError:
             sent = 0
         except OSError as error:
-            # The answer may have come before the receiver closed: the readable bytes decide.
+            # The receiver can have answered before it closed: the readable bytes decide.
             self._write_error = error
             return
         if sent < len(data):
@@ -166,7 +164,7 @@ class OutboundConnection:
                 self._wiring.reactor.modify(self._registration, READ | WRITE)
 
     def _reply(self, data: bytes) -> None:
-        """Send bytes that TLS owes the peer, behind the unsent ones. Raises WireError if there are too
+        """Send TLS's own bytes to the peer, after the unsent bytes. Raises WireError if there are too
         many."""
         rest = self._unsent
         if rest is None:
@@ -174,7 +172,7 @@ class OutboundConnection:
             return
         request = 0 if self.exchange is None else len(self.exchange.request)
         if len(rest) + len(data) > 2 * request + TLS_REPLIES_LIMIT:
-            raise WireError(ErrorCategory.TLS, "the receiver does not read")
+            raise WireError(ErrorCategory.TLS, "the receiver does not read what it is sent")
         self._unsent = memoryview(bytes(rest) + data)
 
     def _say_goodbye(self, tls: TlsChannel) -> None:
@@ -188,13 +186,13 @@ class OutboundConnection:
     # --- being made
 
     def _made(self) -> None:
-        """Give the opening's place back: the connection is made, or never will be."""
+        """Give back the place of `Openings`: the connection is open, or failed."""
         self._making = False
         self._wiring.openings.give(self.origin.workspace)
         self.pool.made()
 
     def _hold(self, tls: TlsChannel, data: bytes) -> None:
-        """Keep bytes of the handshake until this connection's turn."""
+        """Keep the handshake's bytes until this connection's turn."""
         try:
             tls.hold(data)
         except WireError as error:
@@ -212,7 +210,7 @@ class OutboundConnection:
             self._take(b"")
             if not self._registration.watched and not self._closed:
                 self._lost(self._end)
-        except Exception as error:  # as in the reactor: a fault costs this connection alone
+        except Exception as error:  # as in the reactor: a fault ends only this connection
             self.abort(error)
             raise
 
@@ -234,8 +232,8 @@ class OutboundConnection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """End the connection after its turn to handle the handshake's bytes: they may give the reason.
-        A peer that sends a whole handshake and closes must not overtake other connections."""
+        """End the connection, after its turn for the handshake's bytes: they can give the reason. A peer
+        that sends a whole handshake and closes must not overtake other connections."""
         if self._shaking:
             self._end = error
             self._wiring.reactor.unregister(self._registration)
@@ -257,7 +255,7 @@ class OutboundConnection:
                     self._made()
             exchange = self.exchange
             if exchange is None:
-                if data:  # bytes that belong to no exchange
+                if data:  # bytes without an exchange
                     self.close()
                     return
             elif data:
@@ -289,9 +287,9 @@ class OutboundConnection:
             self._fail(connection_error(error or self._write_error))
 
     def _cut(self, exchange: OutboundExchange, error: OSError | None) -> None:
-        """End within an answer. Some answers end in this way.
+        """Handle the end of the connection within an answer. It is the regular end of some answers.
 
-        Over TLS this includes an end without close_notify: the head came whole, and decides.
+        Over TLS this includes an end without close_notify: the whole head came, and the head decides.
         """
         if error is not None:
             words = "the connection was reset within the answer"

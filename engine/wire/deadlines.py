@@ -1,7 +1,7 @@
-"""The deadlines of exchanges: a line for each timeout, in the order in which they come due.
+"""The deadlines of exchanges: one line per timeout, in the order of the deadlines.
 
-A line has one timer, of its first deadline. Most exchanges end long before theirs: to enter a line and to
-leave it costs a third of a timer.
+A line has one timer, for its first deadline. Most exchanges end long before their deadline. To enter and
+leave a line costs a third of a timer.
 """
 
 from collections import OrderedDict
@@ -19,16 +19,16 @@ Line = OrderedDict["OutboundExchange", None]
 
 
 class Deadlines:
-    """Owner of the lines. An exchange leaves its line itself when it ends."""
+    """Owner of the lines. An exchange removes itself from its line when it ends."""
 
     __slots__ = ("_lines", "_timers")
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
-        self._lines: dict[int, Line] = {}  # by the timeout, in milliseconds
+        self._lines: dict[int, Line] = {}  # by timeout, in milliseconds
 
     def watch(self, exchange: "OutboundExchange") -> None:
-        """Have an exchange expire at its `due`, unless it leaves its line before."""
+        """Let an exchange expire at its `due`, unless it leaves its line before."""
         timeout_ms = exchange.timeout_ms
         line = self._lines.get(timeout_ms)
         if line is None:
@@ -41,7 +41,7 @@ class Deadlines:
         self._timers.call_at(due, partial(self._come, timeout_ms))
 
     def _come(self, timeout_ms: int) -> None:
-        """Expire the first exchange of a line if it is due. The timers decide how many in a row."""
+        """Expire the first exchange of a line if it is due. The timers bound how many expire in a row."""
         line = self._lines[timeout_ms]
         if not line:
             del self._lines[timeout_ms]

@@ -1,7 +1,7 @@
-"""The outbound share of the process's descriptors, and the workspaces' turns at it.
+"""The outbound share of the process's descriptors, which workspaces take in turn.
 
-Idle connections are evicted before anybody waits. Workspaces that wait are served in turn, and none
-gets so many that nothing is left for another.
+Idle connections are evicted before a race has to wait. Waiting workspaces take turns, and each leaves
+some descriptors to the others.
 """
 
 import errno
@@ -12,9 +12,9 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-REST_S = 0.1  # after the system refused a descriptor: others of this process may give some back
-# Of what is free, idle connections counted as free: a workspace alone has at most two thirds of all, so
-# that most installations, which have one, lose little; one of two that take all they get has two fifths.
+REST_S = 0.1  # after the system refused a descriptor: other parts of the process can give some back
+# A workspace has at most PORTION times the free descriptors; idle connections count as free. A workspace
+# alone has two thirds, so most installations, which have one, lose little. Each of two has two fifths.
 PORTION = 2
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -24,18 +24,18 @@ class DescriptorWaiter(Protocol):
     """A race that waits for a descriptor."""
 
     def granted(self) -> None:
-        """Use the descriptor that was taken, or give it back."""
+        """Use the descriptor that was taken for this race, or give it back."""
 
 
 class Idle(Protocol):
-    """The idle connections, whose descriptors can be taken back."""
+    """The idle connections, which can be closed to free their descriptors."""
 
     def __len__(self) -> int:
         """Return the number of idle connections."""
 
     def evict(self, workspace: str | None) -> bool:
-        """Close the oldest idle connection, of this workspace if it has one (None: of all), which gives
-        its descriptor back. Return False where there is none."""
+        """Close the oldest idle connection, of this workspace if it has one (None: of all). That gives
+        its descriptor back. Return False if no connection is idle."""
 
 
 class Descriptors:
@@ -63,11 +63,11 @@ class Descriptors:
 
     @property
     def most(self) -> int:
-        """The number that the workspace with most descriptors has."""
+        """The number of descriptors of the workspace that has most."""
         return self._held.most
 
     def wanted(self, workspace: str) -> bool:
-        """Return True if a race waits for the descriptor that a connection of this workspace has."""
+        """Return True if a race waits that could use the descriptor of a connection of this workspace."""
         return self._lines.count > 0 and (self.used >= self.limit or workspace in self._lines)
 
     def take(self, workspace: str) -> bool:
@@ -81,7 +81,7 @@ class Descriptors:
         self._lines.add(workspace, waiting)
 
     def leave(self, waiting: DescriptorWaiter, workspace: str) -> None:
-        """Leave the queue; harmless when not in it."""
+        """Leave the queue. Harmless if the race is not in it."""
         self._lines.leave(workspace, waiting)
 
     def give(self, workspace: str) -> None:
@@ -91,7 +91,7 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """Give a descriptor back that the system refused although our share was not used up, and rest."""
+        """Give back a descriptor that the system refused although the share is not used up, and pause."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
         self.give(workspace)
@@ -108,7 +108,7 @@ class Descriptors:
         return True
 
     def _evict(self, workspace: str) -> bool:
-        """Close an idle connection. A workspace that has more than an equal part loses its own first."""
+        """Close an idle connection. A workspace with more than an equal part loses its own first."""
         greedy = self._held.of(workspace) * len(self._held) > self.limit
         evicted = self._idle.evict(workspace if greedy else None)
         self.evicted += evicted
@@ -119,7 +119,7 @@ class Descriptors:
         self._serve()
 
     def _serve(self) -> None:
-        if self._serving:  # an evicted connection calls this: the outer call goes on
+        if self._serving:  # an evicted connection calls this: the outer call continues
             return
         self._serving = True
         try:
@@ -129,7 +129,7 @@ class Descriptors:
                     return
                 workspace, waiting = found
                 taken = self._take(workspace)
-                assert taken  # one was free, or was evicted for this race alone
+                assert taken  # a descriptor was free, or an eviction freed it
                 waiting.granted()
         finally:
             self._serving = False

@@ -1,7 +1,7 @@
-"""The egress guard: the addresses that a socket may connect to. The last check before every connection.
+"""The egress guard: it decides which addresses a socket may connect to, right before every connection.
 
-The guard looks at the socket address that the system's resolver made, so that no notation of an address
-and no answer of a name server gets around it. No name is allowed for what it is called.
+The guard checks the socket address that the system's resolver made. So no notation of an address and no
+answer of a name server gets around it. It never allows a host by its name.
 """
 
 from bisect import bisect_right
@@ -11,25 +11,25 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 Network = IPv4Network | IPv6Network
 
 # `ipaddress.is_global` is not enough: it differs between Python versions and knows neither the
-# metadata service of a large cloud (168.63.129.16) nor all that embeds another address.
+# metadata service of a large cloud (168.63.129.16) nor all ranges that embed another address.
 DENIED_V4 = (
     "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24"
     " 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24"
     " 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32"
 )
-# Global unicast addresses are in 2000::/3 (RFC 4291): the first three ranges are all that is outside.
+# Global unicast addresses are in 2000::/3 (RFC 4291): the first three ranges cover all other addresses.
 DENIED_V6 = (
     "::/3 4000::/2 8000::/1"
     " ::/96 ::ffff:0:0:0/96 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001::/23 2001:db8::/32 2002::/16"
     " 2620:4f:8000::/48 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8"
 )
-NAT64 = IPv6Network("64:ff9b::/96")  # the embedded IPv4 address is judged
+NAT64 = IPv6Network("64:ff9b::/96")  # the guard checks the embedded IPv4 address
 
 
 def forbidden(host: str) -> str:
-    """Return the words for a host, as its URL has it, that leads where nothing may be sent.
+    """Return the error message for a host (as in its URL) whose address is forbidden.
 
-    A name's addresses stay unsaid: they would tell what an internal name server knows.
+    The message does not name the address: that would reveal an internal name server's answers.
     """
     return (
         f"the address {host} is not public: use a public address, "
@@ -38,7 +38,7 @@ def forbidden(host: str) -> str:
 
 
 class Ranges:
-    """Networks of one family, looked up by bisection."""
+    """The networks of one address family, searched by bisection."""
 
     __slots__ = ("_ends", "_starts")
 
@@ -60,7 +60,7 @@ class Ranges:
 
 
 class EgressGuard:
-    """The judge of addresses. `allow` lists private networks that may be connected to."""
+    """The check of addresses. `allow`: private networks that sockets may connect to."""
 
     def __init__(self, allow: Sequence[Network] = ()) -> None:
         self._denied4 = Ranges(IPv4Network(text) for text in DENIED_V4.split())
@@ -71,13 +71,13 @@ class EgressGuard:
     def allows(self, address: str) -> bool:
         """Return True if a socket may connect to `address`, the first member of a socket address."""
         try:
-            parsed = ip_address(address.partition("%")[0])  # a zone changes nothing
+            parsed = ip_address(address.partition("%")[0])  # the zone does not matter
         except ValueError:
             return False
         return self._allows4(parsed) if isinstance(parsed, IPv4Address) else self._allows6(parsed)
 
     def allows_all(self, addresses: Iterable[str]) -> bool:
-        """Return True if every address of a name is allowed: one that is denied denies the name."""
+        """Return True if every address of a name is allowed."""
         return all(map(self.allows, addresses))
 
     def _allows4(self, address: IPv4Address) -> bool:

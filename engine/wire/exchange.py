@@ -1,7 +1,7 @@
-"""One exchange on the wire: from the request's bytes to the outcome, under one deadline.
+"""The exchange: one request and its outcome, under one deadline.
 
-The holder of an exchange is the queue, opening or connection that has it at the moment. An exchange is
-reported exactly once.
+The holder of an exchange is the queue, opening or connection that works on it at present. An exchange
+reports its outcome exactly once.
 """
 
 from collections.abc import Callable
@@ -24,14 +24,14 @@ class Holder(Protocol):
         """The present step, as words after "while"."""
 
     def abandon(self, exchange: "OutboundExchange") -> tuple[Response | None, float]:
-        """Let go of the exchange and of what it occupies.
+        """Give up the exchange and free what it uses.
 
-        Return the part of an answer that has arrived, and the instant of trio's clock.
+        Return the part of the answer that has arrived, and the present instant of trio's clock.
         """
 
 
 class OutboundExchange:
-    """An attempt that was begun."""
+    """An attempt on the wire."""
 
     __slots__ = (
         "_done",
@@ -47,7 +47,7 @@ class OutboundExchange:
     )
 
     holder: Holder
-    origin: ReceiverOrigin  # where its connection must go; the queue sets it
+    origin: ReceiverOrigin  # of the connection that it needs; the queue sets it
 
     def __init__(
         self,
@@ -58,23 +58,23 @@ class OutboundExchange:
         due: float,
         done: Callable[[Outcome], None],
     ) -> None:
-        """`started_at` is in seconds since the epoch; `began`, the same moment, and `due` are instants
-        of trio's clock, which nobody can set."""
+        """`started_at` is in seconds since the epoch; `began` (the same moment) and `due` are instants
+        of trio's clock, which no step of the wall clock moves."""
         self.request = request
         self.started_at = started_at
         self.began = began
         self.due = due
-        self.replaced = False  # its reused connection was dead, and it has got another
+        self.replaced = False  # its reused connection was dead, so it got another one
         self.timeout_ms = timeout_ms
         self._done: Callable[[Outcome], None] | None = done
-        self.line: Line | None = None  # in which it waits for its deadline
+        self.line: Line | None = None  # the line in which its deadline waits
 
     def judged(self, answer: Response, now: float) -> Outcome:
-        """Return the outcome of a whole answer, at `now` by trio's clock."""
+        """Return the outcome of a whole answer at `now`, an instant of trio's clock."""
         status, headers = answer.status, answer.headers
         duration_ms = int((now - self.began) * 1000 + 0.5)
         category, message = judge(status)
-        outcome = Outcome(  # positions cost half of what names do
+        outcome = Outcome(  # positional arguments cost half of keywords
             self.started_at,
             duration_ms,
             category is None,
@@ -96,7 +96,7 @@ class OutboundExchange:
             if outcome.category is None or outcome.category is ErrorCategory.PROTOCOL:
                 outcome.success = False
                 outcome.category, outcome.message = error.category, error.message
-            return outcome  # a status that refuses decides, however the body ended
+            return outcome  # a status that refuses decides, however the body ends
         return Outcome(
             started_at=self.started_at,
             duration_ms=int((now - self.began) * 1000 + 0.5),
@@ -106,18 +106,16 @@ class OutboundExchange:
         )
 
     def report(self, outcome: Outcome) -> None:
-        """Hand the outcome over and end."""
+        """Report the outcome and end."""
         done, self._done = self._done, None
         if self.line is not None:
             self.line.pop(self, None)
         if done is not None:
-            del (
-                self.holder
-            )  # the holder may know this exchange: a circle would wait for the collector
+            del self.holder  # breaks a reference cycle, which would wait for the collector
             done(outcome)
 
     def forget(self) -> None:
-        """End without a report, for a process that is going down."""
+        """End without a report, when the client is shut down."""
         self._done = None
         if self.line is not None:
             self.line.pop(self, None)

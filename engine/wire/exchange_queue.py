@@ -1,7 +1,7 @@
-"""The queue of one destination's exchanges: as many are under way as its concurrency, the others wait.
+"""The queue of one destination's exchanges: its concurrency limits how many run, the others wait.
 
-Connections belong to origins. An exchange takes an idle connection of its origin, whichever destination
-of the workspace left it there, or has a connection made.
+Connections belong to origins. An exchange takes an idle connection of its origin, from any destination of
+the workspace, or opens a new one.
 """
 
 from typing import TYPE_CHECKING
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class ExchangeQueue:
-    """Owner of the number of exchanges that a destination has under way, and holder of those that wait.
+    """Owner of the count of a destination's running exchanges, and holder of the waiting ones.
 
-    There is one for each actor in memory, and few are busy: members that are mostly empty are made when
-    needed.
+    Each actor in memory has a queue, and few queues are busy: members that are mostly empty are created
+    when needed.
     """
 
     __slots__ = (
@@ -41,18 +41,20 @@ class ExchangeQueue:
     destination: Destination
 
     def __init__(self, wiring: Wiring, destination: Destination) -> None:
-        """Raises ValueError where headers or signing keys of `destination` are unusable."""
+        """Raises ValueError if the destination's headers or signing keys are unusable."""
         self.wiring = wiring
-        self.busy = 0  # exchanges that have, or are getting, a connection
-        self._making = 0  # connections, from the name to the end of the TLS handshake
+        self.busy = 0  # exchanges that have a connection or open one
+        self._making = (
+            0  # connections being opened, from the look-up to the end of the TLS handshake
+        )
         self._waiting: dict[OutboundExchange, None] | None = None
-        self._wanted: ReceiverOrigin | None = None  # the origin in whose line the queue stands
+        self._wanted: ReceiverOrigin | None = None  # the origin in whose line the queue waits
         self._use(destination)
 
     def configure(self, destination: Destination) -> None:
         """Use another version of the destination from now on."""
         if destination == self.destination:
-            self.destination = destination  # read anew
+            self.destination = destination  # an equal version, read again
             return
         self._use(destination)
         self._next()  # the concurrency may be higher now
@@ -63,7 +65,7 @@ class ExchangeQueue:
         return not (self.busy or self._waiting)
 
     def submit(self, exchange: OutboundExchange, *, beyond_limit: bool = False) -> None:
-        """Begin an exchange, or queue it while its destination has enough under way."""
+        """Begin an exchange, or queue it while the destination's concurrency is used up."""
         exchange.origin = self._origin
         self.wiring.deadlines.watch(exchange)
         if beyond_limit or self._may_begin(exchange):
@@ -78,10 +80,10 @@ class ExchangeQueue:
             self._want()
 
     def go(self, exchange: OutboundExchange) -> None:
-        """Send by the connection that fell idle last, or open one where there is none.
+        """Send over the connection that became idle last, or open a new one.
 
-        An exchange that waited while the target changed still goes where its request was made for: its
-        headers may hold secrets of the former receiver.
+        If the target changed while an exchange waited, the exchange still goes to the former target:
+        its headers can hold secrets of the former receiver.
         """
         idle = exchange.origin.idle
         if idle:
@@ -95,19 +97,18 @@ class ExchangeQueue:
             self._open(exchange)
 
     def abandon(self, exchange: OutboundExchange) -> "tuple[Response | None, float]":
-        """Let an exchange leave the queue. An idle connection at another origin may do for the next
-        one."""
+        """Remove an exchange from the queue. The next exchange can have another origin, with an idle
+        connection."""
         self._leave(exchange)
         self._next()
         return None, self.wiring.clock.instant()
 
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
-        """Note that an exchange ended well, and leave its connection at the origin if it can be used
-        again.
+        """Count a complete exchange as ended. Leave its connection idle at the origin if it is reusable.
 
-        A connection beyond the concurrency is closed, also when the concurrency was lowered. So an
-        origin has no more connections than its destinations may have exchanges, since none is made
-        while one is idle.
+        A connection beyond the concurrency is closed, also after the concurrency was lowered. No
+        connection is opened while one is idle. So an origin has at most as many connections as its
+        destinations may have exchanges.
         """
         self.busy -= 1
         origin = connection.origin
@@ -127,35 +128,35 @@ class ExchangeQueue:
                 self._next()
 
     def ended(self) -> None:
-        """Note that an exchange ended, and its connection with it."""
+        """Count an exchange as ended, whose connection has ended too."""
         self.busy -= 1
         if self._waiting:
             self._next()
 
     def replace(self, exchange: OutboundExchange) -> None:
-        """Open a new connection for an exchange whose reused one was dead: others there may be, too."""
+        """Open a new connection for an exchange whose reused connection was dead, as others can be."""
         self.wiring.counts.replaced += 1
         self._open(exchange)
 
     def made(self) -> None:
-        """Note that a connection is made, or never will be."""
+        """Count a connection as no longer being opened: it is open, or failed."""
         self._making -= 1
         if self._waiting:
             self._next()
 
     def offered(self) -> None:
-        """Start exchanges that wait for a connection to be made: one has fallen idle."""
+        """Start exchanges that wait for a connection: one has become idle."""
         if self._wanted is not None:
             self._wanted.leave(self)
-            self._wanted = None  # to its end, if more wait: other destinations are next
+            self._wanted = (
+                None  # if more wait, the queue joins at the end: other destinations come first
+            )
         self._next()
 
     def shut(self) -> None:
-        """Forget the waiting exchanges: they are not reported."""
-        waiting, self._waiting = (
-            self._waiting or {},
-            None,
-        )  # no exchange begins because another one leaves
+        """Drop the waiting exchanges without a report."""
+        # Emptied first, so that no exchange begins when another one leaves.
+        waiting, self._waiting = self._waiting or {}, None
         self.wiring.counts.waiting -= len(waiting)
         for exchange in waiting:
             exchange.forget()
@@ -172,7 +173,7 @@ class ExchangeQueue:
         Opening(self, exchange).begin()
 
     def _goes_next(self, origin: ReceiverOrigin) -> bool:
-        """Return True if the next exchange here wants a connection to this origin."""
+        """Return True if the next waiting exchange needs a connection to this origin."""
         waiting = self._waiting
         return waiting is not None and next(iter(waiting)).origin is origin
 
@@ -199,8 +200,8 @@ class ExchangeQueue:
                 self._waiting = None
 
     def _want(self) -> None:
-        """Stand in the line of the next exchange's origin while only a connection is missing: another
-        destination may leave one there before ours is made."""
+        """Wait in the line of the next exchange's origin while only a connection is missing: another
+        destination can leave one idle there first."""
         wanted: ReceiverOrigin | None = None
         if self._waiting and self.busy < self.destination.concurrency:
             wanted = next(iter(self._waiting)).origin

@@ -1,7 +1,7 @@
-"""The failures of attempts: a category that customers filter by, and a plain sentence.
+"""The failures of attempts: each has a category that customers filter by, and a plain sentence.
 
-The status line of an answer decides. If it refuses, a body that broke off changes nothing. If it
-accepts, the whole answer must have arrived.
+The status of an answer decides. After a status of failure, an incomplete body changes nothing. After a
+status of success, the whole answer must have arrived.
 """
 
 import errno
@@ -22,12 +22,12 @@ _WORDS = {
     errno.ETIMEDOUT: "the connection timed out",
     errno.EADDRNOTAVAIL: "no local port is free",
 }
-RETRY_AFTER_LIMIT_S = 366 * 86_400  # no receiver means more; the schedule caps it further
+RETRY_AFTER_LIMIT_S = 366 * 86_400  # no receiver needs more; the retry schedule has a lower cap
 RETRY_AFTER_STATUSES = (429, 503)
 
 
 class WireError(Exception):
-    """An attempt cannot go on."""
+    """The attempt cannot continue."""
 
     def __init__(self, category: ErrorCategory, message: str) -> None:
         super().__init__(message)
@@ -36,10 +36,10 @@ class WireError(Exception):
 
 
 def connection_error(error: OSError | None) -> WireError:
-    """Return a system error in words; None is an end without an error."""
+    """Return the words for a system error; None: an end without an error."""
     if error is None:
         return WireError(ErrorCategory.CONNECTION, "the connection was closed before an answer")
-    # An error that is not listed is named by its symbol: its text could carry an address.
+    # An error without words is named by its symbol: its text could contain an address.
     symbol = errno.errorcode.get(error.errno or 0, "unknown")
     words = _WORDS.get(error.errno or 0) or f"the connection failed ({symbol})"
     return WireError(ErrorCategory.CONNECTION, words)
@@ -63,7 +63,7 @@ def judge(status: int) -> tuple[ErrorCategory | None, str | None]:
 
 
 def retry_after_s(headers: Iterable[tuple[bytes, bytes]], now: float) -> float | None:
-    """Return the seconds from `now` that a Retry-After asks for, None without a usable one."""
+    """Return the seconds from `now` that a Retry-After asks for; None if no usable one is there."""
     for name, value in headers:
         if name.lower() == b"retry-after":
             return _delay(value.strip(), now)
@@ -72,14 +72,14 @@ def retry_after_s(headers: Iterable[tuple[bytes, bytes]], now: float) -> float |
 
 def _delay(value: bytes, now: float) -> float | None:
     if value.isdigit():
-        # More digits than the limit has cannot be less; int() of a long numeral is quadratic.
+        # A number with more digits is above the limit; int() of a long numeral is quadratic.
         return (
             RETRY_AFTER_LIMIT_S if len(value) > 9 else float(min(int(value), RETRY_AFTER_LIMIT_S))
         )
     try:
         date = parsedate_to_datetime(value.decode("ascii"))
         if date.tzinfo is None:
-            date = date.replace(tzinfo=UTC)  # asctime, one of HTTP's three forms, names no zone
+            date = date.replace(tzinfo=UTC)  # asctime, one of HTTP's three date forms, has no zone
         delay = date.timestamp() - now
     except (ValueError, TypeError, IndexError, OverflowError):
         return None

@@ -1,7 +1,7 @@
-"""The fetcher of tenants' URLs, by the same way as deliveries: the egress guard vets every hop.
+"""The fetcher of tenants' URLs. It connects as deliveries do: the egress guard checks every redirect.
 
-It bounds how many sources are asked at once, how far redirects lead, and how long a fetch takes.
-Nothing here keeps the bytes.
+It bounds the number of fetches at once, the number of redirects, and the time of a fetch. Nothing here
+stores the bytes.
 """
 
 from collections.abc import AsyncIterator
@@ -20,25 +20,23 @@ from engine.wire.fetch_stream import Download, FetchStream
 from engine.wire.target import parse_target
 from engine.wire.wiring import Wiring
 
-AT_ONCE = (
-    32  # sources: each is a connection, a task and 64 KiB; more would not fill the disk faster
-)
-AT_ONCE_WORKSPACE = 4  # a workspace whose sources hang takes an eighth of all
-WAIT_S = 60.0  # for a turn: as long as a destination may take; then the attempt has failed
-REDIRECTS = 5  # a shortener, a canonical host and a signed store are three
+AT_ONCE = 32  # fetches, each with a connection, a task and 64 KiB; more would not be faster
+AT_ONCE_WORKSPACE = 4  # a workspace whose sources hang uses an eighth of all
+WAIT_S = 60.0  # for a turn: as long as a destination's timeout; then the attempt fails
+REDIRECTS = 5  # a shortener, a canonical host and a signed store need three
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_WHOLE = frozenset({200, 203})  # a 206 was not asked for, and the others have no content
+_WHOLE = frozenset({200, 203})  # 206 answers a range request; other 2xx have no content
 
 
 class FetchLimits(Struct, frozen=True):
-    """The time that a source may take. Whoever keeps the bytes bounds them."""
+    """The time limits of a source. The caller that stores the bytes limits their number."""
 
-    progress_s: float = 30.0  # without a byte: as long as a client's upload may pause
+    progress_s: float = 30.0  # without a byte: as long as a client's upload can pause
     total_s: float = 120.0  # 25 MiB at 220 KB/s
 
 
 class SourceError(Exception):
-    """A source did not give its content: why, and how long it wants to be left alone."""
+    """A source did not give its content. `retry_after_s`: how long the source wants no request."""
 
     def __init__(
         self, category: ErrorCategory, message: str, retry_after_s: float | None = None
@@ -50,8 +48,8 @@ class SourceError(Exception):
 
 
 class FetchedSource:
-    """A response whose body is to be read: `content_type` as the source says, `length` where it says
-    one."""
+    """A response with a body to read. `content_type` and `length` are as the source states them, if it
+    does."""
 
     def __init__(self, stream: FetchStream) -> None:
         self._stream = stream
@@ -61,13 +59,13 @@ class FetchedSource:
         self.length = answer.length
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the body, at the pace at which it is taken. Raises WireError."""
+        """Yield the body at the reader's pace. Raises WireError."""
         while piece := await self._stream.read():
             yield piece
 
 
 class Fetcher:
-    """Owner of the turns of fetches."""
+    """Owner of the fetches' turns."""
 
     def __init__(self, wiring: Wiring, limits: FetchLimits | None = None) -> None:
         self._wiring = wiring
@@ -77,10 +75,10 @@ class Fetcher:
 
     @asynccontextmanager
     async def get(self, url: str, workspace: str) -> AsyncIterator[FetchedSource]:
-        """Ask for a URL, following redirects, while the block reads the source. The limits hold for all
-        of it.
+        """Request a URL, follow redirects, and let the block read the source. The limits include the
+        block.
 
-        Raises SourceError for every fault of the source and of the way to it, within the block too.
+        Raises SourceError for every fault of the source or of its connection, within the block too.
         """
         async with self._turn(workspace):
             try:
@@ -120,7 +118,9 @@ class Fetcher:
                         for turns in (share.turns, self._turns):
                             await held.enter_async_context(turns)
                 except trio.TooSlowError:
-                    words = "the file's source was not asked: too many others are being fetched"
+                    words = (
+                        "the file's source was not asked: too many other files are being fetched"
+                    )
                     raise SourceError(ErrorCategory.TIMEOUT, words) from None
                 yield
         finally:
@@ -130,7 +130,7 @@ class Fetcher:
 
 
 class _Share:
-    """The turns of one workspace, for as long as it uses any."""
+    """The turns of one workspace, while it uses any."""
 
     def __init__(self) -> None:
         self.turns = trio.Semaphore(AT_ONCE_WORKSPACE)
@@ -146,11 +146,9 @@ def _target(url: str) -> Target:
 
 
 def _onwards(url: str, target: Target, location: bytes | None) -> tuple[str, Target]:
-    """Return the URL and target of a redirect. Raises SourceError for one that must not be followed."""
+    """Return the URL and target of a redirect. Raises SourceError if it must not be followed."""
     if location is None:
-        raise SourceError(
-            ErrorCategory.REDIRECT, "the file's source redirects without saying whereto"
-        )
+        raise SourceError(ErrorCategory.REDIRECT, "the file's source redirects without a location")
     try:
         onwards = urljoin(url, location.decode("utf-8", "replace"))
     except ValueError:
@@ -158,7 +156,7 @@ def _onwards(url: str, target: Target, location: bytes | None) -> tuple[str, Tar
     try:
         found = parse_target(onwards)
     except Refusal:
-        words = "the file's source redirects to what cannot be fetched"
+        words = "the file's source redirects to a URL that cannot be fetched"
         raise SourceError(ErrorCategory.REDIRECT, words) from None
     if target.tls and not found.tls:
         words = "the file's source redirects from https to http"
@@ -167,7 +165,7 @@ def _onwards(url: str, target: Target, location: bytes | None) -> tuple[str, Tar
 
 
 def _judge(answer: Download) -> None:
-    """Judge the head of an answer that is no redirect. Raises SourceError unless the body is the file."""
+    """Check the head of a final answer. Raises SourceError unless the body is the file."""
     status = answer.status
     words = f"the file's source answered {status}"
     wait = None
@@ -180,8 +178,8 @@ def _judge(answer: Download) -> None:
     if 500 <= status < 600:
         raise SourceError(ErrorCategory.HTTP_5XX, words, wait)
     if status not in _WHOLE:
-        raise SourceError(ErrorCategory.PROTOCOL, f"{words}, which is no whole file")
+        raise SourceError(ErrorCategory.PROTOCOL, f"{words} instead of a whole file")
     coding = (answer.header(b"content-encoding") or b"identity").strip().lower()
     if coding != b"identity":
-        words = "the file's source sends another encoding than it was asked for"
+        words = "the file's source sends an encoding that was not requested"
         raise SourceError(ErrorCategory.PROTOCOL, words)

@@ -1,8 +1,7 @@
-"""One connection for one request of ours: name, guard, descriptor, race, TLS, and a streamed answer.
+"""The fetch stream: one connection for one request, with look-up, guard, race, TLS and a streamed answer.
 
-A task drives it with the parts that deliveries use, but with a connection of its own. It reads no more
-than its reader takes, so that a source is never ahead of the disk. Nothing here follows a redirect or
-judges a status.
+A task drives it. It uses the parts of deliveries, but a connection of its own. It reads only as fast as
+its reader, so a source is never ahead of the disk. Nothing here follows a redirect or judges a status.
 """
 
 import socket
@@ -29,18 +28,18 @@ READ_BYTES = 65536
 _HEADERS = (
     (b"user-agent", USER_AGENT),
     (b"accept", b"*/*"),
-    # A file itself is stored and hashed, not a compressed form of it.
+    # The depot stores and hashes the file itself, not a compressed form.
     (b"accept-encoding", b"identity"),
     (b"connection", b"close"),
 )
-# Bytes that are no body, beyond as many as the body has: heads, chunk sizes, trailers. Chunks of a few
-# bytes each cost more framing than content, and a call of the parser for each.
+# Bytes of framing (heads, chunk sizes, trailers) beyond the number of body bytes. Chunks of a few bytes
+# have more framing than content, and each costs a call of the parser.
 FRAMING_LIMIT = 128 * 1024
-_DIGITS = 18  # of a Content-Length; int() of a long numeral is quadratic
+_DIGITS = 18  # digits of a Content-Length; int() of a long numeral is quadratic
 
 
 class Download(Response):
-    """A response of any length. Its reader takes the pieces away before it feeds more."""
+    """A response of any length. Its reader takes the pieces before it feeds more bytes."""
 
     __slots__ = ("_pieces",)
 
@@ -50,14 +49,14 @@ class Download(Response):
 
     @property
     def length(self) -> int | None:
-        """The length that the head promises, None where it promises none."""
+        """The length in the head, None if the head has none."""
         value = self.header(b"content-length")
         usable = value is not None and value.isdigit() and len(value) <= _DIGITS
         return int(value) if usable and value is not None else None
 
     @property
     def unframed(self) -> bool:
-        """True if only the end of the connection tells where the body ends."""
+        """True if only the end of the connection marks the end of the body."""
         coding = self.header(b"transfer-encoding") or b""
         return self.length is None and not coding.lower().endswith(b"chunked")
 
@@ -67,7 +66,7 @@ class Download(Response):
         return next((value.strip(b" \t") for value in values), None)
 
     def take(self) -> list[bytes]:
-        """Return the pieces of the body that came since the last call."""
+        """Return the pieces of the body since the last call."""
         pieces, self._pieces = self._pieces, []
         return pieces
 
@@ -84,11 +83,11 @@ class Download(Response):
 
 
 class FetchStream:
-    """A context within which a source is asked once. Raises WireError for every fault of the source."""
+    """A context for one request to a source. Raises WireError for every fault of the source."""
 
     def __init__(self, wiring: Wiring, target: Target, workspace: str, progress_s: float) -> None:
-        """`workspace` pays for the thread of a look-up and for the descriptor. `progress_s` is how long
-        the source may pause."""
+        """`workspace` is charged for the look-up's thread and the descriptor. `progress_s`: how long the
+        source can pause."""
         self._wiring = wiring
         self._target = target
         self._workspace = workspace
@@ -125,7 +124,7 @@ class FetchStream:
     async def ask(
         self, method: bytes = b"GET", headers: Headers = (), body: bytes = b""
     ) -> Download:
-        """Send a request; return the response when its head has come."""
+        """Send a request. Return the response once its head has come."""
         request = render_head(method, self._target, (*_HEADERS, *headers)) + b"\r\n" + body
         if self._target.tls:
             self._tls = TlsChannel(self._wiring.tls, self._target.host)
@@ -139,7 +138,7 @@ class FetchStream:
         return self.answer
 
     async def read(self) -> bytes:
-        """Return the next piece of the body, empty at its end. Raises WireError where it breaks off."""
+        """Return the next piece of the body, empty at its end. Raises WireError if it breaks off."""
         answer = self.answer
         while True:
             if pieces := answer.take():
@@ -175,9 +174,7 @@ class FetchStream:
                 result = await found.get()
         except BaseException:
             race.abandon()
-            if isinstance(
-                found.value, socket.socket
-            ):  # the socket came after the wait was cancelled
+            if isinstance(found.value, socket.socket):  # it came after the cancellation
                 found.value.close()
                 self._wiring.descriptors.give(self._workspace)
             raise
@@ -200,7 +197,7 @@ class FetchStream:
                 raise connection_error(error) from None
 
     async def _feed(self) -> None:
-        """Read once, and feed the response."""
+        """Read once and feed the response."""
         if self._ended:
             raise connection_error(None)
         data = await self._receive()
@@ -221,14 +218,14 @@ class FetchStream:
             self._end()
 
     def _end(self) -> None:
-        """End the response, which may be how it ends: the source closed."""
+        """End the response: the source closed, which can be the regular end."""
         tls = self._tls
         if tls is not None and not tls.established:
             raise WireError(ErrorCategory.TLS, "the connection ended in the TLS handshake")
         if not self.answer.begun:
             raise connection_error(None)
         if tls is not None and not tls.closed and self.answer.unframed:
-            # Anybody on the way can cut a connection; only the farewell says that the source did.
+            # Others can cut the connection; only close_notify shows that the source ended it.
             words = "the connection was cut within the body"
             raise WireError(ErrorCategory.PROTOCOL, words)
         self.answer.end()
@@ -253,19 +250,19 @@ class FetchStream:
             with trio.fail_after(self._progress_s):
                 yield
         except trio.TooSlowError:
-            words = f"nothing came within {self._progress_s:g} s ({doing})"
+            words = f"no progress within {self._progress_s:g} s ({doing})"
             raise WireError(ErrorCategory.TIMEOUT, words) from None
 
 
 class Found(Generic[T]):
-    """The value that a callback brings to a task."""
+    """A value that a callback passes to a task."""
 
     def __init__(self) -> None:
         self.value: T | None = None
         self._came = trio.Event()
 
     def put(self, value: T) -> None:
-        """Bring the value."""
+        """Set the value."""
         self.value = value
         self._came.set()
 

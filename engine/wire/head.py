@@ -1,6 +1,6 @@
 """Request heads: prepared once for each destination version, completed for each attempt.
 
-Nothing here decides; it writes bytes.
+The module only writes bytes; it decides nothing.
 """
 
 import re
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from engine.core.destination import Destination, Target
 from engine.core.records import Delivery
+from engine.model.decimals import DECIMALS, KEPT
 from engine.model.hops import Hops
 from engine.model.trace import TRACEPARENT, TRACESTATE, lines_of
 from engine.model.version import VERSION
@@ -34,8 +35,8 @@ def render_head(method: bytes, target: Target, headers: Headers) -> bytes:
 
 
 def destination_headers(destination: Destination, more: Headers = ()) -> list[tuple[bytes, bytes]]:
-    """Return the headers of requests to `destination`: `more`, its own and ours, each name from the
-    first of these that has it."""
+    """Return the headers of requests to `destination`. A name in `more` overrides the destination's own
+    header, and that overrides the service's header."""
     headers = list(more)
     ours = ((b"content-type", b"application/json"), (b"user-agent", USER_AGENT))
     for general in (destination.headers, ours):
@@ -50,15 +51,15 @@ class WebhookHead:
     __slots__ = ("_destination", "_hops", "_prefix", "_signer", "_traces")
 
     def __init__(self, destination: Destination, hops: Hops | None = None) -> None:
-        """Prepare. Raises ValueError where headers or signing keys are unusable. `hops` None: the
-        header is left out."""
+        """Prepare the head. Raises ValueError if headers or signing keys are unusable. `hops` None: no
+        header of hops."""
         self._hops = hops
         self._destination = destination
         self._prefix, self._traces = _prefix(destination, ())
         self._signer = Signer(destination.signing)
 
     def with_headers(self, more: Headers) -> "WebhookHead":
-        """Return a head with further headers, for a single attempt. Raises ValueError as above."""
+        """Return a head with further headers, for one attempt. Raises ValueError if they are unusable."""
         head = WebhookHead.__new__(WebhookHead)
         head._destination, head._signer = self._destination, self._signer
         head._hops = self._hops
@@ -68,34 +69,39 @@ class WebhookHead:
     def request(
         self, delivery: Delivery, number: int, body: bytes, now: float, trace: str | None = None
     ) -> bytes:
-        """Return the bytes of attempt `number`, signed at `now` (seconds since the epoch). `trace`: that
-        the request belongs to.
+        """Return the bytes of attempt `number`, signed at `now` (seconds since the epoch). `trace`: the
+        trace of the request.
 
-        Raises ValueError where no signing key is valid.
+        Raises ValueError if no signing key is valid.
         """
-        message_id = delivery.event.id.encode()
-        timestamp = int(now)
-        signature = self._signer.header(b"%b.%d.%b" % (message_id, timestamp, body), now)
-        return (
-            b"%b%b\r\nwebhook-timestamp: %d\r\nwebhook-signature: %b\r\nangarium-delivery-id: %b\r\n"
-            b"angarium-attempt: %d\r\n%b%bcontent-length: %d\r\n\r\n%b"
-        ) % (
+        event, length = delivery.event, len(body)
+        message_id, timestamp = event.id.encode(), b"%d" % now
+        # Joined: a format costs four times as much.
+        parts = (
             self._prefix,
             message_id,
+            b"\r\nwebhook-timestamp: ",
             timestamp,
-            signature,
+            b"\r\nwebhook-signature: ",
+            self._signer.header(b".".join((message_id, timestamp, body)), now),
+            b"\r\nangarium-delivery-id: ",
             delivery.id.encode(),
-            number,
-            b"" if self._hops is None else self._hops.line(delivery.event.hops),
+            b"\r\nangarium-attempt: ",
+            DECIMALS[number] if number < KEPT else b"%d" % number,
+            b"\r\n",
+            b"" if self._hops is None else self._hops.line(event.hops),
             lines_of(trace) if trace is not None and self._traces else b"",
-            len(body),
+            b"content-length: ",
+            DECIMALS[length] if length < KEPT else b"%d" % length,
+            b"\r\n\r\n",
             body,
         )
+        return b"".join(parts)
 
 
 def _prefix(destination: Destination, more: Headers) -> tuple[bytes, bool]:
-    """Return the beginning of a head, and whether it leaves the trace to the event: headers that the
-    destination or a script sets win."""
+    """Return the beginning of a head, and whether the event's trace is added: trace headers of the
+    destination or a script take precedence."""
     headers = destination_headers(destination, more)
     named = {name.lower() for name, _ in headers}
     method = destination.method.name.encode()

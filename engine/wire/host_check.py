@@ -1,6 +1,6 @@
 """The check of a new destination's host: a host that leads only to forbidden addresses is refused.
 
-It saves a caller from waiting for retries. It protects nothing: names change, and the egress guard judges
+It saves a caller from waiting for retries. It is no protection: names change, and the egress guard checks
 every connection.
 """
 
@@ -14,15 +14,15 @@ LOOKUP_S = 2.0  # a caller waits for the answer; the first attempt resolves the 
 
 
 class HostCheck:
-    """The judge of hosts of one process; used on the trio thread only."""
+    """The check of hosts, one for each process; used on the trio thread only."""
 
     def __init__(self, guard: EgressGuard, resolver: Resolver) -> None:
         self._guard = guard
         self._resolver = resolver
 
     async def objection(self, host: str, workspace: str) -> str | None:
-        """Return why nothing can be sent to `host`: each of its addresses is forbidden. None: it can, or
-        its name could not be resolved within LOOKUP_S. The workspace pays for the look-up's thread."""
+        """Return the error message if every address of `host` is forbidden. None: an address is allowed,
+        or the name was not resolved within LOOKUP_S. The workspace is charged for the thread."""
         resolution = self._resolver.known(host) or await self._resolved(host, workspace)
         if resolution is None or isinstance(resolution, WireError):
             return None

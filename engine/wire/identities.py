@@ -1,7 +1,7 @@
-"""The identities that connections show to receivers: client certificates, each as a TLS context.
+"""The client certificates that connections show to receivers, each as a TLS context.
 
-A context reads the system's authorities, which takes some 20 ms. A thread does that, so that the loop
-does not wait; the contexts that were used last are kept.
+A new context reads the system's authorities, which takes some 20 ms. A thread does that, so the loop
+does not wait. The contexts that were used last are kept.
 """
 
 import os
@@ -32,32 +32,32 @@ from engine.runtime.fair_cache import FairCache
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.wire.tls import AuthoritiesError, client_context
 
-# Contexts; each takes about 1 MB, its authorities included. A workspace that shows more identities than
-# its part displaces its own.
+# Contexts; each takes about 1 MB, its authorities included. A workspace with more identities than its
+# part evicts its own contexts.
 KEPT = 256
-_MAKERS = 2  # threads: more would take the processor from deliveries
-_MAKERS_EACH = 1  # of one workspace, whose thousand identities keep no other one waiting
-_WAITING_EACH = 1 << 20  # attempts that wait are bounded elsewhere, and each identity waits once
+_MAKERS = 2  # threads: more would slow down deliveries
+_MAKERS_EACH = 1  # of one workspace: others do not wait for its thousand identities
+_WAITING_EACH = 1 << 20  # no limit here: waiting attempts are bounded elsewhere
 # A handshake signs on the loop: 4,096 bits take some 5 ms, 8,192 take 30 ms, 16,384 take 200 ms.
 MOST_RSA_BITS = 4_096
 MOST_EXPONENT_BITS = 64  # 65537 has 17; the blinding of a signature pays for each bit
-# The faults of a context: of library or key, of the system (no descriptor), of the authorities' file.
+# Why a context cannot be made: the library, the key, the system (no descriptor), the authorities' file.
 UNUSABLE = (OSError, ValueError, AuthoritiesError)
 _FIELD = "authentication"
 
-Shown = tuple[str, MutualTls]  # with the workspace
+Shown = tuple[str, MutualTls]  # workspace and identity
 Spawn = Callable[[Callable[..., Awaitable[object]], Shown], None]
 _Key = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
 
 
 def check_identity(identity: MutualTls) -> None:
-    """Judge a certificate and its key. Raises Refusal 400 for a pair that no connection could show."""
-    if "PRIVATE KEY" in identity.certificate:  # which would be shown to all who can read
-        raise invalid(f"{_FIELD}.certificate", "contains a private key: give it as privateKey only")
+    """Check a certificate and its key. Raises Refusal 400 for a pair that no connection could use."""
+    if "PRIVATE KEY" in identity.certificate:  # all callers with the scope `read` would see it
+        raise invalid(f"{_FIELD}.certificate", "contains a private key: give it only in privateKey")
     try:
         chain = x509.load_pem_x509_certificates(identity.certificate.encode())
     except ValueError:
-        raise invalid(f"{_FIELD}.certificate", "is no certificate in PEM") from None
+        raise invalid(f"{_FIELD}.certificate", "is not a certificate in PEM") from None
     expires_at = chain[0].not_valid_after_utc
     if expires_at <= datetime.now(UTC):
         raise invalid(f"{_FIELD}.certificate", f"expired at {expires_at:%Y-%m-%d %H:%M} UTC")
@@ -76,11 +76,11 @@ def check_identity(identity: MutualTls) -> None:
 
 
 def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
-    """Have a context show an identity. Raises ssl.SSLError, and ValueError for a key of no use.
+    """Load an identity into a context. Raises ssl.SSLError, and ValueError for an unusable key.
 
-    The TLS library gets the certificates and the key that were judged, and nothing else of the text: it
-    would try whatever else looks like a key. It reads files only. The key does not reach a disk where
-    the system has files in memory.
+    The TLS library gets only the certificates and the key that were checked: it would try any other text
+    that looks like a key. It reads files only. If the system has files in memory, the key does not reach
+    a disk.
     """
     chain = x509.load_pem_x509_certificates(identity.certificate.encode())
     pem = b"".join(each.public_bytes(Encoding.PEM) for each in chain)
@@ -94,27 +94,27 @@ def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
             file.flush()
             context.load_cert_chain(f"/proc/self/fd/{descriptor}")
         return
-    with NamedTemporaryFile("wb") as file:  # readable by its owner alone
+    with NamedTemporaryFile("wb") as file:  # only its owner can read it
         file.write(pem)
         file.flush()
         context.load_cert_chain(file.name)
 
 
 def _judged_key(text: str) -> _Key:
-    """Return a key whose signatures are quick. Raises ValueError, whose words hold no part of it."""
+    """Return a key whose signatures are quick. Raises ValueError, whose message quotes nothing."""
     try:
-        # The primes are not tested, which takes half a second. The pair is what has to fit.
+        # A test of the primes would take half a second. Key and certificate must match, no more.
         key = load_pem_private_key(text.encode(), None, unsafe_skip_rsa_key_validation=True)
     except TypeError:
         raise ValueError("has a passphrase: give the key without one") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise ValueError("is no private key in PEM") from None
+        raise ValueError("is not a private key in PEM") from None
     if isinstance(key, RSAPrivateKey):
         numbers = key.private_numbers()
         parts = (numbers.p, numbers.q, numbers.d, numbers.dmp1, numbers.dmq1, numbers.iqmp)
         longest = max(each.bit_length() for each in (*parts, numbers.public_numbers.n))
         if longest > MOST_RSA_BITS or numbers.public_numbers.e.bit_length() > MOST_EXPONENT_BITS:
-            raise ValueError(f"is longer than RSA with {MOST_RSA_BITS} bits, which would be slow")
+            raise ValueError(f"must have at most {MOST_RSA_BITS} bits (RSA): longer keys are slow")
         return key
     if isinstance(key, EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey):
         return key
@@ -125,7 +125,7 @@ class Identities:
     """Owner of the contexts of one process; used on the trio thread only."""
 
     def __init__(self, authorities: Path | None = None) -> None:
-        """`authorities`: a PEM file of authorities beside the system's."""
+        """`authorities`: a PEM file of authorities in addition to the system's."""
         self._authorities = authorities
         self._contexts: FairCache[str, Shown, ssl.SSLContext] = FairCache(KEPT, KEPT)
         self._waiting: dict[Shown, list[Callable[[], None]]] = {}
@@ -137,7 +137,7 @@ class Identities:
     def prepare(
         self, workspace: str, identity: MutualTls, spawn: Spawn, ready: Callable[[], None]
     ) -> None:
-        """Call `ready`, now or later, when the context is there or cannot be made. `spawn` starts a
+        """Call `ready`, now or later, once the context exists or cannot be made. `spawn` starts a
         task."""
         shown = workspace, identity
         if shown in self._contexts.found:
@@ -166,7 +166,7 @@ class Identities:
                 made = await trio.to_thread.run_sync(self._made, identity)
             self._contexts.put(workspace, shown, made)
         except (*UNUSABLE, Refusal):
-            pass  # the connection tells
+            pass  # the connection reports the fault
         finally:
             waiting = self._waiting.pop(shown)
         for ready in waiting:
@@ -174,6 +174,8 @@ class Identities:
 
     def _made(self, identity: MutualTls) -> ssl.SSLContext:
         context = client_context(self._authorities)
-        context.post_handshake_auth = True  # receivers that ask for it by path, with TLS 1.3
+        context.post_handshake_auth = (
+            True  # for receivers that ask for it only on some paths (TLS 1.3)
+        )
         load_identity(context, identity)
         return context

@@ -1,4 +1,4 @@
-"""The idle connections of a client, in the order in which they fell idle. One timer serves them all."""
+"""The idle connections of a client, in the order in which they became idle, with one timer for all."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -10,21 +10,21 @@ from engine.runtime.timers import Timer, Timers
 if TYPE_CHECKING:
     from engine.wire.connection import OutboundConnection
 
-# Many servers end idle connections after 5 s. A connection that we end ourselves is never met half dead.
+# Many servers end idle connections after 5 s. The client ends them earlier and so rarely uses a dead one.
 IDLE_S = 4.0
-# In one call: a millisecond, where thousands that fell idle together end together.
+# In one call, about a millisecond: thousands can have become idle at the same time.
 CLOSED_AT_ONCE = 64
-EXAMINED = 256  # for one of a workspace's own, when descriptors are used up: some 20 us
+EXAMINED = 256  # to find one of a workspace, when descriptors are used up: some 20 us
 
 
 class IdleConnections:
-    """Owner of the order. A connection is in here exactly while it is among its origin's idle ones."""
+    """Owner of the order. It has a connection exactly while its origin lists the connection as idle."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
         self._clock = clock
-        self._since: dict[OutboundConnection, float] = {}  # in the order of its values
-        # Note that one was taken from its origin (at every attempt: hence without a frame).
+        self._since: dict[OutboundConnection, float] = {}  # when each became idle, oldest first
+        # Remove a connection that was taken from its origin. Each attempt calls it: no Python call frame.
         self.taken: Callable[[OutboundConnection], None] = self._since.__delitem__
         self._timer: Timer | None = None
 
@@ -32,20 +32,20 @@ class IdleConnections:
         return len(self._since)
 
     def add(self, connection: "OutboundConnection", now: float) -> None:
-        """Note that `connection` has fallen idle at `now` (of trio's clock): it can be taken."""
+        """Add a connection that became idle at `now` (of trio's clock): it can be taken."""
         self._since[connection] = now
         connection.origin.idle[connection] = None
         if self._timer is None:
             self._timer = self._timers.call_later(IDLE_S, self._sweep)
 
     def drop(self, connection: "OutboundConnection") -> None:
-        """Note that `connection` closes; harmless for one in use."""
+        """Remove a connection that closes. Harmless if it is in use."""
         if self._since.pop(connection, None) is not None:
             del connection.origin.idle[connection]
 
     def evict(self, workspace: str | None = None) -> bool:
-        """Close the connection that has been idle for longest, of `workspace` if one of its own is
-        among the oldest. Return False where there is none."""
+        """Close the connection that has been idle for longest, of `workspace` if it has one
+        among the oldest. Return False if no connection is idle."""
         oldest = next(iter(self._since), None)
         if oldest is None:
             return False
@@ -60,13 +60,13 @@ class IdleConnections:
     def _sweep(self) -> None:
         self._timer = None
         now = self._clock.instant()
-        # Looked up together: each look passes over the entries that were taken out at the front.
+        # Copied at once: each new iteration would skip all entries that were deleted at the front.
         for connection, since in list(islice(self._since.items(), CLOSED_AT_ONCE)):
             left = since + IDLE_S - now
             if left > 0:
                 self._timer = self._timers.call_later(left, self._sweep)
                 return
-            if connection in self._since:  # not closed by the end of another
+            if connection in self._since:  # not closed when another one closed
                 connection.close()
         if self._since:
             self._timer = self._timers.call_later(0, self._sweep)

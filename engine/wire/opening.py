@@ -1,7 +1,7 @@
-"""The opening of a connection: name, guard, turn, descriptor, race.
+"""The opening of a connection: look-up, guard, turn, descriptor, race.
 
-An opening reports later, never at once: the caller that begins an exchange is not called back meanwhile.
-Until its turn comes, a connection that falls idle at the origin is taken instead.
+An opening reports later, never at once: the caller that begins an exchange must not be called back before
+it returns. Until its turn comes, an opening takes a connection that becomes idle at the origin.
 """
 
 import socket
@@ -40,7 +40,7 @@ class Opening:
         self._pool = pool
         self._wiring = pool.wiring
         self._origin = exchange.origin
-        self._has_place = False  # among the connections that are being made
+        self._has_place = False  # a place of `Openings`
         self.exchange = exchange
         self._waiter: Waiter | None = None
         self._soon: Timer | None = None
@@ -60,7 +60,8 @@ class Opening:
     def begin(self) -> None:
         """Ask for the addresses."""
         resolver, origin = self._wiring.resolver, self._origin
-        if not self.exchange.replaced:  # a replaced exchange met a dead connection there
+        # Idle connections there can be dead, as the replaced one was.
+        if not self.exchange.replaced:
             origin.want(self)
         known = resolver.known(origin.host)
         if known is None:
@@ -89,7 +90,7 @@ class Opening:
                 wiring.openings.wait(self, workspace)
 
     def offered(self) -> None:
-        """Use a connection that fell idle, instead of making a new one."""
+        """Use a connection that became idle, instead of a new one."""
         self._stop()
         self._wiring.alive.openings.discard(self)
         self._pool.go(self.exchange)

@@ -1,4 +1,4 @@
-"""The connections that are being made: how many at once, and turns for TLS handshakes.
+"""The limit of connections being opened at once, and the turns of TLS handshakes.
 
 A receiver that answers no SYN, or stalls in its TLS handshake, holds a place until its attempt's
 deadline. Thousands of openings at once would fill the network's queues for all. The last step of a
@@ -17,11 +17,11 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# Of what is free: a workspace whose receivers all hang has half of the places, and each more of that kind
-# takes half of the rest at most. A place is free again after a round trip or two where receivers answer.
+# A workspace has at most as many places as are free: one whose receivers all hang has half of all, each
+# further one at most half of the rest. If receivers answer, a place is free after a round trip or two.
 PORTION = 1
-# After a step as many times its duration are left to others, so that handshakes have a quarter of the
-# loop at most: 500 a second. One that comes alone is not kept waiting.
+# After a step, handshakes pause for REST times its duration. So they use at most a quarter of the
+# loop: 500 a second. A single handshake does not wait.
 REST = 3.0
 
 
@@ -29,7 +29,7 @@ class OpeningWaiter(Protocol):
     """An opening that waits for a place."""
 
     def placed(self) -> None:
-        """Use the place that was taken, or give it back. Called within another's turn."""
+        """Use the place that was taken for this opening, or give it back. Called within `give`."""
 
 
 class Openings:
@@ -51,7 +51,7 @@ class Openings:
         return len(self._lines)
 
     def take(self, workspace: str) -> bool:
-        """Take a place, if there is one for this workspace and none of its openings waits."""
+        """Take a place, if one is free for this workspace and none of its openings waits."""
         if workspace in self._lines or not self._may(workspace):
             return False
         self._held.add(workspace)
@@ -62,13 +62,13 @@ class Openings:
         self._lines.add(workspace, waiting)
 
     def leave(self, waiting: OpeningWaiter, workspace: str) -> None:
-        """Leave the queue; harmless when not in it."""
+        """Leave the queue. Harmless if it is not in it."""
         self._lines.leave(workspace, waiting)
 
     def give(self, workspace: str) -> None:
-        """Give a place back: the connection is made, or never will be."""
+        """Give back a place: the connection is open, or failed."""
         self._held.remove(workspace)
-        # Not asked for where nothing is free: thousands may wait, and each would be looked at.
+        # If nothing is free, no look: thousands can wait, and `take` would examine each.
         while self._lines and self.used < self.limit:
             found = self._lines.take(self._may)
             if found is None:
@@ -84,7 +84,7 @@ class Shaking(Protocol):
     """A connection in its handshake."""
 
     def shake(self) -> None:
-        """Work on the bytes that have come."""
+        """Handle the bytes that have come."""
 
 
 class Handshakes:
@@ -96,7 +96,7 @@ class Handshakes:
         self._lines: FairWaiters[str, Shaking] = FairWaiters()
         self._timer: Timer | None = None
         self._at_it = False
-        self._until = 0.0  # of trio's clock: when the next step may be
+        self._until = 0.0  # of trio's clock: no step before
         self.steps = 0  # since the start
 
     @property
@@ -105,13 +105,13 @@ class Handshakes:
         return len(self._lines)
 
     def ask(self, shaking: Shaking, workspace: str) -> None:
-        """Have `shake` called once, later; harmless for a connection that waits already."""
+        """Call `shake` once, later. Harmless if the connection waits already."""
         self._lines.add(workspace, shaking)
         if self._timer is None and not self._at_it:
             self._timer = self._timers.call_at(max(trio.current_time(), self._until), self._turn)
 
     def leave(self, shaking: Shaking, workspace: str) -> None:
-        """Leave the line; harmless when not in it."""
+        """Leave the line. Harmless if it is not in it."""
         self._lines.leave(workspace, shaking)
 
     def _turn(self) -> None:

@@ -1,9 +1,9 @@
-"""The origin of connections: scheme, host and port as one workspace sees them, and what is idle.
+"""The origin of connections: scheme, host and port for one workspace, with its idle connections.
 
-A workspace's destinations of one origin share its connections, as HTTP clients do: each request says
-whose it is. Workspaces share no connection: what a receiver or a proxy does to connections concerns its
-own tenant. A connection shows one identity at most, which is part of the key. Nothing else of a
-destination affects how a connection is made.
+A workspace's destinations of one origin share its connections, as HTTP clients do: each request has the
+headers of its destination. Workspaces share no connection, so what a receiver or a proxy does to a
+connection affects one tenant only. A connection shows at most one identity, which is part of the key. No
+other member of a destination affects a connection.
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -19,16 +19,15 @@ OriginKey = tuple[str, bool, str, int, MutualTls | None]
 
 
 class Wanting(Protocol):
-    """An exchange queue or opening that would take a connection that others leave."""
+    """An exchange queue or opening that can use a connection that becomes idle."""
 
     def offered(self) -> None:
-        """Leave the origin's line: a connection has fallen idle there, and can be taken."""
+        """Leave the origin's line and take a connection: one has become idle there."""
 
 
 class ReceiverOrigin:
     """Scheme, host and port, for one workspace and one identity. `idle` holds the connections
-    that all its destinations there may take, the one that was left last at the end; `IdleConnections`
-    keeps it."""
+    that its destinations can take, the newest idle one last; `IdleConnections` changes it."""
 
     __slots__ = ("__weakref__", "host", "identity", "idle", "line", "port", "tls", "workspace")
 
@@ -40,15 +39,13 @@ class ReceiverOrigin:
         self.host = host
         self.port = port
         self.identity = identity
-        self.idle: dict[
-            OutboundConnection, None
-        ] = {}  # thousands may end at once, each in its place
-        self.line: dict[Wanting, None] | None = (
-            None  # those that would take a connection; most origins never have any
-        )
+        # A dict: thousands can end at once, each wherever it is in the order.
+        self.idle: dict[OutboundConnection, None] = {}
+        # The queues and openings that wait for a connection; most origins never have any.
+        self.line: dict[Wanting, None] | None = None
 
     def want(self, who: Wanting) -> None:
-        """Join the line of those that are told when a connection falls idle."""
+        """Join the line: `offered` is called when a connection becomes idle."""
         if self.line is None:
             self.line = {}
         self.line[who] = None
@@ -61,13 +58,13 @@ class ReceiverOrigin:
                 self.line = None
 
     def offer(self) -> None:
-        """Tell those in the line, the first come first, while a connection is idle."""
+        """Call `offered` in the order of the line while a connection is idle."""
         while self.idle and self.line is not None:
             next(iter(self.line)).offered()
 
 
 class Origins:
-    """Owner of the origins that a queue, an exchange or a connection uses."""
+    """Owner of the origins; it keeps those that a queue, exchange or connection uses."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[OriginKey, ReceiverOrigin] = WeakValueDictionary()

@@ -1,6 +1,6 @@
 """The race of connections to a name's addresses: attempts begin 250 ms apart, the first wins (RFC 8305).
 
-The race connects only to the addresses that it is given, which were vetted.
+The race connects only to the addresses that it gets, which the egress guard has checked.
 """
 
 import errno
@@ -32,17 +32,17 @@ class ConnectingSocket:
         self.registration = wiring.reactor.register(sock, self, WRITE)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Tell the race: connected, or refused."""
+        """Report to the race: connected, or refused."""
         self._race.arrived(self)
 
     def abort(self, error: BaseException | None) -> None:
-        """Tell the race: the peer hung up."""
+        """Report to the race: the peer hung up."""
         self._race.arrived(self, hung_up=True)
 
 
 class Race:
     """A race for one connection. It calls `won` with a connected socket (whose descriptor is counted),
-    or `lost`; later, and once."""
+    or `lost`: once, and after `begin` has returned."""
 
     __slots__ = (
         "_candidates",
@@ -65,7 +65,7 @@ class Race:
         won: Callable[[socket.socket], None],
         lost: Callable[[WireError], None],
     ) -> None:
-        """`workspace` pays for the descriptors."""
+        """`workspace` is charged for the descriptors."""
         self._wiring = wiring
         self._remaining = deque(interleave(addresses)[:ADDRESSES_LIMIT])
         self._port = port
@@ -78,18 +78,18 @@ class Race:
 
     @property
     def connecting(self) -> bool:
-        """True if a socket is open, rather than waited for."""
+        """True if a socket is open. False if the race waits for a descriptor."""
         return bool(self._candidates)
 
     def begin(self) -> None:
-        """Start with the first address, when a descriptor is free."""
+        """Start with the first address, once a descriptor is free."""
         if self._wiring.descriptors.take(self._workspace):
             self.granted()
         else:
             self._wiring.descriptors.wait(self, self._workspace)
 
     def granted(self) -> None:
-        """Connect: a descriptor was taken."""
+        """Connect with the descriptor that was taken."""
         while self._remaining:
             family, host = self._remaining.popleft()
             try:
@@ -111,7 +111,7 @@ class Race:
             self._timer = self._wiring.timers.call_later(0, self._fail)
 
     def arrived(self, candidate: ConnectingSocket, *, hung_up: bool = False) -> None:
-        """Take the result of a socket that is connected or has failed."""
+        """Handle the result of a socket, which is connected or has failed."""
         if candidate not in self._candidates:
             return
         code = candidate.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -129,7 +129,7 @@ class Race:
         self._won(candidate.sock)
 
     def abandon(self) -> None:
-        """Stop: no call will be made."""
+        """Stop. The race calls neither `won` nor `lost`."""
         self._cancel_timer()
         self._wiring.descriptors.leave(self, self._workspace)
         self._remaining.clear()
@@ -152,7 +152,7 @@ class Race:
         try:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with suppress(BlockingIOError):  # the reactor tells when it is connected
+            with suppress(BlockingIOError):  # the reactor reports the connection
                 sock.connect((host, self._port))
             return ConnectingSocket(self, sock, self._wiring)
         except OSError:
@@ -182,8 +182,8 @@ class Race:
 
 
 def interleave(addresses: Addresses) -> Addresses:
-    """Return the addresses with alternating families, the first one's first: a broken family costs one
-    delay."""
+    """Return the addresses with alternating families, beginning with the first address's family: a
+    broken family costs one delay."""
     first = [address for address in addresses if address[0] == addresses[0][0]]
     others = [address for address in addresses if address[0] != addresses[0][0]]
     mixed = []

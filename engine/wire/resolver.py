@@ -1,6 +1,6 @@
-"""The resolver of names: one look-up of a name at a time, in threads of its own, with a short memory.
+"""The resolver of names: it looks each name up once at a time, in its own threads, with a short cache.
 
-The system's resolver blocks and cannot be cancelled, so a tenant whose name servers hang may hold only
+The system's resolver blocks and cannot be cancelled, so a tenant whose name servers hang can hold only
 a few of the threads. A numeric address is resolved like a name. Nothing here judges an address.
 """
 
@@ -18,8 +18,8 @@ from engine.runtime.tally import Tally
 from engine.wire.failure import WireError
 
 THREADS = 32
-THREADS_WORKSPACE = 4  # and never more threads than stay free
-# short, so that a changed address is seen soon; long, so that a busy destination asks rarely
+THREADS_WORKSPACE = 4  # and at most as many as stay free
+# Seconds in the cache: few, so that a changed address is used soon; enough for a busy destination.
 FOUND_S = 15.0
 FAILED_S = 2.0
 CACHE_NAMES = 4096
@@ -30,13 +30,13 @@ Lookup = Callable[[str], Addresses]
 
 
 def system_lookup(host: str) -> Addresses:
-    """Ask the system. Raises OSError, or UnicodeError for an impossible name (`a..b`)."""
+    """Ask the system's resolver. Raises OSError, or UnicodeError for an impossible name (`a..b`)."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return tuple(dict.fromkeys((family, str(address[0])) for family, *_, address in found))
 
 
 class Waiter:
-    """A caller that waits for an answer; after `cancel` none comes."""
+    """A caller that waits for an answer. After `cancel`, it gets none."""
 
     __slots__ = ("_forget", "callback")
 
@@ -47,7 +47,7 @@ class Waiter:
         self._forget = forget
 
     def cancel(self) -> None:
-        """Never call back; harmless after the call."""
+        """Do not call back. Harmless after the call."""
         if self.callback is not None:
             self.callback = None
             self._forget(self)
@@ -65,12 +65,12 @@ class Question:
 
     host: str
     waiters: dict[Waiter, None] = field(default_factory=dict)  # in the order in which they asked
-    payer: str | None = None  # the workspace whose thread it uses, once the look-up has begun
+    payer: str | None = None  # the workspace that is charged, once the look-up has begun
     queued: set[str] = field(default_factory=set)  # the workspaces in whose queues it waits
 
 
 class Resolver:
-    """Owner of the threads and of the answers that they found; used on the trio thread only."""
+    """Owner of the threads and of the cached answers; used on the trio thread only."""
 
     def __init__(self, lookup: Lookup = system_lookup) -> None:
         self._lookup = lookup
@@ -88,14 +88,14 @@ class Resolver:
         return entry[1]
 
     def ask(self, host: str, workspace: str, callback: Callable[[Resolution], None]) -> Waiter:
-        """Look `host` up and call back on the trio thread, later. The workspace pays for the thread."""
+        """Look `host` up and call back on the trio thread, later. The workspace is charged for it."""
         found = self._questions.get(host)
         question = self._questions[host] = Question(host) if found is None else found
         waiter = Waiter(callback, lambda waiter: self._leave(question, waiter))
         question.waiters[waiter] = None
         if question.payer is None and workspace not in question.queued:
-            # Any workspace that asks can pay. In this way no workspace waits for another's exhausted
-            # share.
+            # Any workspace that asks can be charged for the thread, so no workspace waits for another's
+            # exhausted share.
             question.queued.add(workspace)
             self._queue.put(workspace, question)
             self._begin_some()
@@ -112,7 +112,7 @@ class Resolver:
         return len(self._questions) - self.threads
 
     def _leave(self, question: Question, waiter: Waiter) -> None:
-        """Forget a caller that gave up. If no caller asks for the name any more, forget the name too.
+        """Remove a caller that gave up. If no other caller waits for the name, remove the name too.
 
         While name servers hang, every attempt for their names gives up, and the next attempt asks again.
         """
@@ -135,8 +135,8 @@ class Resolver:
             self._begin(question, workspace)
 
     def _may_begin(self, workspace: str) -> bool:
-        # A workspace never has more threads than stay free. So the next workspace finds a thread for as
-        # long as that is possible, however many workspaces' name servers hang.
+        # A workspace has at most as many threads as stay free. So the next workspace still finds one, for
+        # as long as possible, while the name servers of many workspaces hang.
         free = THREADS - self.threads
         return self._active.of(workspace) < min(THREADS_WORKSPACE, free)
 
@@ -150,7 +150,7 @@ class Resolver:
                 lambda result: self._hand_over(question, result),
                 "resolver",
             )
-        except RuntimeError:  # the system gives no thread now; it can give one later
+        except RuntimeError:  # the system refused a thread; it can give one later
             refused = outcome.Error(OSError(errno.EAGAIN, "no thread"))
             self._token.run_sync_soon(self._end, question, refused)
 

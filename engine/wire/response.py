@@ -1,7 +1,7 @@
-"""One HTTP/1.1 response at a time, with limits around httptools' parser, which has none of its own.
+"""The HTTP/1.1 response that a connection receives, with the limits that httptools' parser lacks.
 
-A parser lives as long as its connection. Nothing here does I/O or judges a status. A receiver that breaks
-the protocol raises `WireError`.
+A connection keeps one parser. Nothing here does I/O or judges a status. A receiver that breaks the
+protocol causes a `WireError`.
 """
 
 from typing import Protocol, cast
@@ -11,14 +11,14 @@ import httptools
 from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError
 
-BODY_LIMIT = 16 * 1024  # kept for the record; a longer body ends the connection
-HEADERS_KEPT = 16 * 1024  # bytes of names and values kept for the record
+BODY_LIMIT = 16 * 1024  # kept in the log; a longer body ends the connection
+HEADERS_KEPT = 16 * 1024  # bytes of names and values kept in the log
 FIELDS_LIMIT = 100
-# Bytes that are not body: status lines, fields, chunk sizes, trailers. A body of one-byte chunks has
-# six for each byte that is kept.
+# Bytes of framing: status lines, fields, chunk sizes, trailers. A body of one-byte chunks has six of them
+# for each byte that is kept.
 FRAMING_LIMIT = 64 * 1024 + 6 * BODY_LIMIT
 HEAD_LIMIT = 64 * 1024
-INTERIM_LIMIT = 8  # of 1xx answers
+INTERIM_LIMIT = 8  # 1xx answers before the final one
 KNOWN_LIMIT = 4096  # bytes of the last answer that a connection remembers
 
 _START = b"HTTP/1."
@@ -26,7 +26,7 @@ Fields = tuple[tuple[bytes, bytes], ...]
 
 
 class Parser(Protocol):
-    """The methods of `httptools.HttpResponseParser` that are used."""
+    """The used methods of `httptools.HttpResponseParser`."""
 
     def feed_data(self, data: bytes) -> None: ...
     def get_status_code(self) -> int: ...
@@ -54,7 +54,10 @@ class Response:
         "truncated",
     )
 
+    fields: list[tuple[bytes, bytes]]
+
     def __init__(self) -> None:
+        self._begin()
         self.reset()
         self._known = b""
         self._meaning: tuple[int, Fields, bytes] = (0, (), b"")
@@ -63,21 +66,26 @@ class Response:
     def reset(self) -> None:
         """Begin a new response."""
         self.status = 0
-        self.fields: list[tuple[bytes, bytes]] = []
         self.complete = False
-        self.excess = False  # bytes came after the end
-        self.truncated = False
         self.keep_alive = False
         self._headers: Fields | None = None
         self._body: bytes | bytearray = b""
-        self._size = 0
         self._fed = 0
+        if self.fields:  # a head can be large: an idle connection does not keep it
+            self.fields = []
+
+    def _begin(self) -> None:
+        """Begin to parse. An answer that is known already needs none of this."""
+        self.fields = []
+        self.excess = False  # bytes came after the end
+        self.truncated = False
+        self._size = 0
         self._interim = 0
-        self._start = b""  # the first bytes, while they are too few to be judged
+        self._start = b""  # the first bytes, while they are too few to be checked
 
     @property
     def begun(self) -> bool:
-        """True if a byte of it has arrived."""
+        """True if a byte of the response has arrived."""
         return self._fed > 0
 
     @property
@@ -87,7 +95,7 @@ class Response:
 
     @property
     def headers(self) -> Fields:
-        """The fields of the head, as many as fit the bound."""
+        """The first fields of the head, up to HEADERS_KEPT."""
         if self._headers is not None:
             return self._headers
         if self._fed <= HEADERS_KEPT:
@@ -101,13 +109,14 @@ class Response:
         return tuple(kept)
 
     def feed(self, data: bytes) -> None:
-        """Take bytes of the response. Raises WireError where they break the protocol or a limit."""
+        """Take bytes of the response. Raises WireError if they break the protocol or a limit."""
         if not self._fed:
             if data == self._known:
                 self._fed = len(data)
                 self.status, self._headers, self._body = self._meaning
                 self.complete = self.keep_alive = True
                 return
+            self._begin()
             if not data.startswith(_START):
                 self._judge_start(data)
         elif self._start:
@@ -124,18 +133,18 @@ class Response:
         if not self.complete:
             self._bound()
         elif self.keep_alive and self._fed == len(data) <= KNOWN_LIMIT:
-            # A receiver that acknowledges thousands a second says the same thousands of times. One that
-            # came whole, and left the parser where it began, need not be parsed again.
+            # A busy receiver sends the same answer thousands of times a second. An answer that came
+            # whole, and left the parser in its first state, need not be parsed again.
             self._known = data
             self._headers = self.headers
             self._meaning = self.status, self._headers, self.body
 
     def end(self) -> None:
-        """End: the peer closed. Raises WireError unless the response ends so."""
+        """End the response: the peer closed. Raises WireError unless the response can end so."""
         if not self.status:
             raise broken("the connection was closed within the head")
         framed = [
-            value.strip(b" \t").lower()  # the parser leaves the spaces behind a value
+            value.strip(b" \t").lower()  # the parser keeps spaces after a value
             for name, value in self.fields
             if name.lower() in (b"content-length", b"transfer-encoding")
         ]
@@ -144,11 +153,11 @@ class Response:
         self.complete = True
 
     def release(self) -> None:
-        """Break the cycle of parser and response, so that both go at once."""
+        """Break the reference cycle of parser and response: no garbage collection is needed."""
         del self._parser
 
     def _judge_start(self, data: bytes) -> None:
-        # The parser takes RTSP, ICE and other versions of HTTP too.
+        # The parser also accepts RTSP, ICE and other versions of HTTP.
         start = (self._start + data)[: len(_START)]
         if not _START.startswith(start):
             raise broken("it does not begin with HTTP/1")
@@ -177,7 +186,7 @@ class Response:
         status = self._parser.get_status_code()
         if status == 101 or not 100 <= status < 600:
             self.status = status
-            raise broken(f"status {status} was not asked for")
+            raise broken(f"status {status} is not expected")
         if status >= 200:
             self.status = status
 

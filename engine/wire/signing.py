@@ -1,6 +1,6 @@
 """Standard Webhooks signatures: `v1` (HMAC-SHA256) and `v1a` (Ed25519), and the text forms of keys.
 
-Keys are prepared once per destination version; nothing here knows of HTTP.
+Keys are prepared once for each version of a destination. Nothing here depends on HTTP.
 """
 
 import base64
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from engine.core.destination import SigningKey
 from engine.core.vocabulary import SigningAlgorithm
 
-HMAC_KEY_BYTES = 32  # of a key that we make; Standard Webhooks allows 24 to 64
+HMAC_KEY_BYTES = 32  # of a new key; Standard Webhooks allows 24 to 64
 ED25519_KEY_BYTES = 32
 _BLOCK = 64  # of SHA-256, bytes
 _encode = binascii.b2a_base64
@@ -24,7 +24,7 @@ Sign = Callable[[bytes], bytes]
 
 
 class Signer:
-    """The signer of one destination version. A retired key signs too until it expires."""
+    """The signer of one destination version. A retired key signs as well until it expires."""
 
     __slots__ = ("_keys", "_sign", "_until")
 
@@ -33,19 +33,19 @@ class Signer:
     def __init__(self, keys: Sequence[SigningKey]) -> None:
         """Prepare `keys`, the current one first. Raises ValueError for a key of the wrong length."""
         self._keys = [(key.expires_at, _prepare(key)) for key in keys]
-        self._until = -inf  # when to look again which keys are valid
+        self._until = -inf  # when the valid keys must be chosen again
 
     def header(self, signed: bytes, now: float) -> bytes:
         """Return the value of `webhook-signature` over `signed`, which is `id.timestamp.body`.
 
-        Raises ValueError where no key is valid at `now` (seconds since the epoch).
+        Raises ValueError if no key is valid at `now` (seconds since the epoch).
         """
         if now >= self._until:
             self._choose(now)
         return self._sign(signed)
 
     def _choose(self, now: float) -> None:
-        """Choose the keys that are valid at `now`, and until when they are."""
+        """Choose the keys that are valid at `now`, and when to choose again."""
         valid = [(at, sign) for at, sign in self._keys if at is None or at > now]
         if not valid:
             raise ValueError("the destination has no valid signing key")
@@ -67,7 +67,7 @@ def _hmac(key: bytes) -> Sign:
         raise ValueError("an HMAC key is empty")
     if len(key) > _BLOCK:
         key = hashlib.sha256(key).digest()
-    # RFC 2104 with both halves prepared and copied: two thirds of what the `hmac` module costs.
+    # RFC 2104 with copies of two prepared hashes: two thirds of the cost of the `hmac` module.
     padded = key.ljust(_BLOCK, b"\0")
     inner_state = hashlib.sha256(bytes(byte ^ 0x36 for byte in padded))
     outer_state = hashlib.sha256(bytes(byte ^ 0x5C for byte in padded))
@@ -104,12 +104,12 @@ def secret_text(key: SigningKey) -> str:
 
 
 def secret_bytes(text: str) -> bytes:
-    """Return the key of a `whsec_...` text. Raises ValueError for a text that is none."""
+    """Return the key of a `whsec_...` text. Raises ValueError for other texts."""
     return base64.b64decode(text.removeprefix("whsec_"), validate=True)
 
 
 def public_key_text(key: SigningKey) -> str | None:
-    """Return `whpk_...` of an Ed25519 key; an HMAC key has no public half."""
+    """Return `whpk_...` of an Ed25519 key; None for an HMAC key, which has no public half."""
     if key.algorithm is not SigningAlgorithm.ED25519:
         return None
     public = Ed25519PrivateKey.from_private_bytes(key.key).public_key().public_bytes_raw()

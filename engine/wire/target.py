@@ -1,7 +1,7 @@
-"""A destination's URL, judged and split once, when it is configured.
+"""The parser of destinations' URLs: it checks and splits a URL once, when the URL is configured.
 
-Only the form of a URL is judged here. What an address may be is judged where sockets connect, so that
-odd notations of private addresses need no list of their own.
+It checks only the form. The egress guard checks addresses where sockets connect, so no list of odd
+notations of private addresses is needed.
 """
 
 import re
@@ -14,31 +14,31 @@ from engine.core.destination import Target
 from engine.model.errors import Detail, Refusal
 
 URL_LIMIT = 2048
-HOST_LIMIT = 253  # of a name in ASCII, RFC 1035
+HOST_LIMIT = 253  # characters of a name in ASCII, RFC 1035
 _PORTS = {"http": 80, "https": 443}
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>/[^?#]*)?(?P<query>\?[^#]*)?(?:#.*)?",
-    re.IGNORECASE | re.ASCII,  # else a long s is an s
+    re.IGNORECASE | re.ASCII,  # without ASCII, a long s would match s
 )
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>[0-9]{0,5}))?")
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\ud800-\udfff]")
-# Underscores occur in real names of containers and clusters. An odd numeral is a name like any other.
+# Names of containers and clusters have underscores. An odd numeral counts as a name.
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
-_PATH_SAFE = "/%:@!$&'()*+,;=~[]|^`{}\"<>"  # everything printable that has no meaning of its own
+_PATH_SAFE = "/%:@!$&'()*+,;=~[]|^`{}\"<>"  # all printable characters without a meaning in a URL
 
 
 def parse_target(url: str) -> Target:
     """Split `url`. Raises `Refusal` (`invalid_request`) for a URL that cannot be sent to."""
     if len(url) > URL_LIMIT:
-        raise _refusal(f"a URL has at most {URL_LIMIT} characters")
+        raise _refusal(f"the URL must have at most {URL_LIMIT} characters")
     if _FORBIDDEN.search(url):
-        raise _refusal("a URL has no spaces, control characters or backslashes")
+        raise _refusal("the URL must have no spaces, control characters or backslashes")
     match = _URL.fullmatch(url)
     if match is None:
-        raise _refusal("a URL begins with http:// or https://")
+        raise _refusal("the URL must begin with http:// or https://")
     authority = match["authority"]
     if "@" in authority:
-        raise _refusal("a URL carries no user name or password")
+        raise _refusal("the URL must have no user name or password")
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None or not parts["host"]:
         raise _refusal("the URL's host or port is malformed")
@@ -46,7 +46,7 @@ def parse_target(url: str) -> Target:
     host, shown = _host(parts["host"])
     port = int(parts["port"] or _PORTS[scheme])
     if not 1 <= port <= 65535:
-        raise _refusal("a port is between 1 and 65535")
+        raise _refusal("the URL's port must be between 1 and 65535")
     if port != _PORTS[scheme]:
         shown = f"{shown}:{port}"
     return Target(
@@ -59,14 +59,14 @@ def parse_target(url: str) -> Target:
 
 
 def _host(text: str) -> tuple[str, str]:
-    """Return a host as it is connected to, and as the Host header shows it."""
+    """Return a host as connections use it, and as the Host header shows it."""
     if text.startswith("["):
         try:
             address = str(IPv6Address(text[1:-1]))
         except AddressValueError:
-            raise _refusal("the URL's host is no IPv6 address") from None
+            raise _refusal("the URL's host is not an IPv6 address") from None
         if "%" in address:
-            raise _refusal("an address in a URL has no zone")
+            raise _refusal("the URL's address must have no zone")
         return address, f"[{address}]"
     name = text.lower() if text.isascii() else _to_ascii(text)
     if len(name.rstrip(".")) > HOST_LIMIT or _NAME.fullmatch(name) is None:
@@ -82,7 +82,7 @@ def _to_ascii(name: str) -> str:
 
 
 def _origin_form(path: str | None, query: str | None) -> bytes:
-    # An ASCII path is sent exactly as written, whatever it escapes. Other characters are encoded.
+    # An ASCII path is sent exactly as written, with its escapes. Other characters are encoded.
     text = (path or "/") + (query or "")
     return (text if text.isascii() else quote(text, safe=_PATH_SAFE + "?")).encode("ascii")
 

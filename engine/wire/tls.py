@@ -1,6 +1,6 @@
-"""TLS as bytes in and bytes out: a handshake and a stream over memory buffers, without a socket.
+"""The client side of TLS over memory buffers: bytes in and bytes out, without a socket.
 
-Certificates and host names are always checked. Errors come out as `WireError` of category TLS.
+Certificates and host names are always checked. Errors are raised as `WireError` of category TLS.
 """
 
 import ssl
@@ -12,21 +12,21 @@ from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError
 
 READ_BYTES = 65536
-# Of handshakes, tickets, alerts and empty records without a byte of content between them: a peer may not
-# keep us busy with nothing. Certificate chains take some KB.
+# Bytes of handshakes, tickets, alerts and empty records in a row without content: a peer must not use the
+# processor for nothing. Certificate chains take some KB.
 SILENT_LIMIT = 256 * 1024
 
 
 class AuthoritiesError(Exception):
-    """The file of further authorities cannot be used. The message names it and what to do."""
+    """The file of additional authorities cannot be used. The message names the file and the remedy."""
 
 
 def client_context(authorities: Path | None = None) -> ssl.SSLContext:
     """Return the context of all outbound connections: TLS 1.2 or later, the system's authorities, and
-    those in a PEM file beside them. Raises AuthoritiesError."""
+    additional ones from a PEM file. Raises AuthoritiesError."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # RFC 9110, 4.3.4: the names are those in subjectAltName; a common name may be anything.
+    # RFC 9110, 4.3.4: only subjectAltName has the names; a common name can be anything.
     context.hostname_checks_common_name = False
     context.set_alpn_protocols(["http/1.1"])
     if authorities is not None:
@@ -43,7 +43,7 @@ def client_context(authorities: Path | None = None) -> ssl.SSLContext:
 
 @cache
 def shared_context(authorities: Path | None = None) -> ssl.SSLContext:
-    """Return the one of this process: to read the system's authorities takes some 20 ms."""
+    """Return the process's shared context: to read the system's authorities takes some 20 ms."""
     return client_context(authorities)
 
 
@@ -53,10 +53,10 @@ class TlsChannel:
     __slots__ = ("_incoming", "_object", "_outgoing", "_silent", "_unsent", "closed", "established")
 
     def __init__(self, context: ssl.SSLContext, host: str) -> None:
-        """Raises WireError where `host` is nothing that a certificate could be for."""
+        """Raises WireError if `host` cannot be in a certificate."""
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        # A name that ends in a dot is absolute for the resolver and unknown to certificates.
+        # A final dot makes a name absolute for the resolver; certificates never have it.
         name = host.rstrip(".")
         try:
             self._object = context.wrap_bio(self._incoming, self._outgoing, server_hostname=name)
@@ -66,14 +66,14 @@ class TlsChannel:
         self._unsent = b""
         self._silent = 0
         self.established = False
-        self.closed = False  # the peer said that nothing follows
+        self.closed = False  # the peer has ended its stream
 
     def begin(self) -> None:
         """Start the handshake. Raises WireError."""
         self._shake()
 
     def send(self, data: bytes) -> None:
-        """Encrypt `data`, once the handshake is done. Raises WireError where the stream has ended."""
+        """Encrypt `data` once the handshake is done. Raises WireError if the stream has ended."""
         if not self.established:
             self._unsent = data
             return
@@ -83,11 +83,11 @@ class TlsChannel:
             raise _explain(error) from None
 
     def hold(self, data: bytes) -> None:
-        """Take bytes of the peer and keep them for the next `receive`. Raises WireError."""
+        """Take bytes of the peer for the next `receive`. Raises WireError."""
         self._incoming.write(data)
         self._silent += len(data)
         if self._silent > SILENT_LIMIT:
-            raise WireError(ErrorCategory.TLS, "TLS failed: it goes on without content")
+            raise WireError(ErrorCategory.TLS, "TLS failed: records come without content")
 
     def receive(self, data: bytes) -> bytes:
         """Take bytes of the peer; return their content, which may be empty.
@@ -101,7 +101,7 @@ class TlsChannel:
         else:
             self._silent += len(data)
             if self._silent > SILENT_LIMIT:
-                raise WireError(ErrorCategory.TLS, "TLS failed: it goes on without content")
+                raise WireError(ErrorCategory.TLS, "TLS failed: records come without content")
         return said
 
     def _decrypt(self) -> bytes:
@@ -124,17 +124,17 @@ class TlsChannel:
         except ssl.SSLError as error:
             if not parts:
                 raise _explain(error) from None
-            self.closed = True  # content that came whole before the fault still counts
+            self.closed = True  # content before the fault still counts
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def outgoing(self) -> bytes:
-        """Return the bytes that are to be sent to the peer now."""
+        """Return the bytes to send to the peer now."""
         return self._outgoing.read() if self._outgoing.pending else b""
 
     def goodbye(self) -> bytes:
-        """Return the farewell that an orderly end begins with, or the alert that is left to send."""
+        """Return close_notify for an orderly end, or the alert that is still to be sent."""
         if self.established and not self.closed:
-            # It would wait for the peer's farewell, or the stream is broken: what was written is enough.
+            # It raises if the peer's close_notify is missing or the stream broke; its output is enough.
             with suppress(ssl.SSLError):
                 self._object.unwrap()
         return self.outgoing()

@@ -1,7 +1,7 @@
 """The tunnel of a connection through the operator's egress proxy (HTTP CONNECT, RFC 9110, 9.3.6).
 
-The egress guard has vetted the addresses before: the proxy is asked for an address and never for a name,
-so that it connects where the guard looked.
+The egress guard has checked the addresses before. The client asks the proxy for an address, never for a
+name, so the proxy connects to a checked address.
 """
 
 import socket
@@ -17,14 +17,14 @@ from engine.wire.racing import ADDRESSES_LIMIT, Race, interleave
 from engine.wire.resolver import Addresses, Resolution, Waiter
 from engine.wire.wiring import Wiring
 
-HEAD_BYTES = 8 * 1024  # of the proxy's answer
+HEAD_BYTES = 8 * 1024  # the longest head of the proxy's answer
 READ_BYTES = 4_096
-_UNREACHED = (b"502", b"503", b"504")  # of an address: another one of the name may do
+_UNREACHED = (b"502", b"503", b"504")  # the proxy did not reach the address: another one can work
 
 
 class Tunnel:
-    """A way to one of some vetted addresses through the proxy; used as a `Race` is. It calls `won` with a
-    socket that is connected to the receiver, or `lost`; later, and once."""
+    """The way through the proxy to one of some checked addresses, with the methods of `Race`. It calls
+    `won` with a socket that is connected to the receiver, or `lost`: once, after `begin` has returned."""
 
     __slots__ = (
         "_answer",
@@ -53,7 +53,7 @@ class Tunnel:
         won: Callable[[socket.socket], None],
         lost: Callable[[WireError], None],
     ) -> None:
-        """`workspace` pays for the descriptor."""
+        """`workspace` is charged for the descriptor."""
         self._wiring = wiring
         self._proxy = proxy
         self._remaining = deque(address for _, address in interleave(addresses)[:ADDRESSES_LIMIT])
@@ -67,11 +67,13 @@ class Tunnel:
         self._registration: Registration | None = None
         self._soon: Timer | None = None
         self._answer = b""
-        self._error = WireError(ErrorCategory.CONNECTION, "the egress proxy: no address to ask for")
+        self._error = WireError(
+            ErrorCategory.CONNECTION, "the host has no address for the egress proxy"
+        )
 
     @property
     def connecting(self) -> bool:
-        """True if a socket is open, rather than waited for."""
+        """True if a socket is open. False if the tunnel waits for a descriptor."""
         return self._sock is not None or (self._race is not None and self._race.connecting)
 
     def begin(self) -> None:
@@ -84,7 +86,7 @@ class Tunnel:
             self._resolved(known)
 
     def abandon(self) -> None:
-        """Stop: no call will be made."""
+        """Stop. The tunnel calls neither `won` nor `lost`."""
         if self._waiter is not None:
             self._waiter.cancel()
         if self._race is not None:
@@ -114,7 +116,7 @@ class Tunnel:
             self._refused("the egress proxy's answer is malformed")
 
     def abort(self, error: BaseException | None) -> None:
-        """Fail: the proxy hung up, or our own code failed."""
+        """Fail: the proxy hung up, or this service's code failed."""
         self._refused("the egress proxy closed the connection")
 
     def _resolved(self, resolution: Resolution) -> None:
@@ -123,7 +125,7 @@ class Tunnel:
             self._error = WireError(resolution.category, f"the egress proxy: {resolution.message}")
             self._soon = self._wiring.timers.call_later(0, self._fail)
             return
-        # The operator names the proxy: its address is not judged.
+        # The operator chose the proxy: the egress guard does not check its address.
         self._race = Race(
             self._wiring,
             resolution,
@@ -148,7 +150,7 @@ class Tunnel:
         if self._proxy.authorization is not None:
             request += b"proxy-authorization: %b\r\n" % self._proxy.authorization
         try:
-            # Some hundred bytes fit into the buffer of a socket that is new.
+            # A new socket's buffer has room for these few hundred bytes.
             sock.send(request + b"\r\n")
             self._registration = self._wiring.reactor.register(sock, self, READ)
         except OSError as error:
@@ -162,7 +164,7 @@ class Tunnel:
             shown = status.decode("latin-1") if status.isdigit() else "no status"
             again = status in _UNREACHED
             self._refused(f"the egress proxy answered {shown}", again=again)
-        elif rest:  # receivers speak second: these bytes are the proxy's
+        elif rest:  # a receiver does not send first: these bytes are the proxy's
             self._refused("the egress proxy's answer is malformed")
         else:
             sock, registration = self._sock, self._registration
@@ -173,7 +175,7 @@ class Tunnel:
             self._won(sock)
 
     def _refused(self, words: str, *, again: bool = False) -> None:
-        """Try the next address where `again`, or fail."""
+        """Try the next address if `again`, otherwise fail."""
         self._error = WireError(ErrorCategory.CONNECTION, words)
         self._drop()
         if again and self._remaining:
@@ -204,7 +206,7 @@ def way_to(
     won: Callable[[socket.socket], None],
     lost: Callable[[WireError], None],
 ) -> Race | Tunnel:
-    """Return the way to one of some vetted addresses: through the proxy, if there is one."""
+    """Return the way to one of some checked addresses: through the proxy, if there is one."""
     if wiring.proxy is None:
         return Race(wiring, addresses, port, workspace, won, lost)
     return Tunnel(wiring, wiring.proxy, addresses, port, workspace, won, lost)

@@ -1,4 +1,4 @@
-"""The wiring of a client: the parts that its queues and connections share. It does nothing."""
+"""The wiring of a client: the record of the parts that its queues and connections share."""
 
 import ssl
 from dataclasses import dataclass, field
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class WireCounts:
-    """Counted since the start."""
+    """Counts since the start."""
 
     opened: int = 0
     reused: int = 0
     replaced: int = 0
-    waiting: int = 0  # now: exchanges that wait in pools
+    waiting: int = 0  # at present: exchanges that wait in queues
 
 
 @dataclass(slots=True)
 class Alive:
-    """The connections and openings that end with the client: each enters at its beginning and leaves at
-    its end."""
+    """The open connections and the openings of a client. Each adds itself at its start and removes itself
+    at its end."""
 
     connections: "set[OutboundConnection]" = field(default_factory=set)
     openings: "set[Opening]" = field(default_factory=set)
@@ -46,7 +46,7 @@ class Alive:
 
 @dataclass(slots=True)
 class Wiring:
-    """The parts of one client, each with one owner: itself."""
+    """The parts of one client. Each part owns its own state."""
 
     reactor: Reactor
     timers: Timers
@@ -57,12 +57,12 @@ class Wiring:
     openings: Openings
     handshakes: Handshakes
     idle: "IdleConnections"
-    tls: ssl.SSLContext  # of connections without an identity
+    tls: ssl.SSLContext  # for connections without an identity
     identities: Identities
-    openings_destination: int  # connections of one destination that are being made at once
+    openings_destination: int  # limit of connections being opened to one destination
     deadlines: Deadlines
     proxy: EgressProxy | None = None  # None: receivers are reached directly
-    hops: Hops | None = None  # for the header of hops; None: no header
+    hops: Hops | None = None  # for the header `angarium-hops`; None: no header
     origins: Origins = field(default_factory=Origins)
     alive: Alive = field(default_factory=Alive)
     counts: WireCounts = field(default_factory=WireCounts)
@@ -74,9 +74,9 @@ class Wiring:
         try:
             return self.identities.context(origin.workspace, origin.identity)
         except (ssl.SSLError, ValueError):
-            # It was judged when it was written; the library became stricter.
+            # It was valid when it was written; the library has become stricter since.
             words = "the client certificate cannot be used: give the destination a new one"
             raise WireError(ErrorCategory.TLS, words) from None
         except UNUSABLE:
-            words = "the client certificate could not be prepared"
+            words = "the client certificate could not be loaded by this server"
             raise WireError(ErrorCategory.INTERNAL, words) from None

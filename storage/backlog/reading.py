@@ -8,8 +8,6 @@ rows.
 from collections.abc import Sequence
 from functools import cache
 
-import trio
-
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus
 from engine.nodes.parts import WHOLE, WorkerPart
@@ -17,6 +15,7 @@ from engine.ports import BacklogRow, ReadBack
 from storage.backlog.rows import DELIVERY_COLUMNS, EVENT_OF, WAITING_COLUMNS, deliveries_of
 from storage.database.bridge import Pool
 from storage.database.profiles import Profile
+from storage.database.reading import made_in_slices
 from storage.ownership import of_part
 
 # Rows that one call looks at: some 5 ms, so that no reader holds up the others' connection.
@@ -200,7 +199,7 @@ CROSS JOIN LATERAL (
 ) s"""
 _SNAPSHOTS_AFTER = """
 SELECT environment, destination::text, state FROM destination_snapshots
-WHERE (environment, destination) > ($1::integer, $2::uuid)
+WHERE (environment, destination) > ($1::integer, $2::uuid) /* of the part */
 ORDER BY environment, destination LIMIT $3::integer"""
 _CLASSES = list(DeliveryClass)
 
@@ -213,15 +212,12 @@ class PostgresBacklog:
         self._pool = pool
         self._backlog = of_part(_BACKLOG, part, "environment")
         self._due_destinations = of_part(_DUE_DESTINATIONS, part, "b.environment")
+        self._snapshots_after = of_part(_SNAPSHOTS_AFTER, part, "environment")
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
         """All destinations with unsettled work; see the port."""
-        found = []
-        for index, row in enumerate(await self._pool.fetch(self._backlog, list(shards)), 1):
-            found.append(BacklogRow(*row))
-            if index % SLICE == 0:
-                await trio.lowlevel.checkpoint()
-        return found
+        rows = await self._pool.fetch(self._backlog, list(shards))
+        return await made_in_slices(lambda row: BacklogRow(*row), rows, SLICE)
 
     async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
         """Destinations that are due, earliest first; see the port."""
@@ -310,7 +306,7 @@ class PostgresBacklog:
     ) -> list[tuple[int, str, bytes]]:
         """Return the next snapshots in the order of their keys; see `engine.actors.snapshots`."""
         environment, destination = after or (0, _LOWEST)
-        rows = await self._pool.fetch(_SNAPSHOTS_AFTER, environment, destination, limit)
+        rows = await self._pool.fetch(self._snapshots_after, environment, destination, limit)
         return [(row[0], row[1], row[2]) for row in rows]
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:

@@ -88,9 +88,8 @@ def members(
     """Return the members of an archive as they stream by: folders, and files with their content. Read
     each content before you take the next member. Raises BackupError and `DAMAGE`, also while reading."""
     stream = cast("IO[bytes]", reading)  # only the stream's `read` is called
-    if (
-        compressed
-    ):  # these archives are several gzip streams, and tarfile would read only the first one
+    # These archives are several gzip streams, and tarfile would read only the first one.
+    if compressed:
         stream = cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
     with tarfile.open(fileobj=stream, mode="r|", bufsize=PIECE_BYTES) as archive:
         for member in archive:

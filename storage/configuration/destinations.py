@@ -13,7 +13,7 @@ from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.model.headers import is_secret
 from engine.model.quotas import CustomerTally
 from storage.audit.log import audited, values
-from storage.configuration.customers import own_tally, tally_values
+from storage.configuration.customers import Accounts, own_tally, tally_values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 from storage.encryption.secretbox import SecretBox
@@ -146,12 +146,6 @@ _NAMED = (
     WHERE environment = $1 ORDER BY place
 """
 )
-# The update changes nothing, but makes the statement return the row that is there.
-_OPEN_ACCOUNT = """
-    INSERT INTO customer_accounts (environment, external_id, id) VALUES ($1, $2, $3::uuid)
-    ON CONFLICT (environment, external_id) DO UPDATE SET external_id = excluded.external_id
-    RETURNING id::text
-"""
 _ACCOUNT_NAME = "SELECT external_id FROM customer_accounts WHERE environment = $1 AND id = $2::uuid"
 
 
@@ -161,6 +155,7 @@ class Destinations:
     def __init__(self, pool: Pool, box: SecretBox) -> None:
         self._pool = pool
         self._box = box
+        self.open_account = Accounts(pool).open_account
 
     async def create(
         self,
@@ -210,12 +205,6 @@ class Destinations:
         """Return those of the given destinations that exist, in the given order, without sources."""
         rows = await self._pool.fetch(_NAMED, environment, list(destinations))
         return [self.record(row) for row in rows]
-
-    async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
-        """Return the id of a customer's account, opening it under `identifier` when there is none."""
-        return str(
-            await self._pool.fetch_value(_OPEN_ACCOUNT, environment, external_id, identifier)
-        )
 
     async def account_name(self, environment: int, account: str) -> str | None:
         """Return the customerExternalId of an account."""

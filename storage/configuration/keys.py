@@ -169,9 +169,8 @@ class Keys:
 
     async def used(self, keys: Mapping[str, int]) -> None:
         """Write the instants (ms) of the last use of keys by id, unless a later instant is stored."""
-        ids = sorted(
-            keys
-        )  # the same order in every process, so that two do not wait for each other
+        # The same order in every process, so that two do not wait for each other.
+        ids = sorted(keys)
         await write(self._pool, _USED, ids, [keys[each] for each in ids])
 
 

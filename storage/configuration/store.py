@@ -1,8 +1,7 @@
 """The store of all configuration: one for the control plane, read as a whole for the read models."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from operator import itemgetter
-from typing import TypeVar
 
 import trio
 from asyncpg import Record
@@ -25,11 +24,9 @@ from storage.configuration.workspaces import (
 )
 from storage.database.bridge import Pool
 from storage.database.connection import Connection
+from storage.database.reading import made_in_slices
 from storage.encryption.secretbox import SecretBox
 
-Made = TypeVar("Made")
-Row = TypeVar("Row")
-SLICE = 100  # rows that are opened between two checkpoints: 2 ms of decryption
 SLICE_OF_VERSIONS = 5_000  # rows of which only the version is compared: 1 to 2 ms
 PAGE = 1_000  # rows of a statement: however many rows there are, none comes near its time limit
 
@@ -68,21 +65,21 @@ class ConfigurationTables:
             settings = await reading.fetch(SELECT_SETTINGS)
             customers = await reading.fetch(SELECT_CUSTOMERS)
         return Configuration(
-            tenants=await _made(tenant_record, workspaces),
-            keys=await _made(key_record, by_key(keys)),
-            destinations=await _made(self.destinations.record, destinations),
-            rules=await _made(rule_record, rules),
-            schemas=await _made(active_schema, schemas),
-            settings=await _made(settings_record, settings),
-            rule_ids=await _made(itemgetter("id"), ruled),
-            customers=await _made(customer_account, customers),
+            tenants=await made_in_slices(tenant_record, workspaces),
+            keys=await made_in_slices(key_record, by_key(keys)),
+            destinations=await made_in_slices(self.destinations.record, destinations),
+            rules=await made_in_slices(rule_record, rules),
+            schemas=await made_in_slices(active_schema, schemas),
+            settings=await made_in_slices(settings_record, settings),
+            rule_ids=await made_in_slices(itemgetter("id"), ruled),
+            customers=await made_in_slices(customer_account, customers),
         )
 
 
 async def _newer(rows: list[Record], version: Callable[[str], int] | None) -> list[str]:
     """Return the ids of rows whose present version is not known."""
     if version is None:
-        return await _made(itemgetter("id"), rows)
+        return await made_in_slices(itemgetter("id"), rows)
     newer = []
     for index, row in enumerate(rows, 1):
         if version(row["id"]) < row["version"]:
@@ -97,12 +94,3 @@ async def _paged(reading: Connection, select: str, ids: list[str]) -> list[Recor
     for start in range(0, len(ids), PAGE):
         rows += await reading.fetch(select + _THESE, ids[start : start + PAGE])
     return rows
-
-
-async def _made(make: Callable[[Row], Made], rows: Iterable[Row]) -> list[Made]:
-    made = []
-    for index, row in enumerate(rows, 1):
-        made.append(make(row))
-        if index % SLICE == 0:
-            await trio.lowlevel.checkpoint()
-    return made

@@ -15,6 +15,7 @@ import trio
 import trio_asyncio
 from asyncpg import Record
 from asyncpg.protocol import protocol as driver
+from msgspec import Struct
 
 from storage.database.connection import Argument, Connection, Loop
 from storage.database.errors import StoreAwayError, StoreError
@@ -37,6 +38,13 @@ POOL_WAITERS = 200  # a later query would wait longer than its client does
 POOL_WAIT_S = 5.0
 BACKOFF_FIRST_S = 0.05
 BACKOFF_LONGEST_S = 2.0  # a database that is back should be noticed before anybody gives up
+
+
+class PoolStatistics(Struct, frozen=True):
+    """The use of a pool now."""
+
+    lent: int  # connections
+    waiting: int  # queries that wait for a connection
 
 
 class Pool:
@@ -93,6 +101,11 @@ class Pool:
         """Run a script without arguments."""
         async with self.connection() as connection:
             return await connection.execute(script)
+
+    def statistics(self) -> PoolStatistics:
+        """Return a record of its use."""
+        found = self._limit.statistics()
+        return PoolStatistics(int(found.borrowed_tokens), found.tasks_waiting)
 
     def cut(self) -> None:
         """Drop all connections at once."""

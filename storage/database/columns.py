@@ -36,8 +36,11 @@ def rows(
     *,
     uniform: bool,
     ordinal: bool = False,
+    bound: Sequence[Column] = (),
+    bound_before: int = 0,
 ) -> Rows:
-    """Return the SQL of rows whose parameters begin after number `before`.
+    """Return the SQL of rows whose parameters begin after number `before`. The columns of `bound` come
+    first: other rows have them already, with parameters that begin after number `bound_before`.
 
     `uniform`: every shared column comes as one value. Otherwise each comes as an array and a value, and
     one of the two is empty. With `ordinal` the source has a column of that name, counting from 1. All
@@ -47,9 +50,9 @@ def rows(
     value: dict[str, str] = {}
     sets: list[str] = []
     ids = ""  # an array that is never left empty, where there is one
-    number = before
-    for column in columns:
-        number += 1
+    number = bound_before
+    for place, column in enumerate((*bound, *columns)):
+        number = number + 1 if place != len(bound) else before + 1
         value[column.name] = f"{alias}.{column.name}"
         if column.shared and uniform:
             sets.append(f"${number}::{column.type} AS {column.name}")

@@ -7,7 +7,7 @@ after a loss. It never repeats a failed statement: only the caller knows whether
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from math import inf
 from typing import Any, Protocol, TypeVar
@@ -34,13 +34,11 @@ log = structlog.get_logger("angarium.storage")
 T = TypeVar("T")
 # The types of a statement's arguments. Only these two collections are sent as arrays: `bridge` says why.
 Argument = None | str | bytes | int | float | datetime | list[Any] | tuple[Any, ...]
-CONNECT_TIMEOUT_S = (
-    5.0  # a server that is up answers in milliseconds; a route that drops packets never
-)
+# A server that is up answers in milliseconds; a route that drops packets never.
+CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 2.0
-MAX_PREPARED = (
-    200  # filtered lists have many texts; each prepared statement costs the server some 50 KiB
-)
+# Filtered lists have many texts; each prepared statement costs the server some 50 KiB.
+MAX_PREPARED = 200
 OLDEST_SERVER = 150_000  # PostgreSQL 15: what we test; `server_version_num`
 # Sets up the session before anything else runs in it; returns the process that really serves it.
 _GREETING = """
@@ -53,6 +51,9 @@ _END_PREDECESSOR = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE pid = $1 AND application_name = $2 AND pid <> pg_backend_pid()
 """
+# An abandoned statement must end, and give up its locks, even if neither the driver's request to cancel
+# it nor the end of the connection reached the server in time.
+_NOTICE_LOSS = "SET client_connection_check_interval = 2000"  # milliseconds
 
 
 class Loop(ReadingLoop, Protocol):
@@ -80,9 +81,8 @@ class Connection:
         self._limit_s = inf if profile.command_timeout_s is None else profile.command_timeout_s
         self.on_connect = on_connect
         self.connects = 0  # how often it has connected
-        self.pooled = (
-            False  # whether a pooler answers in the server's place, as of the last connection
-        )
+        # Whether a pooler answers in the server's place, as of the last connection.
+        self.pooled = False
         self._loop = loop
         self._url = url
         self._raw: asyncpg.Connection[Record] | None = None
@@ -229,6 +229,10 @@ class Connection:
         if self._owner is not trio.lowlevel.current_task():
             self._release(await self._claim(connect=True))
 
+    def on_end(self, tell: Callable[[], None]) -> None:
+        """Call `tell` when the present connection has ended."""
+        self._live().add_termination_listener(lambda _: tell())
+
     def cut(self) -> None:
         """Drop the connection for good. A statement under way fails as if the connection were lost."""
         self._shut = True
@@ -297,6 +301,9 @@ class Connection:
         if predecessor is not None:
             name = f"angarium {self.profile.purpose}"
             await self._run(functools.partial(raw.fetch, _END_PREDECESSOR, predecessor, name))
+        if self.profile.abandons:
+            with suppress(StoreError):  # some systems cannot check: there such a statement runs on
+                await self._run(functools.partial(raw.execute, _NOTICE_LOSS))
         if self.on_connect is not None:
             await self.on_connect(self)
 
@@ -347,9 +354,8 @@ class Connection:
         name = f"angarium_{self._statements}"
         prepared = await self._run(functools.partial(self._live().prepare, sql, name=name))
         if len(self._prepared) >= MAX_PREPARED:
-            del self._prepared[
-                next(iter(self._prepared))
-            ]  # asyncpg closes it on the server by and by
+            # asyncpg closes it on the server by and by.
+            del self._prepared[next(iter(self._prepared))]
         self._prepared[sql] = prepared
         return prepared
 

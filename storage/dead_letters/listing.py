@@ -25,7 +25,8 @@ EXAMINED = 2_000  # rows that one page looks at: some 5 ms
 GROUPED = 20_000  # rows that are grouped: some 40 ms, mostly to read and to sort them
 TYPES = 10  # event types that a group names
 _END_MS = (1 << 63) - 1
-_SUMMARISED = {"event_types", "error_categories", "customers"}  # filters with an index for searches
+# Filters with an index for searches.
+_SUMMARISED = {"event_types", "error_categories", "customers", "replay_jobs"}
 
 # $1 environment, $2 lowest id, $3 and $4 the place to stay below, $5 earliest death, $6 rows to look at.
 # As in `walk.stream`, the order says which index is followed.
@@ -109,8 +110,9 @@ def search_statement(names: tuple[str, ...]) -> str:
 @lru_cache(KNOWN)
 def groups_statement(one: bool, names: tuple[str, ...]) -> str:
     """Return the SQL that groups."""
+    columns = _DEATHS + (", d.replay_job" if "replay_jobs" in names else "")
     return _GROUPS.format(
-        rows=(_OF_ONE if one else _IN_ORDER).format(columns=_DEATHS),
+        rows=(_OF_ONE if one else _IN_ORDER).format(columns=columns),
         signature=SIGNATURE,
         matches=conditions(names, 8 if one else 7),
         types=TYPES,

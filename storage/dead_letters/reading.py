@@ -21,6 +21,7 @@ _CONDITIONS = {
     "event_types": "event_type = ANY({value}::text[])",
     "error_categories": "error_category = ANY({value}::smallint[])",
     "signatures": SIGNATURE + " = ANY({value}::text[])",
+    "replay_jobs": "replay_job = ANY({value}::uuid[])",
     "dead_from_ms": "dead_lettered_at_ms >= {value}::bigint",
     "dead_to_ms": "dead_lettered_at_ms < {value}::bigint",
 }
@@ -55,7 +56,7 @@ _WHERE = """
     WHERE d.environment = $1::integer AND d.trouble IS NOT NULL
       AND d.id > $2::uuid AND d.id >= $3::uuid AND d.id < $4::uuid"""
 _COLUMNS = """d.id, d.destination, d.customer, d.event_type, d.error_category, d.response_status,
-    d.dead_lettered_at_ms, d.last_error"""
+    d.dead_lettered_at_ms, d.last_error, d.replay_job"""
 _IN_ORDER = """
     SELECT {columns} FROM deliveries d {where}
       AND (d.trouble, d.id) > (3::smallint, $2) AND (d.trouble, d.id) < (3::smallint, $4)

@@ -106,10 +106,6 @@ class SecretBox:
         except InvalidTag:
             raise SecretBoxError("a sealed value was changed, or belongs to another row") from None
 
-    def is_current(self, sealed: bytes) -> bool:
-        """Whether the first key sealed a value; if not, the value should be sealed again."""
-        return key_of(sealed) == self._ring.first
-
     def _looked_for(self, key: bytes) -> AESGCM | None:
         """Return the cipher of a key that was added after ours were read: another program seals with
         it."""
@@ -122,11 +118,6 @@ class SecretBox:
         except SecretBoxError as error:
             log.warning("master_key.unreadable", error=str(error))
         return self._ring.ciphers.get(key)
-
-
-def key_of(sealed: bytes) -> bytes:
-    """Return the id of the key that sealed a value."""
-    return sealed[1 : 1 + ID_BYTES]
 
 
 def key_id(key: bytes) -> bytes:

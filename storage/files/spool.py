@@ -21,9 +21,8 @@ import trio
 from engine.files.ports import BlobsAwayError, Spooled
 from engine.model.errors import Refusal
 
-WRITE_BYTES = (
-    128 * 1024
-)  # bytes at a time: a change of threads costs 50 us, and each upload holds so many bytes
+# Bytes at a time: a change of threads costs 50 us, and each upload holds so many bytes.
+WRITE_BYTES = 128 * 1024
 THREADS = 8  # more threads do not make a disk faster, and each takes a core for hashing
 _LOCK = "lock"
 
@@ -87,9 +86,8 @@ class DiskSpool:
 
     def _open(self) -> None:
         self._all.mkdir(parents=True, exist_ok=True, mode=0o700)
-        turn = _locked(
-            self._all / _LOCK
-        )  # two processes that start at once must not take each other for dead
+        # Two processes that start at once must not take each other for dead.
+        turn = _locked(self._all / _LOCK)
         try:
             own = self._all / uuid.uuid4().hex
             own.mkdir(mode=0o700)

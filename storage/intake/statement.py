@@ -4,7 +4,7 @@ Kinds of rows that are absent cost nothing. `storage.intake.store` runs the stat
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -18,14 +18,18 @@ from storage.encryption.secretbox import SecretBox
 from storage.files.rows import FILE_COLUMNS, file_columns
 from storage.ownership import INTAKE_OWNER
 
+_rare = attrgetter(  # of an event
+    "source", "correlation_id", "request_id", "metadata", "attachments", "file", "hops"
+)
+_NOT_RARE = (None, None, None, None, None, None, 0)
 # Constants, since looking up a member of an enumeration costs more than a call.
 _NORMAL, _ORDINARY = DeliveryOrigin.NORMAL, DeliveryKind.EVENT
 
 _EVENT = (
     Column("environment", "integer", shared=True),
     Column("id", "uuid"),
-    Column("origin", "smallint", shared=True),
     Column("type", "text", shared=True),
+    Column("origin", "smallint", shared=True),
     Column("occurred_at_ms", "bigint"),
     Column("deliveries", "smallint", shared=True),
     Column("customer", "text"),
@@ -42,11 +46,14 @@ _EVENT_RARE = (
     Column("hops", "smallint"),
 )
 _EVENT_TRACE = (Column("trace", "text"),)
-_DELIVERY = (
+# The first columns of an event, under a delivery's names.
+_OF_EVENT = (
     Column("environment", "integer", shared=True),
-    Column("id", "uuid"),
     Column("event", "uuid"),
     Column("event_type", "text", shared=True),
+)
+_DELIVERY = (
+    Column("id", "uuid"),
     Column("destination", "uuid", shared=True),
     Column("class", "smallint", shared=True),
     Column("priority", "smallint", shared=True),
@@ -158,9 +165,11 @@ def accept_statement(
     files: bool = False,
     part: bool = False,
     traced: bool = False,
+    paired: bool = False,
 ) -> str:
     """Return the statement for groups that have these kinds of rows and columns. `part`: the statement
-    draws no seq; its third parameter is the seq of its first delivery."""
+    draws no seq; its third parameter is the seq of its first delivery. `paired`: each event has one
+    delivery, in the same order, so that both rows share parameters."""
     number = 3 if part else 2
     parts = ["WITH ", _OWNER, _PART if part else _GROUP]
     if claims:
@@ -171,11 +180,21 @@ def accept_statement(
         parts.append(_CLAIMS.format(claim=claim, mine=mine, now=number, event=mine.parameters))
     columns = _EVENT + (_EVENT_KEY if claims else ()) + (_EVENT_RARE if rare_events else ())
     columns += _EVENT_TRACE if traced else ()
-    event = rows("e", columns, number, uniform=uniform)
+    before, event = number, rows("e", columns, number, uniform=uniform)
     lost = "\n    WHERE {} NOT IN (SELECT loser FROM lost)" if claims else ""
     parts.append(_EVENTS.format(event=event, unless_lost=lost.format("e.id")))
-    columns = _DELIVERY + (_DELIVERY_RARE if rare_deliveries else ())
-    delivery = rows("d", columns, event.parameters, uniform=uniform, ordinal=True)
+    columns = (
+        (() if paired else _OF_EVENT) + _DELIVERY + (_DELIVERY_RARE if rare_deliveries else ())
+    )
+    delivery = rows(
+        "d",
+        columns,
+        event.parameters,
+        uniform=uniform,
+        ordinal=True,
+        bound=_OF_EVENT if paired else (),
+        bound_before=before,
+    )
     parts.append(_DELIVERIES.format(delivery=delivery, unless_lost=lost.format("d.event")))
     number = delivery.parameters
     if opened:
@@ -199,16 +218,7 @@ def bound(
     before.
     """
     events, deliveries = group.events, group.deliveries
-    rare_events = any(
-        e.source is not None
-        or e.metadata is not None
-        or e.correlation_id is not None
-        or e.request_id is not None
-        or e.attachments is not None
-        or e.file is not None
-        or e.hops
-        for e in events
-    )
+    rare_events = list(map(_rare, events)).count(_NOT_RARE) < len(events)
     rare_deliveries = any(
         d.customer is not None or d.origin is not _NORMAL or d.kind is not _ORDINARY
         for d in deliveries
@@ -218,21 +228,27 @@ def bound(
         _bind_claims(arguments, group.claims)
         arguments.add(group.now_ms)
     owners = [d.event for d in deliveries]
-    event_ids = [e.id for e in owners]
-    counts = Counter(event_ids)
-    _bind_events(arguments, events, counts, bool(group.claims), rare_events)
+    paired = owners == events
+    counts = Counter[str]() if paired else Counter([e.id for e in owners])
+    numbers = [1] * len(events) if paired else [counts[e.id] for e in events]
+    _bind_events(arguments, events, numbers, bool(group.claims), rare_events)
     traces = [e.trace for e in events]
     traced = traces.count(None) < len(traces)
     if traced:
         arguments.column(traces)
-    _bind_deliveries(arguments, deliveries, owners, event_ids, rare_deliveries)
+    if not paired:
+        arguments.shared([e.environment for e in owners])
+        arguments.add([e.id for e in owners])
+        arguments.shared([e.type for e in owners])
+    _bind_deliveries(arguments, deliveries, rare_deliveries)
     opened = bool(group.customers or group.dirty)
     if opened:
         _bind_opened(arguments, group)
     if group.files:
         assert box is not None
         arguments.add(*file_columns(group.files, box))
-        arguments.add([_due_ms(file, counts, group.now_ms) for file in group.files])
+        delivered = {e.id for e in owners}
+        arguments.add([_due_ms(file, delivered, group.now_ms) for file in group.files])
     sql = accept_statement(
         uniform=arguments.uniform,
         claims=bool(group.claims),
@@ -242,12 +258,13 @@ def bound(
         files=bool(group.files),
         part=base is not None,
         traced=traced,
+        paired=paired,
     )
     return sql, arguments.bound() if base is None else [base, *arguments.bound()]
 
 
-def _due_ms(file: FileRecord, deliveries: Counter[str], now_ms: int) -> int | None:
-    return now_ms if file.state is FileState.PENDING and not deliveries[file.event] else None
+def _due_ms(file: FileRecord, delivered: Set[str], now_ms: int) -> int | None:
+    return now_ms if file.state is FileState.PENDING and file.event not in delivered else None
 
 
 def _bind_claims(arguments: Arguments, claims: list[KeyClaim]) -> None:
@@ -260,15 +277,14 @@ def _bind_claims(arguments: Arguments, claims: list[KeyClaim]) -> None:
 
 
 def _bind_events(
-    arguments: Arguments, events: list[Event], deliveries: Counter[str], keyed: bool, rare: bool
+    arguments: Arguments, events: list[Event], deliveries: list[int], keyed: bool, rare: bool
 ) -> None:
-    ids = [e.id for e in events]
     arguments.shared([e.environment for e in events])
-    arguments.add(ids)
-    arguments.shared([e.origin for e in events])
+    arguments.add([e.id for e in events])
     arguments.shared([e.type for e in events])
+    arguments.shared([e.origin for e in events])
     arguments.add([e.occurred_at_ms for e in events])
-    arguments.shared([deliveries[each] for each in ids])
+    arguments.shared(deliveries)
     arguments.column([e.customer for e in events])
     arguments.add([e.payload for e in events])
     if keyed:
@@ -283,16 +299,8 @@ def _bind_events(
         arguments.column([e.hops or None for e in events])
 
 
-def _bind_deliveries(
-    arguments: Arguments,
-    deliveries: list[Delivery],
-    events: list[Event],
-    event_ids: list[str],
-    rare: bool,
-) -> None:
-    arguments.shared([e.environment for e in events])
-    arguments.add([d.id for d in deliveries], event_ids)
-    arguments.shared([e.type for e in events])
+def _bind_deliveries(arguments: Arguments, deliveries: list[Delivery], rare: bool) -> None:
+    arguments.add([d.id for d in deliveries])
     arguments.shared([d.destination for d in deliveries])
     arguments.shared([d.queue for d in deliveries])
     arguments.shared([d.priority for d in deliveries])

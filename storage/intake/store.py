@@ -14,9 +14,8 @@ from storage.encryption.secretbox import SecretBox
 from storage.intake.statement import bound
 from storage.ownership import INTAKE_OWNER, Ownership
 
-MAX_GROUP = (
-    1 << 20
-)  # a seq has its position in the group in its low 20 bits, the group's number above
+# A seq has its position in the group in its low 20 bits, the group's number above.
+MAX_GROUP = 1 << 20
 _FIND_DELIVERY = """
     SELECT p.position, d.seq
     FROM unnest($1::integer[], $2::uuid[]) WITH ORDINALITY p (environment, id, position)

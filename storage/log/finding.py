@@ -1,10 +1,8 @@
-"""The look-up of events by an idempotency key, and of their types by a prefix."""
+"""The look-up of events' types by a prefix."""
 
 from storage.database.bridge import Pool
 
 RECENT = 2_000  # events that are looked at for their types: some 3 ms
-_OF_KEY = """
-SELECT event::text FROM idempotency WHERE environment = $1::integer AND key = $2::text"""
 TYPES = f"""
 SELECT type FROM (
     SELECT d.type, d.customer FROM events d WHERE d.environment = $1::integer
@@ -19,11 +17,6 @@ class PostgresEventFinder:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-
-    async def event_of_key(self, environment: int, key: str) -> str | None:
-        """Return the event that holds a key; see the port."""
-        found = await self._pool.fetch_value(_OF_KEY, environment, key)
-        return None if found is None else str(found)
 
     async def recent_types(
         self, environment: int, prefix: str, customer: str | None, limit: int

@@ -6,7 +6,6 @@ previous version must work on the result of each file: it still runs while the f
 
 import hashlib
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -32,9 +31,6 @@ LOCK_WAIT_MS = 1_000
 # minute and a half. No statement of ours holds a lock for longer. The error names the oldest
 # transactions, which the operator can end.
 PAUSES_S = (0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8)
-# The statement of a server that is killed in the middle of a file goes on, with its locks, until the
-# database notices.
-NOTICE_MS = 2_000
 # First line of a file whose statements are each a transaction of their own.
 ALONE = "-- each statement alone\n"
 
@@ -56,9 +52,6 @@ _OLDEST = """
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
     ORDER BY xact_start LIMIT 3
 """
-
-
-_UNKNOWN = "The connection was lost: the migration is there as a whole or not at all. Start again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +111,6 @@ async def migrate(connection: Connection, migrations: Sequence[Migration] | None
 
 
 async def _apply_missing(connection: Connection, migrations: Sequence[Migration]) -> int:
-    with suppress(StoreError):  # some systems cannot check: there a lost client's statement runs on
-        await connection.execute(f"SET client_connection_check_interval = {NOTICE_MS}")
     await connection.execute(_LEDGER)
     rows = await connection.fetch("SELECT number, name, digest FROM schema_migrations")
     done = {row["number"]: (row["name"], row["digest"]) for row in rows}
@@ -155,13 +146,13 @@ async def _apply_patiently(connection: Connection, migration: Migration) -> None
                 holders = await _holders(connection)
                 raise MigrationError(
                     f"{migration.name} could not get its locks within {len(PAUSES_S) + 1} tries{holders}."
-                    f" {_untouched(migration)} End what holds them, and start again"
+                    f" {_state_after(migration)} End what holds them, and start again"
                 ) from error
             await trio.sleep(pause_s)
         except StoreError as error:
             raise MigrationError(
                 f"{migration.name} cannot be applied: {error}."
-                f" {_untouched(migration) if connection.connected else _UNKNOWN}"
+                f" {_state_after(migration, connected=connection.connected)}"
             ) from error
         else:
             break
@@ -181,10 +172,14 @@ async def _apply(connection: Connection, migration: Migration) -> None:
         await connection.fetch(_NOTE, *entry)
 
 
-def _untouched(migration: Migration) -> str:
+def _state_after(migration: Migration, *, connected: bool = True) -> str:
     """Return the text on the database's state after a failure."""
     if migration.statements is not None:
         return "Its finished part disturbs no version, and the next start repeats it."
+    if not connected:
+        return (
+            "The connection was lost: the migration is there as a whole or not at all. Start again"
+        )
     return (
         f"Nothing of it was kept: the version that knows the migrations before {migration.number:04}"
         " starts on this database as before."

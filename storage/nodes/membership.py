@@ -124,6 +124,7 @@ class Membership:
         self.machine = machine or gethostname()
         self._load = load
         self._now = now
+        self._disconnected = trio.Event()  # replaced at each beat of `run`
         self._connection = bridge.connection(NODE, self._register)
 
     @property
@@ -155,11 +156,18 @@ class Membership:
         await self._connection.fetch(_LEAVE, self.id)
 
     async def run(self, every_s: float = BEAT_S) -> None:
-        """Beat again and again. Never returns. Raises OwnershipLostError.
+        """Beat again and again, at least every `every_s`. Never returns. Raises OwnershipLostError.
 
-        If a query gets no answer, whatever the error, the ownership stays unknown.
+        If a query gets no answer, whatever the error, the ownership stays unknown. After a lost
+        connection the next beat comes at once: other nodes soon take a node without a session for dead.
         """
-        await Outage("the table of nodes").every(every_s, self.beat)
+        outage = Outage("the table of nodes")
+        while True:
+            with trio.move_on_after(min(every_s, self.liveness.pause_s)):
+                await self._disconnected.wait()
+            self._disconnected = trio.Event()
+            with outage.survived():
+                await self.beat()
 
     async def _look(self, holders: Iterable[str] = ()) -> NodeRow | None:
         """Raise this node's heartbeat and observe all nodes, with `holders`; return this node's row."""
@@ -176,6 +184,8 @@ class Membership:
         self.liveness.interrupted()
         await connection.fetch("SELECT pg_advisory_lock($1)", session_lock(self.id))
         await self._write_rows(connection)
+        # Last, so that a node that cannot register does not try again without a pause.
+        connection.on_end(lambda: self._disconnected.set())
 
     async def _write_rows(self, connection: Connection) -> None:
         if not self._ownership.taken:

@@ -25,8 +25,8 @@ from storage.log.responses import lines_of_each, text_bytes
 from storage.ownership import SETTLE_OWNER
 from storage.recording.successes import (
     Successes,
+    are_successes,
     bind_successes,
-    is_success,
     mark_singles,
     success_clauses,
 )
@@ -238,7 +238,7 @@ def bind(group: SettleGroup) -> Statement:
     arguments.add(len(settlements))
     successes: Successes | None = None
     summed = settlements
-    if settlements and not group.again and all(map(is_success, settlements)):
+    if settlements and not group.again and are_successes(settlements):
         single, marks = mark_singles(group)
         successes = bind_successes(arguments, settlements, marks, single)
         if marks:  # the statement counts single successes; the others are summed here

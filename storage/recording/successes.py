@@ -172,17 +172,20 @@ def success_clauses(
     return parts, response.parameters
 
 
-def is_success(settlement: Settlement) -> bool:
-    """Whether the lean SQL covers the whole settlement."""
-    attempt = settlement.attempt
-    return (
-        attempt is not None
-        and settlement.status is _DELIVERED
-        and attempt.outcome.success
-        and attempt.number == settlement.expects + 1
-        and attempt.outcome.message is None
-        and not settlement.skipped
-    )
+def are_successes(settlements: Sequence[Settlement]) -> bool:
+    """Return whether the lean SQL covers these settlements."""
+    for settlement in settlements:
+        attempt = settlement.attempt
+        if (
+            attempt is None
+            or settlement.status is not _DELIVERED
+            or not attempt.outcome.success
+            or attempt.number != settlement.expects + 1
+            or attempt.outcome.message is not None
+            or settlement.skipped
+        ):
+            return False
+    return True
 
 
 def bind_successes(
@@ -195,22 +198,25 @@ def bind_successes(
     attempts = [s.attempt for s in settlements if s.attempt is not None]
     deliveries = [s.delivery for s in settlements]
     outcomes = [a.outcome for a in attempts]
+    numbers = [a.number for a in attempts]
     lines = lines_of_each([outcome.headers for outcome in outcomes])
-    inline = not any(
-        a.number > 1 or len(line) + len(o.body) > INLINE_BYTES or o.truncated or o.logs is not None
-        for a, o, line in zip(attempts, outcomes, lines, strict=True)
+    bodies = [o.body for o in outcomes]
+    small = max(map(len, lines)) + max(map(len, bodies)) <= INLINE_BYTES or all(
+        len(line) + len(body) <= INLINE_BYTES for line, body in zip(lines, bodies, strict=True)
     )
+    inline = small and numbers.count(1) == len(numbers)
+    inline = inline and not [o for o in outcomes if o.truncated or o.logs is not None]
     if single is Singles.SOME:
         arguments.add(marks)
     arguments.shared([d.event.environment for d in deliveries])
     arguments.add([d.id for d in deliveries])
-    arguments.shared([a.number for a in attempts])
+    arguments.shared(numbers)
     arguments.add([int(o.started_at * 1000) for o in outcomes], [o.duration_ms for o in outcomes])
     arguments.shared([o.status for o in outcomes])
     arguments.shared([a.destination_version for a in attempts])
     arguments.shared([o.transform_version for o in outcomes])
     arguments.shared(lines)
-    arguments.shared([o.body for o in outcomes])
+    arguments.shared(bodies)
     if not inline:
         arguments.shared([o.truncated for o in outcomes])
         arguments.shared([o.logs for o in outcomes])

@@ -73,6 +73,17 @@ _CANCEL = audited(
     4,
     "replay_job",
 )
+# The runner that has the job reads its rate anew four times a second.
+_PACE = audited(
+    """
+        UPDATE replay_jobs SET rate_per_second = $3::double precision
+        WHERE environment = $1::integer AND id = $2::uuid AND status < 3
+          AND rate_per_second IS NOT DISTINCT FROM $4::double precision
+        RETURNING id
+    """,
+    5,
+    "replay_job",
+)
 _PAGE = (
     SELECT_JOBS
     + """
@@ -96,6 +107,12 @@ _LEGS_OF = f"""
     WHERE environment = $1 AND job = $2::uuid AND (total > 0 OR skipped > 0)
     ORDER BY total DESC, destination LIMIT $3
 """  # noqa: S608 - constants
+
+_TYPES_OF = """
+    SELECT event_type, total FROM replay_types
+    WHERE environment = $1 AND job = $2::uuid
+    ORDER BY total DESC, event_type LIMIT $3
+"""
 
 
 class PostgresJobs:
@@ -164,6 +181,13 @@ class PostgresJobs:
         """End an unfinished job; see the port."""
         return bool(await write(self._pool, _CANCEL, environment, job, at_ms, *values(audit)))
 
+    async def pace(
+        self, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
+    ) -> bool:
+        """Give an unfinished job another rate; see the port."""
+        place = (present.environment, present.id, rate_per_second, present.rate_per_second)
+        return bool(await write(self._pool, _PACE, *place, *values(audit)))
+
     async def get(self, environment: int, job: str) -> ReplayJob | None:
         """Return a job."""
         row = await self._pool.fetch_row(
@@ -190,6 +214,11 @@ class PostgresJobs:
         """Return a job's legs, those with most deliveries first."""
         rows = await self._pool.fetch(_LEGS_OF, environment, job, limit)
         return [leg_record(row) for row in rows]
+
+    async def types(self, environment: int, job: str, limit: int) -> list[tuple[str, int]]:
+        """Return the event types of a dry run, those with most deliveries first."""
+        rows = await self._pool.fetch(_TYPES_OF, environment, job, limit)
+        return [(row[0], row[1]) for row in rows]
 
 
 def _listed(values_: tuple[str, ...] | None) -> list[str] | None:

@@ -3,22 +3,19 @@
 Nothing here decides; the statements, and their guards, are in `storage.replays.statements`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import trio
 from asyncpg import Record
 from msgspec import structs
 
-from engine.core.records import Delivery, Event
+from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, ReplayStatus
 from engine.ports import DirtyDestination, StoreAwayError
 from engine.replay.job import Leg, ReplayJob, named_among, shifted
 from engine.replay.ports import (
     Chunk,
     Enqueued,
-    EventHeads,
-    OrderState,
     OrderStep,
     OrderStretch,
     Stretch,
@@ -28,6 +25,7 @@ from storage.backlog.rows import deliveries_of
 from storage.database.bridge import Pool
 from storage.database.connection import Argument, Connection
 from storage.database.profiles import Profile
+from storage.database.reading import made_in_slices
 from storage.database.writing import write
 from storage.log.partitions import lowest_id
 from storage.log.walk import LOWEST
@@ -56,6 +54,8 @@ from storage.replays.statements import (
 )
 
 EXAMINED = 2_000  # rows that one step looks at: some 5 ms
+# Event types that a dry run counts singly, give or take those of one step: a caller can make up any.
+TYPES_MOST = 1_000
 TYPES_PLACE = 5  # the first so many arguments of a place: the types of a stretch depend on them
 HIGHEST_MS = (1 << 48) - 1
 
@@ -73,7 +73,6 @@ REPLAYING = Profile(
     },
 )
 LEGS_AT_ONCE = 500  # some 5 ms of this process, which has others to serve
-SLICE = 100  # jobs made between two checkpoints: a millisecond
 READERS = 2  # one for jobs that are counted, one for jobs that run
 
 
@@ -86,7 +85,9 @@ class PostgresReplays:
         self._intake = intake
         self._ownership = ownership
         self._orders = OrderReads(pool)
-        self._missing = MissingRows(pool)
+        self.standing = self._orders.standing
+        missing = MissingRows(pool)
+        self.heads, self.undelivered = missing.heads, missing.undelivered
         self._unfinished = of_part(UNFINISHED, ownership.part, "j.environment")
 
     # --- reads
@@ -94,12 +95,7 @@ class PostgresReplays:
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
         """Return all jobs that are not finished, oldest first; see the port."""
         rows = await self._pool.fetch(self._unfinished, list(known))
-        jobs = []
-        for number, row in enumerate(rows, 1):
-            jobs.append(job_record(row))
-            if number % SLICE == 0:
-                await trio.lowlevel.checkpoint()
-        return jobs
+        return await made_in_slices(job_record, rows)
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         """Return a job's legs, read some at a time."""
@@ -167,25 +163,35 @@ class PostgresReplays:
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
         """Count on; see the port."""
         if job.orders:
-            return await self.tally(job, leg, *await self._orders.count(job, leg))
-        return await self.tally(job, leg, *await self._matching(job, leg))
+            return await self.tally(job, leg, *await self._orders.count(job, leg), {})
+        through, types, end = await self._matching(job, leg)
+        return await self.tally(job, leg, through, sum(types.values()), end, types)
 
     async def tally(
-        self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
+        self,
+        job: ReplayJob,
+        leg: Leg,
+        through: str,
+        matched: int,
+        end: bool,
+        types: Mapping[str, int],
+        /,
     ) -> Leg | None:
         """Record the count; see the port."""
         place = (job.environment, job.id, leg.destination, leg.counted)
-        if not await self._write(COUNTED, *place, through, matched, end):
+        told = types if job.dry_run else {}
+        count = (through, matched, end, list(told), list(told.values()), TYPES_MOST)
+        if not await self._write(COUNTED, *place, *count):
             return None
         return structs.replace(leg, counted=through, total=leg.total + matched, all_counted=end)
 
-    async def _matching(self, job: ReplayJob, leg: Leg) -> tuple[str, int, bool]:
+    async def _matching(self, job: ReplayJob, leg: Leg) -> tuple[str, dict[str, int], bool]:
         way, _ = way_of(job)
         given, more = await self._given(job, leg, leg.counted)
         row = await self._pool.fetch_row(count_statement(way), *given)
         assert row is not None
         through, end = row["last"] or leg.counted, row["examined"] < EXAMINED and not more
-        return through, row["matched"], end
+        return through, dict(zip(row["types"] or (), row["totals"] or (), strict=True)), end
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
         """End the counting of a PENDING job; see the port."""
@@ -234,27 +240,11 @@ class PostgresReplays:
         rows = await self._write(PASS_OVER, *_step(chunk))
         return bool(rows and rows[0]["turns"])
 
-    # --- missing events
-
-    async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
-        """Return events in order; see the port."""
-        return await self._missing.heads(job, after, until)
-
-    async def undelivered(
-        self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
-    ) -> tuple[list[Event], bool]:
-        """Return events for which a destination has no delivery; see the port."""
-        return await self._missing.undelivered(job, destination, events, limit, max_bytes)
-
     # --- orders
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
         """Read on among the selected waiting deliveries; see the port."""
         return await self._orders.outstanding(job, leg.destination, leg.cursor, limit)
-
-    async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        """Return the states of deliveries; see the port."""
-        return await self._orders.standing(job, deliveries)
 
     async def order(self, step: OrderStep) -> bool:
         """Record the next ordered deliveries; see the port."""

@@ -41,10 +41,13 @@ _TYPES = """
 WITH examined AS MATERIALIZED ({way})
 SELECT event_type, count(*) AS examined, max(id::text) AS last FROM examined GROUP BY event_type"""
 _COUNT = """
-WITH examined AS MATERIALIZED ({way})
-SELECT count(*) FILTER (WHERE {matches}) AS matched, count(*) AS examined,
+WITH examined AS MATERIALIZED ({way}), matched AS (
+    SELECT event_type, count(*) AS total FROM examined WHERE {matches} GROUP BY event_type
+)
+SELECT array_agg(event_type) AS types, array_agg(total) AS totals,
+       (SELECT count(*) FROM examined) AS examined,
        (SELECT id::text FROM examined ORDER BY id DESC LIMIT 1) AS last
-FROM examined"""
+FROM matched"""
 # One lane alone, or all but those that are parked.
 _LANES = (
     "(${lane}::text IS NULL OR lane = ${lane}) AND (lane IS NULL OR lane <> ALL(${others}::text[]))"
@@ -81,7 +84,7 @@ def types_statement(way: str) -> str:
 
 @cache
 def count_statement(way: str) -> str:
-    """Return the SQL that counts a stretch's matches; `way`: straight, troubled or named."""
+    """Return the SQL that counts a stretch's matches by type; `way`: straight, troubled or named."""
     return _COUNT.format(way=_WAYS[way], matches=_MATCHES)
 
 
@@ -213,6 +216,15 @@ leg AS (
     WHERE environment = $3 AND job = $4 AND destination = $5::uuid AND counted = $6::uuid
       AND EXISTS (SELECT FROM job)
     RETURNING 1
+),
+typed AS (
+    INSERT INTO replay_types AS t (environment, job, event_type, total)
+    SELECT $3, $4, n.event_type, n.total
+    FROM leg, unnest($10::text[], $11::bigint[]) n (event_type, total)
+    WHERE (SELECT count(*) FROM replay_types WHERE environment = $3 AND job = $4) < $12::bigint
+       OR EXISTS (SELECT FROM replay_types k
+                  WHERE k.environment = $3 AND k.job = $4 AND k.event_type = n.event_type)
+    ON CONFLICT (environment, job, event_type) DO UPDATE SET total = t.total + excluded.total
 )
 UPDATE replay_jobs SET total = total + $8
 WHERE environment = $3 AND id = $4 AND EXISTS (SELECT FROM leg)

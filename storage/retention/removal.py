@@ -168,7 +168,7 @@ async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
 async def delete_old_replays(connection: Connection, now_ms: int, retention_days: int) -> int:
     """Delete replay jobs that ended before the oldest kept day; return their number."""
     before_ms = now_ms - retention_days * DAY_MS
-    for table in ("replay_parked", "replay_legs", "replay_tallies"):
+    for table in ("replay_parked", "replay_types", "replay_legs", "replay_tallies"):
         await _delete_in_chunks(
             connection,
             f"""

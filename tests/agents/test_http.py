@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
 from tests.api.house import Caller
@@ -46,7 +48,7 @@ async def test_a_message_that_is_none_is_refused_in_the_envelope(api: Caller) ->
 async def test_messages_with_members_by_the_thousand_are_refused(api: Caller) -> None:
     many = {str(number): 1 for number in range(5_000)}
     told = await api("POST", "/mcp", call("find_trouble", **many))
-    assert told.json["result"]["content"][0]["text"] == "The arguments are more than 32."
+    assert told.json["result"]["content"][0]["text"] == "The call has more than 32 arguments."
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": many}}
     told = await api("POST", "/mcp", listing)
     assert (told.status, told.json["details"][0]["path"]) == (400, "params")
@@ -73,6 +75,7 @@ async def test_others_are_refused_in_the_envelope(
     assert large.status == 413
 
 
+@pytest.mark.usefixtures("one_window")
 async def test_each_call_of_a_tool_counts_on_the_rate_of_its_key(api: Caller) -> None:
     before = int((await api("GET", "/auth/context")).headers["x-ratelimit-remaining"])
     await api("POST", "/mcp", call("find_trouble"))

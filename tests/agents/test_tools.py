@@ -74,7 +74,7 @@ async def test_an_agent_tunes_switches_replays_and_steers(
     await house.settled(api, delivery)
     async with over_http(house, await key(house, tenant)) as agent:
         refused = await agent.refused("tune_concurrency", destination_id=target)
-        assert refused == "health suggests nothing before 20 attempts: give concurrency"
+        assert refused == "health has no suggestion before 20 attempts: give concurrency"
         plan = await agent("tune_concurrency", destination_id=target, concurrency=3)
         was = (await api("GET", f"/destinations/{target}")).json["delivery"]["concurrency"]
         assert (plan["applied"], plan["from"], plan["to"]) == (False, was, 3)
@@ -146,7 +146,10 @@ async def test_an_mcp_key_names_the_environment_with_each_tool(
     async with over_http(house, await key(house, tenant, environment=None)) as agent:
         assert "environment" in await agent.refused("find_trouble")
         listed = {"q": "a test", "environment": "DEVELOPMENT"}
-        assert await agent("lookup", **listed) == {"items": []}
+        assert [each["label"] for each in (await agent("lookup", **listed))["items"]] == [
+            "a test's"
+        ]
+        assert await agent("lookup", q="a test", environment="STAGING") == {"items": []}
         trouble = await agent("find_trouble", environment="STAGING")
         assert trouble["destinations"] == []
 
@@ -170,7 +173,7 @@ async def test_what_another_workspace_has_does_not_exist(
 async def test_wrong_arguments_are_named(house: ServiceHouse, tenant: Tenant) -> None:
     async with over_http(house, await key(house, tenant)) as agent:
         refused = await agent.refused("list_deliveries", limit=0, colour="red")
-        assert refused.startswith("The arguments are not right. ")
+        assert refused.startswith("The arguments are wrong. ")
         assert "limit: " in refused
         assert "colour: " in refused
         assert "event_id or delivery_id" in await agent.refused("why_not_delivered")

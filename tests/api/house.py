@@ -661,7 +661,7 @@ async def running(house: House) -> AsyncIterator[None]:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.reactor.run)
         nursery.start_soon(house.timers.run)
-        await nursery.start(house.commands.serve)
+        await nursery.start(house.commands.tasks.serve)
         await nursery.start(house.door.run)
         try:
             with trio.fail_after(HANGS_S):

@@ -29,7 +29,7 @@ async def test_a_command_goes_on_when_its_caller_is_gone(autojump_clock: MockClo
         steps.append("done")
 
     async with trio.open_nursery() as nursery:
-        await nursery.start(commands.serve)
+        await nursery.start(commands.tasks.serve)
         with trio.move_on_after(0.5):
             await commands.run(command)
         assert steps == ["begun"]
@@ -59,7 +59,7 @@ async def test_commands_run_one_by_one_in_order_and_raise_to_their_caller(
             assert await commands.run(lambda: command(number)) == number
 
     async with trio.open_nursery() as nursery:
-        await nursery.start(commands.serve)
+        await nursery.start(commands.tasks.serve)
         async with trio.open_nursery() as callers:
             for number in range(3):
                 callers.start_soon(ask, number)
@@ -80,7 +80,7 @@ async def test_nobody_waits_for_ever_or_in_too_large_a_crowd(autojump_clock: Moc
         refusals.append(refused.value.code)
 
     async with trio.open_nursery() as callers, trio.open_nursery() as nursery:
-        await nursery.start(commands.serve)
+        await nursery.start(commands.tasks.serve)
         for _ in range(MAX_WAITING):
             callers.start_soon(ask)
         await wait_all_tasks_blocked()

@@ -234,6 +234,7 @@ async def test_pages_come_from_the_door_once_they_are_made(doors: Doors, house: 
     assert doors.told == {200: 4}
 
 
+@pytest.mark.usefixtures("one_window")
 async def test_the_door_does_not_spend_a_rate_twice(
     doors: Doors, house: House, tenant: Tenant
 ) -> None:

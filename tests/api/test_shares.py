@@ -205,6 +205,7 @@ async def test_who_goes_away_while_a_place_rests_leaves_it_to_the_next(
         ("POST", "/schemas/infer", "reads"),
         ("PATCH", "/routing-rules/{id}", "writes"),
         ("POST", "/destinations/{id}/test", "outward"),
+        ("POST", "/transform-scripts/preview", "outward"),
         ("POST", "/transform-scripts/{id}/run", "outward"),
     ],
 )

@@ -18,7 +18,7 @@ from tests.backup.conftest import Installation
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("backup", "b", "--database-url", "postgresql://x/y"), 2, "by its own tools"),
+        (("backup", "b", "--database-url", "postgresql://x/y"), 2, "with its own tools"),
         (("backup", "b", "--data-dir", "nowhere"), 2, "has no database"),
         (("restore", "b"), 2, "--data-dir"),
         (("restore", "b", "--data-dir", "d"), 1, "is no folder"),
@@ -44,7 +44,7 @@ def test_what_a_backup_lacks_is_said(there: Installation, place: Path) -> None:
     more = ("--without-master-key", "--file-store", "s3://bucket/prefix")
     done = CliRunner().invoke(main, ("backup", target, "--data-dir", str(there.folder), *more))
     assert done.exit_code == 0, done.output
-    for said in ("database: ", "copy that bucket", "the master key is not in it", "checking"):
+    for said in ("database: ", "copy that bucket", "does not have the master key", "checking"):
         assert said in done.output
     restore = ("restore", target, "--data-dir", data, "--hold")
     done = CliRunner().invoke(main, restore)
@@ -53,7 +53,7 @@ def test_what_a_backup_lacks_is_said(there: Installation, place: Path) -> None:
     done = CliRunner().invoke(main, (*restore, "--unauthenticated"))
     assert done.exit_code == 0, done.output
     for said in (
-        "nothing has proved",
+        "not checked with a master key",
         "put yours into",
         "in an object store",
         "deliveries are held",

@@ -174,8 +174,8 @@ def test_the_command_refuses_what_is_no_file_of_results(
 ) -> None:
     path = tmp_path / "results.json"
     for content, said in (
-        (b"{}", "no file of results"),
-        (b"\xff", "no file of results"),
+        (b"{}", "not a file of results"),
+        (b"\xff", "not a file of results"),
         (b'{"runs": [], "format": "other/9"}', "has format 'other/9'"),
     ):
         path.write_bytes(content)

@@ -95,7 +95,7 @@ def test_bars_are_stated_as_results_state_them() -> None:
             "each of several variants needs a name",
         ),
         (("[load]", '[[receivers]]\ngroup = "x"\nbehaviour = {}\n[load]'), "no group 'x'"),
-        (("[load]", "[[receivers]]\nbehaviour = {fail = 2}\n[load]"), "a share of 0 to 1"),
+        (("[load]", "[[receivers]]\nbehaviour = {fail = 2}\n[load]"), "a share from 0 to 1"),
         (("minutes", "bars = {x = {stretch = 1}}\nminutes"), "at_most or at_least a number"),
         (("minutes", "bars = {x = {at_most = 1}}\nminutes"), "set better to less or more"),
     ],

@@ -30,4 +30,5 @@ def test_each_cost_above_its_bar_is_named() -> None:
 
 def test_a_name_that_no_row_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["C9"]) == 2
-    assert capsys.readouterr().err == f"no row is C9; there are {', '.join(r.name for r in ROWS)}\n"
+    known = ", ".join(each.name for each in ROWS)
+    assert capsys.readouterr().err == f"unknown rows: C9; the rows are {known}\n"

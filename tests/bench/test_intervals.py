@@ -49,7 +49,7 @@ def test_intervals_cover_what_is_true_as_often_as_they_say() -> None:
 
 @pytest.mark.parametrize("how", [paired, unpaired])
 def test_one_value_has_no_interval(how: object) -> None:
-    with pytest.raises(ValueError, match="needs two"):
+    with pytest.raises(ValueError, match="needs at least two"):
         how([1.0], [2.0])  # type: ignore[operator]  # both are functions
 
 

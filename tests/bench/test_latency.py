@@ -39,9 +39,8 @@ def test_whole_buckets_are_recorded_as_the_library_records_values() -> None:
 def test_an_encoded_one_is_the_same_when_it_is_read() -> None:
     found = histogram(SHAPES["log-normal"])
     assert latency(decoded(encoded(found))) == latency(found)
-    assert latency(found).encoded.startswith(
-        "HISTFAAA"
-    )  # V2, deflated: what others' tools look for
+    # Version 2, deflated: what others' tools look for.
+    assert latency(found).encoded.startswith("HISTFAAA")
 
 
 def test_merging_adds() -> None:
@@ -67,5 +66,5 @@ def test_figures_are_named_and_nothing_is_none() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "HISTFAAA", "aGVsbG8gd29ybGQhIQ=="])
 def test_what_is_no_histogram_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no HdrHistogram"):
+    with pytest.raises(ValueError, match="not an HdrHistogram"):
         decoded(text)

@@ -27,7 +27,11 @@ STATS = {"requests": 10_000, "busy": 0.3, "first": 100.0, "last": 101.0}
             STATS,
             "busy for 90% of the time, and 1.5 ms late",
         ),
-        (OPEN | {"lateP99Ms": 3.0}, STATS, "3.0 ms of the p99 of 5.0 ms are the generator's own"),
+        (
+            OPEN | {"lateP99Ms": 3.0},
+            STATS,
+            "3.0 ms of the p99 of 5.0 ms are delay of the generator",
+        ),
         (OPEN | {"lateP99Ms": 3.0, "ackP99Ms": 50.0}, STATS, ""),
         (OPEN | {"ackP99Ms": 0.4}, STATS, ""),  # late by less than matters
         (CLOSED, STATS | {"busy": 0.85}, "receiver was busy for 85%"),

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from bench.processes import cpu_s, tree
+from tests.process.house import until
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass\n"
 # A process that does nothing, and its child, which has used CPU and stays, as the server's database does.
@@ -21,13 +23,20 @@ child.communicate(b"end")
 """
 
 
+def _sleeps(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
 @pytest.fixture
 def pair() -> Iterator[tuple[int, int]]:
     with subprocess.Popen(
         [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as parent:
         assert parent.stdout is not None
-        yield parent.pid, int(parent.stdout.readline())
+        child = int(parent.stdout.readline())
+        # Both read what is to come, and take no more CPU.
+        until(lambda: _sleeps(parent.pid) and _sleeps(child), "both wait")
+        yield parent.pid, child
         parent.communicate(b"end\n")
 
 

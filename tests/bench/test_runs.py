@@ -57,7 +57,7 @@ def test_strict_minds_what_is_void_drifted_or_over_a_bar() -> None:
     assert failures([run], strict=True) == [
         "made is void: the generator",
         "made: the floor drifted",
-        "made: timesFloor is 20, at most 14 is demanded",
+        "made: timesFloor is 20, required is at most 14",
     ]
 
 
@@ -143,7 +143,7 @@ def test_a_module_of_ours_that_is_missing_is_no_matter_of_the_installation(
         (["run", "nothing"], "nothing"),
         (["run", "single", "--set", "evnets=3"], "no size evnets"),
         (["run", "single", "--set", "events"], "NAME=VALUE"),
-        (["run", "single", "--repeat", "0"], "no number of runs"),
+        (["run", "single", "--repeat", "0"], "not a number of runs"),
         (["run", "all", "--set", "events=3"], "--set needs one scenario"),
     ],
 )

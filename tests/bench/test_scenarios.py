@@ -1,6 +1,7 @@
 """Every scenario once, with tiny sizes, against a real server: they must run, and find nothing broken."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,27 @@ from bench.results import Floor, Measurement
 from bench.scenario import Scenario
 from bench.scenarios import SCENARIOS
 from bench.scenarios.programs import PROGRAMS
+from bench.service import Service
+from tests.process.conftest import furnished
+from tests.process.house import House
 
+__all__ = ["furnished"]
 ROOT = Path(__file__).parent.parent.parent
 DECLARED = [name for name in SCENARIOS if name not in PROGRAMS]
 FLOOR = Floor(5.0, 5.0, 0.1)  # what it tells is of no interest here
 
 
-@pytest.fixture(autouse=True)
-def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def brief(furnished: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure what is of interest here alone, on servers that begin with copies of one's data."""
+    start = Service.start
+
+    def started(service: Service) -> float:
+        if not service.log_file.exists():
+            subprocess.run(["cp", "-a", f"{furnished.folder}/.", service.folder], check=True)
+        return start(service)
+
+    monkeypatch.setattr(Service, "start", started)
     monkeypatch.setattr(bench.service, "FLOOR_REQUESTS", 2_000)
     for module in (bench.measure, bench.saturation, bench.scenario):
         monkeypatch.setattr(module, "floors", lambda _service: FLOOR)
@@ -39,6 +53,7 @@ def hold(scenario: Scenario, found: Measurement) -> None:
     assert scenario.bars.keys() <= scenario.better.keys()
 
 
+@pytest.mark.usefixtures("brief")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_runs_and_finds_nothing_broken(name: str) -> None:
     scenario = SCENARIOS[name]
@@ -47,6 +62,7 @@ def test_a_program_runs_and_finds_nothing_broken(name: str) -> None:
     assert found.figures or found.notes
 
 
+@pytest.mark.usefixtures("brief")
 def test_what_files_declare_runs_and_finds_nothing_broken() -> None:
     """On one server, but for those that need settings or several: a start takes longer than events do."""
     with Shared() as serve:

@@ -1,7 +1,6 @@
 """A browser, a server with something of everything, and pages that have signed in."""
 
 import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -9,10 +8,8 @@ import pytest
 from tests.browser.assets import Front
 from tests.browser.place import open_place
 from tests.browser.town import Town
-from tests.browser.window import Window, open_browser
+from tests.browser.window import CHROMIUM, Window, open_browser
 from tests.browser.yard import Yard
-
-CHROMIUM = shutil.which("chromium")
 
 
 def require_chromium() -> str:
@@ -25,9 +22,10 @@ def require_chromium() -> str:
     return CHROMIUM
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Window]:
-    """Debian's Chromium. While it runs, its thread can run no other asyncio loop: hence one a module."""
+    """The Chromium that the tests here share. While it runs, its thread can run no other asyncio
+    loop: it ends before another package's tests begin."""
     with open_browser(require_chromium()) as opened:
         yield opened
 
@@ -58,10 +56,35 @@ def yard() -> Iterator[Yard]:
         yield yard
 
 
+@pytest.fixture(scope="package")
+def first_tab(browser: Window, front: Front) -> Iterator[Window]:
+    """A tab that shows no page of the console. In its window, the browser keeps the console's files."""
+    with browser.another(front.url) as window:
+        window.page.goto(f"{front.url}/livez")
+        yield window
+
+
 @pytest.fixture
-def window(browser: Window, front: Front, town: Town) -> Iterator[Window]:
-    """A window of the test's own, signed in with scope manage."""
+def window(first_tab: Window, town: Town) -> Iterator[Window]:
+    """A tab of the test's own, signed in with scope manage."""
+    with first_tab.tab() as window:
+        window.sign_in(town.house.key)
+        yield window
+        window.search()
+
+
+@pytest.fixture
+def timed(browser: Window, front: Front, town: Town) -> Iterator[Window]:
+    """A signed-in window of the test's own, whose clock the test can set."""
     with browser.another(front.url) as window:
         window.sign_in(town.house.key)
         yield window
         window.search()
+
+
+@pytest.fixture(scope="package")
+def tabs(browser: Window, yard: Yard) -> Iterator[Window]:
+    """A tab that shows no page. In its window, the browser keeps the files of portal and console."""
+    with browser.another(yard.url) as window:
+        window.page.goto(f"{yard.url}/livez")
+        yield window

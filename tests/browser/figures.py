@@ -25,7 +25,7 @@ from bench.onlookers import Listeners
 from bench.service import Receiver as BenchReceiver
 from bench.service import Service
 from tests.browser import first_view
-from tests.browser.window import HANGS_MS, Window, open_browser
+from tests.browser.window import CHROMIUM, HANGS_MS, Window, open_browser
 from tests.process.house import House, until
 from tests.process.receiver import Answer, Receiver, always
 
@@ -222,7 +222,7 @@ def measured(deliveries: int, watched_s: float = WATCHED_S) -> list[Figure]:
             fill(house.folder, Filled(place[1], place[0], made), deliveries, DAYS)
             until(lambda: house.api("GET", "/livez"), "the server answers")
             with (
-                open_browser(shutil.which("chromium") or "chromium") as browser,
+                open_browser(CHROMIUM or "chromium") as browser,
                 browser.another(house.url) as window,
             ):
                 window.page.add_init_script(WATCH)

@@ -4,7 +4,6 @@ A real server delivers events to receivers that answer, are late, or fail, while
 """
 
 import random
-import shutil
 import sys
 import tempfile
 import threading
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from tests.browser.assets import Front
 from tests.browser.town import Town
-from tests.browser.window import Window, open_browser
+from tests.browser.window import CHROMIUM, Window, open_browser
 from tests.process.house import House
 from tests.process.receiver import Answer, Receiver, always, failing
 
@@ -72,8 +71,7 @@ def take(browser: Window, url: str, key: str, scheme: str, path: Path) -> None:
 
 def main() -> None:
     """Take the pictures."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
+    if CHROMIUM is None:
         sys.exit("The pictures need Chromium. On Debian and Ubuntu: apt install chromium")
     with tempfile.TemporaryDirectory(prefix="angarium-picture-") as folder:
         Path(folder).chmod(0o755)
@@ -85,7 +83,7 @@ def main() -> None:
                 traffic.start()
                 time.sleep(BEFORE_S)  # the plot of the overview shows a minute
                 front = Front(("127.0.0.1", house.port))
-                with open_browser(chromium) as browser:
+                with open_browser(CHROMIUM) as browser:
                     for scheme in ("light", "dark"):
                         path = IMAGES / f"console-{scheme}.png"
                         take(browser, front.url, house.key, scheme, path)

@@ -138,7 +138,7 @@ def test_thousands_of_dead_letters_are_triaged_by_cause(window: Window, crowd: C
     cause.get_by_role("button", name="Retry 10, and watch").click()
     cause.get_by_text("10 delivered").wait_for()
     assert len(crowd.receiver.firsts("/hats")) == 10
-    cause.get_by_label("A second").fill("")
+    cause.get_by_label("At most per second").fill("")
     cause.get_by_role("button", name=f"Retry the other {CAUSES['Hats'] - 10:,}").click()
     cause.wait_for(state="detached")
     left = total - CAUSES["Hats"]

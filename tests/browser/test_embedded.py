@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from playwright.sync_api import Route
+from playwright.sync_api import Route, expect
 
 from tests.browser.first_view import BYTES, REQUESTS, SCRIPTS, WATCH, first_view
 from tests.browser.window import Window
@@ -90,12 +90,15 @@ def test_a_token_of_another_customer_starts_anew(browser: Window, yard: Yard) ->
         inside.get_by_label("Description").fill("A draft of Ada")
         tokens = "**/webhooks/token"
         page.route(tokens, lambda route: route.fulfill(json={"token": yard.token("bob")}))
-        page.clock.fast_forward(
-            "03:46"
-        )  # three quarters of five minutes, when the host's page has another reader
+        # Three quarters of five minutes, when the host's page has another reader.
+        page.clock.fast_forward("03:46")
         inside.get_by_role("heading", name="Endpoints").wait_for()
         inside.get_by_role("link", name="Of Bob").wait_for()
         assert inside.get_by_role("link", name="Orders").count() == 0
+        # The frame makes room for a dialog.
+        inside.get_by_role("button", name="New endpoint").click()
+        expect(inside.get_by_role("checkbox", name="order.paid")).to_be_in_viewport(ratio=1)
+        inside.get_by_role("button", name="Cancel").click()
         inside.get_by_role("link", name="Deliveries").click()
         inside.locator("tbody tr", has_text="Of Bob").wait_for()  # names are Bob's
         page.unroute(tokens)

@@ -17,7 +17,7 @@ def test_a_key_opens_the_overview_and_is_kept_nowhere(
     with browser.another(front.url) as window:
         window.sign_in(town.house.key)
         page = window.page
-        assert page.get_by_role("heading", level=1).inner_text() == "Overview"
+        expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
         assert page.evaluate("Object.keys(localStorage).length") == 0
         assert page.evaluate("document.cookie") == ""
         window.search()
@@ -27,7 +27,7 @@ def test_the_service_itself_serves_the_console(browser: Window, town: Town) -> N
     with browser.another(town.house.url) as window:
         window.sign_in(town.house.key)
         page = window.page
-        assert page.get_by_role("heading", level=1).inner_text() == "Overview"
+        expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
         assert page.evaluate("sessionStorage.getItem('angarium.session')").count("angcs_") == 1
         page.reload()
         page.get_by_role("heading", name="Overview").wait_for()

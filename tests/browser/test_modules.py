@@ -100,6 +100,8 @@ CASES = [
     ("newline", str(len(BODY)), {"body": BODY + "\n"}),
     ("secret", None, {"secret": "whsec_%%%"}),
     ("mismatch", None, {"body": BODY + "x"}),
+    ("empty", None, {"body": "", "sent": BODY}),
+    ("other", None, {"headers": signed(BODY, b"o" * 32), "sent": BODY}),
     ("headers", "webhook-id", {"headers": {**signed(BODY), "webhook-id": ""}}),
     ("asymmetric", None, {"headers": {**signed(BODY), "webhook-signature": "v1a,AAAA"}}),
     ("undecoded", None, {"headers": signed(BODY, SECRET.removeprefix("whsec_").encode())}),
@@ -169,8 +171,9 @@ def test_a_stream_is_read_across_the_borders_of_its_pieces(blank: Page) -> None:
     [
         ("percent", 0.99874, "99.87%"),
         ("percent", None, "\u2013"),
-        ("duration", 940, "940 ms"),
-        ("duration", 3_725_000, "1 h 2 min"),
+        ("duration", 940, "940\u00a0ms"),
+        ("duration", 3_725_000, "1\u00a0h 2\u00a0min"),
+        ("span", 754, "12\u00a0min"),
         ("bytes", 262_144, "256 KiB"),
         ("short", "01a20d2f-2c40-7000-b999-9ec428575226", "01a20d2f…5226"),
         ("words", "HTTP_5XX", "HTTP 5xx"),
@@ -181,6 +184,92 @@ def test_figures_are_told_as_people_read_them(
     blank: Page, name: str, given: Any, text: str
 ) -> None:
     assert call(blank, "shared/format.js", name, given) == text
+
+
+def listed(*numbers: int, cursor: str | None = None, **more: Any) -> dict[str, Any]:
+    """Return a page of a list, the newest row first."""
+    items = [{"id": each, "createdAt": f"2026-01-01T00:00:{each:02}.000Z"} for each in numbers]
+    return {"items": items, "nextCursor": cursor, **more}
+
+
+@pytest.mark.parametrize(
+    ("old", "page", "ids", "cursor"),
+    [
+        (listed(4, 3, 2, 1, cursor="old"), listed(5, 4, 3, cursor="new"), [5, 4, 3, 2, 1], "old"),
+        (listed(4, 3, 2, 1), listed(5, 4), [5, 4], None),
+        (listed(4, 3, cursor="old"), listed(9, 8, cursor="new"), [9, 8], "new"),
+        (listed(4, 3, cursor="old"), listed(4, 3, cursor="new"), [4, 3], "new"),
+        (listed(cursor="old"), listed(cursor="new"), [], "old"),
+        (
+            listed(4, 2, cursor="old"),
+            listed(cursor="new", searchedTo="2026-01-01T00:00:03.000Z"),
+            [2],
+            "old",
+        ),
+    ],
+    ids=["some behind", "whole", "too many new", "none behind", "a search", "rare"],
+)
+def test_a_list_that_is_loaded_anew_keeps_the_rows_behind_its_beginning(
+    blank: Page, old: Any, page: Any, ids: list[int], cursor: str | None
+) -> None:
+    found = call(blank, "shared/resource.js", "continued", old, page)
+    assert ([each["id"] for each in found["items"]], found["nextCursor"]) == (ids, cursor)
+
+
+QUEUE = {
+    "inFlight": 1,
+    "effectiveConcurrency": 8,
+    "oldestPendingSeconds": 60,
+    "drainSeconds": None,
+    "arrivalsPerSecond": 2,
+    "deliveredPerSecond": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("late", "state", "hold", "queue"),
+    [
+        (False, "HEALTHY", None, {}),  # a retry waits for its time
+        (True, "HEALTHY", None, {"inFlight": 8}),
+        (True, "HEALTHY", None, {"arrivalsPerSecond": 3}),
+        (True, "HEALTHY", {"reason": "RATE"}, {}),
+        (False, "HEALTHY", None, {"inFlight": 8, "oldestPendingSeconds": 20}),
+        (False, "HEALTHY", None, {"inFlight": 8, "drainSeconds": 5}),
+        (False, "HEALTHY", None, {"inFlight": 8, "oldestPendingSeconds": None}),
+        (False, "FAILING", None, {"inFlight": 8}),
+        (False, "DEGRADED", {"reason": "CIRCUIT"}, {"inFlight": 8}),
+    ],
+)
+def test_a_destination_is_late_where_its_queue_does_not_shrink(
+    blank: Page, late: bool, state: str, hold: Any, queue: dict[str, Any]
+) -> None:
+    health = {"state": state, "hold": hold, "queue": {**QUEUE, **queue}}
+    assert call(blank, "shared/ui/state.js", "late", health) is late
+
+
+def test_an_age_that_a_message_does_not_know_stays(blank: Page) -> None:
+    rows = [{"destination": {"id": "d"}, "health": {"queue": {"oldestPendingSeconds": 90}}}]
+    for pending, age in ((2, 90), (0, None)):
+        told = {"destinationId": "d", "queue": {"pending": pending, "oldestPendingSeconds": None}}
+        [row] = call(blank, "shared/stream.js", "withHealth", rows, [told])
+        assert row["health"]["queue"] == {"pending": pending, "oldestPendingSeconds": age}
+
+
+def test_a_query_repeats_a_name_for_each_of_its_values(blank: Page) -> None:
+    query = {"status": ["PENDING", "RETRYING"], "name": "", "limit": 5}
+    found = call(blank, "shared/api.js", "queryOf", query)
+    assert found == "?status=PENDING&status=RETRYING&limit=5"
+
+
+def test_an_outcome_of_the_stream_becomes_a_row(blank: Page) -> None:
+    identifier = "01a215c4-d7cd-7000-abd0-e1c3b99d3e0e"
+    told = {"id": identifier, "status": "DELIVERED", "attempt": 2}
+    rows = [{"id": "other", "status": "PENDING"}]
+    found = call(blank, "shared/parts/deliveries.js", "merged", rows, [told])
+    assert found["rows"] == rows
+    (row,) = found["others"]
+    assert row["createdAt"].startswith("2026-11-26T")
+    assert (row["attemptCount"], row["status"]) == (2, "DELIVERED")
 
 
 def test_new_rows_take_the_places_of_rows_that_have_gone(blank: Page) -> None:
@@ -201,4 +290,14 @@ def test_new_rows_take_the_places_of_rows_that_have_gone(blank: Page) -> None:
         [["a", 0], ["b", 1], ["c", 2]],
         [["c", 2], ["d", 0], ["e", 1]],
         [["x", 3], ["c", 2], ["d", 0], ["e", 1]],
+    ]
+
+
+def test_a_change_is_told_by_the_members_that_differ(blank: Page) -> None:
+    before = {"concurrency": 8, "schedule": [1, 2], "limit": None}
+    after = {"concurrency": 4, "schedule": [1, 2], "limit": None, "timeoutMs": 900}
+    found = call(blank, "console/parts/changes.js", "members", "delivery", before, after)
+    assert found == [
+        {"name": "delivery.concurrency", "from": 8, "to": 4},
+        {"name": "delivery.timeoutMs", "from": None, "to": 900},
     ]

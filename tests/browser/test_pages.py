@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser.assets import Front
-from tests.browser.axe import violations, violations_of_colours
+from tests.browser.axe import bring, violations, violations_of_colours
 from tests.browser.test_files import texts
 from tests.browser.town import Town
 from tests.browser.window import NARROW, WIDE, Window
@@ -15,6 +15,7 @@ from tests.browser.window import NARROW, WIDE, Window
 PAGES = (
     "",
     "/pulse",
+    "/analytics",
     "/destinations",
     "/destinations?new=1",
     "/destinations?name=nowhere",
@@ -33,6 +34,7 @@ PAGES = (
     "/dlq?view=list",
     "/rules",
     "/rules?open={rule}",
+    "/rules?try=order.paid",
     "/replays",
     "/replays?new=1",
     "/replays/{replay}",
@@ -41,10 +43,12 @@ PAGES = (
     "/schemas/order.paid",
     "/customers",
     "/customers/acme-1",
+    "/customers/acme-1?tab=limits",
     "/audit",
     "/settings",
     "/settings?tab=portal",
     "/settings?tab=browser",
+    "/settings?tab=system",
     "/signatures",
     "/bench/{billing}",
     "/components",
@@ -56,6 +60,7 @@ PAGES = (
 WORDY = (  # pages with most of their own words
     "",
     "/pulse",
+    "/analytics",
     "/destinations/{destination}",
     "/destinations/{destination}/settings",
     "/dlq",
@@ -73,6 +78,7 @@ def reader(
     size, locale = request.param
     with browser.another(front.url, size, locale=locale) as window:
         window.sign_in(town.house.key)
+        bring(window)
         yield window
 
 

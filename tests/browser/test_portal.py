@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.axe import violations, violations_of_colours
+from tests.browser.axe import bring, violations, violations_of_colours
 from tests.browser.first_view import BYTES, REQUESTS, SCRIPTS, first_views
 from tests.browser.town import EXACT, MARKUP
 from tests.browser.window import NARROW, WIDE, Window
@@ -27,6 +27,7 @@ PAGES = (
     "/deliveries",
     "/deliveries/{dead}",
     "/deliveries/{delivered}",
+    "/replays",
     "/types",
     "/types/order.paid",
     "/signatures",
@@ -37,10 +38,10 @@ PAGES = (
 
 @contextmanager
 def portal(
-    browser: Window, yard: Yard, path: str = "", customer: str = "ada", look: str = "", **more: Any
+    tabs: Window, yard: Yard, path: str = "", customer: str = "ada", look: str = "", **more: Any
 ) -> Iterator[Window]:
     """Open a page of the portal at top level."""
-    with browser.another(yard.url, **more) as window:
+    with tabs.another(yard.url, **more) if more else tabs.tab() as window:
         visit(window, yard, path, customer, look)
         yield window
         window.search()
@@ -57,9 +58,10 @@ def visit(
 
 @pytest.mark.parametrize(("size", "locale"), [(WIDE, "en-GB"), (NARROW, "de-DE")])
 def test_a_page_of_the_portal_is_reachable_to_everybody(
-    browser: Window, yard: Yard, size: tuple[int, int], locale: str
+    tabs: Window, yard: Yard, size: tuple[int, int], locale: str
 ) -> None:
-    with portal(browser, yard, size=size, locale=locale) as window:
+    with portal(tabs, yard, size=size, locale=locale) as window:
+        bring(window)
         for path in PAGES:
             window.page.goto(f"{yard.url}/portal/{yard.workspace}{path.format(**yard.ids)}")
             window.settled()
@@ -74,8 +76,8 @@ def test_a_page_of_the_portal_is_reachable_to_everybody(
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
-def test_the_portals_first_view_keeps_the_budgets(browser: Window, yard: Yard, locale: str) -> None:
-    with portal(browser, yard, locale=locale) as window:
+def test_the_portals_first_view_keeps_the_budgets(tabs: Window, yard: Yard, locale: str) -> None:
+    with portal(tabs, yard, locale=locale) as window:
         [view] = first_views(window, 1, f"/portal/{yard.workspace}")
         assert 0 < len(view.scripts) <= SCRIPTS, view.scripts
         assert len(view.requests) <= REQUESTS, view.requests
@@ -86,10 +88,10 @@ def test_the_portals_first_view_keeps_the_budgets(browser: Window, yard: Yard, l
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("colour", ["ffe600", "001030"])
 def test_a_colour_of_a_brand_is_shifted_until_it_can_be_read(
-    browser: Window, yard: Yard, scheme: str, colour: str
+    tabs: Window, yard: Yard, scheme: str, colour: str
 ) -> None:
     look = f"&theme={scheme}&primary=%23{colour}&radius=12&density=compact&locale=de"
-    with portal(browser, yard, "/endpoints/{Orders}/types", look=look) as window:
+    with portal(tabs, yard, "/endpoints/{Orders}/types", look=look) as window:
         assert violations(window) == []
         root = window.page.evaluate("({...document.documentElement.dataset})")
         assert root == {"theme": scheme, "density": "compact"}
@@ -97,27 +99,25 @@ def test_a_colour_of_a_brand_is_shifted_until_it_can_be_read(
         window.shoot(f"portal-brand-{colour}-{scheme}")
 
 
-def test_the_token_leaves_the_address_at_once_and_the_tab_goes_on(
-    browser: Window, yard: Yard
-) -> None:
-    with portal(browser, yard) as window:
+def test_the_token_leaves_the_address_at_once_and_the_tab_goes_on(tabs: Window, yard: Yard) -> None:
+    with portal(tabs, yard) as window:
         assert "#" not in window.page.url
         assert "angarium.portal" in window.page.evaluate("Object.keys(sessionStorage)")
         window.page.reload()
         window.settled()
-        assert window.page.get_by_role("heading", name="Endpoints").is_visible()
+        window.page.get_by_role("heading", name="Endpoints").wait_for()
         assert window.page.evaluate("document.cookie") == ""
 
 
 @pytest.mark.parametrize("path", ["/endpoints/{Of Bob}", "/deliveries/{bobs}"])
-def test_ids_of_another_customer_show_nothing(browser: Window, yard: Yard, path: str) -> None:
-    with portal(browser, yard, path) as window:
-        assert window.page.get_by_text("Not here, or past retention.").is_visible()
+def test_ids_of_another_customer_show_nothing(tabs: Window, yard: Yard, path: str) -> None:
+    with portal(tabs, yard, path) as window:
+        window.page.get_by_text("Not here, or past retention.").wait_for()
         assert "Of Bob" not in window.page.content()
 
 
-def test_a_token_of_another_workspace_opens_nothing(browser: Window, yard: Yard) -> None:
-    with browser.another(yard.url) as window:
+def test_a_token_of_another_workspace_opens_nothing(tabs: Window, yard: Yard) -> None:
+    with tabs.tab() as window:
         other = "01a20d2f-0000-7000-8000-000000000000"
         window.page.goto(f"{yard.url}/portal/{other}#token={yard.token()}")
         window.page.get_by_text("This session belongs to another workspace.").wait_for()
@@ -125,17 +125,17 @@ def test_a_token_of_another_workspace_opens_nothing(browser: Window, yard: Yard)
         window.search()
 
 
-def test_a_page_without_a_session_says_where_to_open_it(browser: Window, yard: Yard) -> None:
-    with browser.another(yard.url) as window:
+def test_a_page_without_a_session_says_where_to_open_it(tabs: Window, yard: Yard) -> None:
+    with tabs.tab() as window:
         window.page.goto(f"{yard.url}/portal/{yard.workspace}")
         window.page.get_by_text("it needs a session").wait_for()
         window.search()
 
 
-def test_what_permissions_deny_is_absent(browser: Window, yard: Yard) -> None:
+def test_what_permissions_deny_is_absent(tabs: Window, yard: Yard) -> None:
     yard.allow(*ABILITIES)
     try:
-        with portal(browser, yard, "/endpoints/{Orders}/settings") as window:
+        with portal(tabs, yard, "/endpoints/{Orders}/settings") as window:
             for path in (
                 "",
                 "/endpoints/{Orders}",
@@ -148,7 +148,7 @@ def test_what_permissions_deny_is_absent(browser: Window, yard: Yard) -> None:
                 window.settled()
                 said = window.page.locator("main button").all_inner_texts()
                 kept = (
-                    "Pause",
+                    "Freeze page",
                     "Last error",
                     "Destination",
                     "State",
@@ -170,11 +170,11 @@ def test_what_permissions_deny_is_absent(browser: Window, yard: Yard) -> None:
 
 
 def test_permissions_of_one_customer_are_set_in_the_console_and_hold_in_its_portal(
-    browser: Window, yard: Yard
+    tabs: Window, yard: Yard
 ) -> None:
-    with browser.another(yard.url) as window:
+    with tabs.tab() as window:
         window.sign_in(yard.house.key)
-        page = window.open("/customers/bob")
+        page = window.open("/customers/bob?tab=limits")
         expect(page.get_by_label("Retry deliveries")).to_have_value("")
         page.get_by_label("Send samples").select_option("Not allowed")
         page.get_by_label("Archive destinations").select_option("Allowed")
@@ -196,13 +196,13 @@ def test_permissions_of_one_customer_are_set_in_the_console_and_hold_in_its_port
         assert yard.house.api("GET", "/customers/bob")["permissions"] == own
         window.search()
     for customer, endpoint, may in (("bob", "Of Bob", 0), ("ada", "Orders", 1)):
-        with portal(browser, yard, f"/endpoints/{{{endpoint}}}", customer) as window:
-            assert window.page.get_by_role("button", name="Switch off").count() == 1
-            assert window.page.get_by_role("button", name="Send a sample").count() == may
+        with portal(tabs, yard, f"/endpoints/{{{endpoint}}}", customer) as window:
+            expect(window.page.get_by_role("button", name="Switch off")).to_have_count(1)
+            expect(window.page.get_by_role("button", name="Send a sample")).to_have_count(may)
 
 
-def test_a_payload_is_text_and_exact(browser: Window, yard: Yard) -> None:
-    with portal(browser, yard, "/deliveries/{delivered}") as window:
+def test_a_payload_is_text_and_exact(tabs: Window, yard: Yard) -> None:
+    with portal(tabs, yard, "/deliveries/{delivered}") as window:
         text = window.page.locator(".payload").last.inner_text()
         assert str(EXACT) in text
         assert MARKUP.replace('"', '\\"') in text
@@ -219,12 +219,10 @@ def press(window: Window, target: Locator, key: str = "Tab") -> None:
     window.page.keyboard.press("Enter")
 
 
-def test_a_new_customer_is_led_to_the_first_delivery_by_keyboard(
-    browser: Window, yard: Yard
-) -> None:
-    with portal(browser, yard, customer="new") as window:
+def test_a_new_customer_is_led_to_the_first_delivery_by_keyboard(tabs: Window, yard: Yard) -> None:
+    with portal(tabs, yard, customer="new") as window:
         page = window.page
-        assert page.get_by_text("An endpoint is the address").is_visible()
+        page.get_by_text("An endpoint is the address").wait_for()
         window.shoot("portal-empty")
         press(window, page.locator("main").get_by_role("button", name="New endpoint").last)
         window.tab_to(page.get_by_role("textbox", name="Name"))
@@ -251,29 +249,65 @@ def test_a_new_customer_is_led_to_the_first_delivery_by_keyboard(
         assert violations(window) == []
 
 
-def test_a_dead_letter_is_retried_and_its_endpoint_recovered(browser: Window, yard: Yard) -> None:
-    with portal(browser, yard, "/deliveries/{dead}") as window:
+def test_a_customer_chooses_among_the_known_types_for_a_new_endpoint(
+    tabs: Window, yard: Yard
+) -> None:
+    with portal(tabs, yard, "?new=1", customer="chooser") as window:
+        page = window.page
+        dialog = page.get_by_role("dialog")
+        field = dialog.get_by_role("textbox", name="Event types")
+        every = dialog.get_by_role("checkbox", name="Every type")
+        known = dialog.get_by_role("checkbox", name="order.paid A paid order.")
+        expect(every).to_be_checked()
+        known.check()
+        expect(every).not_to_be_checked()
+        expect(field).to_have_value("order.paid")
+        field.fill("order.paid invoice.*")
+        expect(known).to_be_checked()
+        known.uncheck()
+        expect(field).to_have_value("invoice.*")
+        known.check()
+        assert violations(window) == []
+        window.shoot("portal-types-chosen")
+        dialog.get_by_label("Name").fill("Chosen")
+        dialog.get_by_label("Address").fill(f"{yard.receiver.url}/chosen")
+        dialog.get_by_role("button", name="Create").click()
+        dialog.get_by_role("button", name="Open it").click()
+        page.get_by_role("heading", name="Chosen").wait_for()
+        page.get_by_role("link", name="Event types").last.click()
+        page.get_by_role("checkbox", name="Every type").check()
+        page.get_by_role("button", name="Subscribe", exact=True).click()
+        expect(page.get_by_role("button", name="Unsubscribe")).to_have_count(2)
+        made = page.url.split("/endpoints/")[1].split("/")[0]
+        rules = yard.house.api("GET", f"/routing-rules?destinationId={made}")["items"]
+        assert [each["eventTypes"] for each in rules] == [["*"], ["invoice.*", "order.paid"]]
+
+
+def test_a_dead_letter_is_retried_and_its_endpoint_recovered(tabs: Window, yard: Yard) -> None:
+    with portal(tabs, yard, "/deliveries/{dead}") as window:
         page = window.page
         before = len(yard.receiver.arrivals("/broken"))
         page.get_by_role("button", name="Retry").click()
-        page.get_by_text("It is sent now.").wait_for()
+        page.get_by_text("It is queued, and sent").wait_for()
         until(lambda: len(yard.receiver.arrivals("/broken")) > before, "it is sent again")
         page.goto(f"{yard.url}/portal/{yard.workspace}/endpoints/{yard.ids['Orders']}")
         page.get_by_role("button", name="Recover since…").click()
         page.get_by_label("With the status").select_option("DELIVERED")
+        since = page.get_by_label("From").input_value()
+        page.get_by_role("button", name="The last hour").click()
+        expect(page.get_by_label("From")).not_to_have_value(since)
         page.get_by_role("button", name="Count first").click()
         page.get_by_text(re.compile("deliver(y|ies) would be sent again")).wait_for()
         assert violations(window) == []
         page.get_by_role("button", name="Start").click()
-        page.get_by_text("The replay has begun.").wait_for()
-        page.get_by_role("link", name="See its deliveries").click()
+        page.get_by_role("link", name="Its deliveries").click()
         page.get_by_role("heading", name="Deliveries", level=1).wait_for()
         job = yard.house.api("GET", "/replay-jobs?limit=1")["items"][0]
         assert page.url.endswith(f"/deliveries?replayJobId={job['id']}")
 
 
-def test_without_a_connection_the_page_keeps_what_it_has(browser: Window, yard: Yard) -> None:
-    with portal(browser, yard, "/endpoints/{Orders}/settings") as window:
+def test_without_a_connection_the_page_keeps_what_it_has(tabs: Window, yard: Yard) -> None:
+    with portal(tabs, yard, "/endpoints/{Orders}/settings") as window:
         page = window.page
         page.get_by_label("Description").fill("A draft")
         page.context.set_offline(True)
@@ -286,12 +320,12 @@ def test_without_a_connection_the_page_keeps_what_it_has(browser: Window, yard: 
         page.get_by_text("Saved.").wait_for()
 
 
-def test_another_link_in_the_same_tab_starts_anew(browser: Window, yard: Yard) -> None:
-    with portal(browser, yard, "/endpoints/{Orders}") as window:
+def test_another_link_in_the_same_tab_starts_anew(tabs: Window, yard: Yard) -> None:
+    with portal(tabs, yard, "/endpoints/{Orders}") as window:
         window.page.get_by_text("ada", exact=True).wait_for()  # whose session it is
         window.page.evaluate("(to) => { location.hash = to; }", f"token={yard.token('bob')}")
         window.page.get_by_role("link", name="Of Bob").wait_for()
-        assert window.page.get_by_role("heading", name="Endpoints").is_visible()
+        window.page.get_by_role("heading", name="Endpoints").wait_for()
         assert window.page.url == f"{yard.url}/portal/{yard.workspace}"
         window.page.reload()
         window.page.get_by_role("link", name="Of Bob").wait_for()

@@ -2,17 +2,20 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from tests.patience import HANGS_S
 from tests.process.house import until
 
+# Chromium without windows draws the same pages. A page takes it half the CPU.
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 WIDE = (1440, 900)
 NARROW = (390, 844)
 STOPS = 120  # presses of Tab, until an element counts as unreachable
@@ -60,20 +63,43 @@ class Window:
         )
         context.set_default_timeout(HANGS_MS)
         context.add_init_script(REPORTS)
+        try:
+            yield self._shown(context, url)
+        finally:
+            context.close()
+
+    def _shown(self, context: BrowserContext, url: str) -> "Window":
         window = Window(self._browser, url, context.new_page())
         page = window.page
         page.on("console", lambda said: window.hear(said.type, said.text))
         page.on("pageerror", lambda error: window.complaints.append(str(error)))
         page.on("request", lambda request: window.requests.append(request.url))
+        return window
+
+    @contextmanager
+    def tab(self) -> Iterator["Window"]:
+        """Open a tab beside this one. It finds the files that the browser keeps and nothing else of tabs
+        before it. Its test does not set the clock, which all tabs share."""
+        context = self.page.context
         try:
-            yield window
+            yield self._shown(context, self.url)
         finally:
-            context.close()
+            for page in context.pages:
+                if page is not self.page:
+                    page.close()
+            context.clear_cookies()
+            context.clear_permissions()
+            context.set_offline(False)
+            self.page.evaluate("localStorage.clear()")
 
     def hear(self, kind: str, text: str) -> None:
         """Keep the page's complaints. The page itself reports a refused request."""
         if kind == "error" and "Failed to load resource" not in text:
             self.complaints.append(text)
+
+    def asked(self) -> list[str]:
+        """Return the requests of the API. Modules of rarer parts can be loaded at any time."""
+        return [each for each in self.requests if "/assets/" not in each]
 
     def forget(self) -> None:
         """Forget complaints and requests, before the next page of a shared window."""

@@ -8,6 +8,7 @@ import argparse
 import json
 import shutil
 import signal
+import statistics
 import sys
 import tempfile
 import time
@@ -15,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.chaos.patroni import PROGRAMS, installed
-from tests.chaos.plan import drawn, everything, switched
+from tests.chaos.plan import MOVES, drawn, everything, moved, switched
 from tests.chaos.round import Outcome, Round
 from tests.chaos.world import Template, make_patroni_template, make_template
 
@@ -32,6 +33,14 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=None, help="instead of minutes")
     parser.add_argument("--nodes", type=int, default=1, help="servers side by side: 3, or 1")
     parser.add_argument("--workers", type=int, default=1, help="of one server: 3, or 1")
+    parser.add_argument("--parts", type=int, default=1, help="that the servers share: 3, or 1")
+    parser.add_argument(
+        "--moves",
+        nargs="?",
+        const="kills",
+        choices=MOVES,
+        help="only kill holders of parts, or only let them hand over; say how soon others go on",
+    )
     parser.add_argument(
         "--patroni", action="store_true", help="Patroni has the database; needs patroni and etcd"
     )
@@ -39,6 +48,8 @@ def main() -> int:
     parser.add_argument("--everything", action="store_true", help="each disturbance once per round")
     parser.add_argument("--folder", type=Path, default=None, help="for the files of failed rounds")
     asked = parser.parse_args()
+    if (asked.parts > 1 or asked.moves) and asked.nodes < 2:
+        parser.error("parts are shared by several servers: give --nodes, too")
     if asked.patroni and not installed():
         parser.error(f"install {' and '.join(PROGRAMS)} first")
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have had SIGINT ignored
@@ -73,14 +84,16 @@ def main() -> int:
 
 
 def _played(seed: int, asked: argparse.Namespace, folder: Path, template: Template) -> Outcome:
-    nodes, workers = asked.nodes, asked.workers
+    nodes, workers, parts = asked.nodes, asked.workers, asked.parts
     if asked.patroni:
         plan = switched(seed)
         template = make_patroni_template(folder.with_name(f"{folder.name}-patroni"))
+    elif asked.moves:
+        plan = moved(seed, asked.seconds, nodes, parts, asked.moves)
     elif asked.everything:
-        plan = everything(seed, nodes, workers)
+        plan = everything(seed, nodes, workers, parts)
     else:
-        plan = drawn(seed, asked.seconds, nodes, workers)
+        plan = drawn(seed, asked.seconds, nodes, workers, parts)
     outcome = Round(plan, folder, template).play()
     verdict = outcome.verdict
     print(
@@ -94,6 +107,11 @@ def _played(seed: int, asked: argparse.Namespace, folder: Path, template: Templa
         f"{'; FAILED' if outcome.failed else ''}",
         flush=True,
     )
+    if outcome.resumed_s:
+        print(
+            f"  went on after {', '.join(f'{each:.2f}' for each in outcome.resumed_s)} s",
+            flush=True,
+        )
     if outcome.failed:
         for violation in verdict.violations:
             print(f"  VIOLATED: {violation}")
@@ -126,6 +144,17 @@ def _totals(outcomes: list[Outcome], seconds: float) -> None:
         f" {sum(outcome.failed for outcome in outcomes)} failed"
     )
     print("  " + ", ".join(f"{name} {count}" for name, count in sorted(disturbances.items())))
+    resumed_s = sorted(each for outcome in outcomes for each in outcome.resumed_s)
+    if resumed_s:
+        print(
+            f"  first delivery after {len(resumed_s)} kills of what delivers: p50"
+            f" {statistics.median(resumed_s):.2f} s, at most {resumed_s[-1]:.2f} s"
+        )
+    if paused_s := sorted(each for outcome in outcomes for each in outcome.paused_s):
+        print(
+            f"  {len(paused_s)} pauses of all deliveries: p50 {statistics.median(paused_s):.2f} s,"
+            f" at most {paused_s[-1]:.2f} s"
+        )
     if missing := impossible - disturbances.keys():
         print(f"  not possible here: {', '.join(sorted(missing))}")
 

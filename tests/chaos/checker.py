@@ -5,9 +5,11 @@ twice. Nothing here asks the server or its database, and nothing is shared with 
 """
 
 import json
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,9 @@ LATE_S = (
 WRONG_S = 60  # a larger age shows that the sender's clock is wrong, see ClockJumped
 SETTLED_S = 12.0  # after a fault of the database, until all waiting work is written
 SHOWN = 5
+# After a kill: what the process had sent by then is read within this time. No takeover is faster: it
+# needs four looks.
+LEFT_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,23 @@ def judged(
         if count not in (0, len(batch)):
             verdict.violations.append(f"{count} of a batch of {len(batch)}: {batch[0]}")
     return verdict
+
+
+def resumed(received: Path, kills: Iterable[float]) -> list[float]:
+    """Return the seconds from each kill of the process that delivers to the first delivery of another."""
+    came = sorted(arrival.at for arrival in _received(received))
+    found = []
+    for kill in kills:
+        place = bisect_left(came, kill + LEFT_S)
+        if place < len(came):
+            found.append(came[place] - kill)
+    return found
+
+
+def pauses(received: Path) -> list[float]:
+    """Return the seconds between two arrivals that follow each other, if they are more than LEFT_S."""
+    came = sorted(arrival.at for arrival in _received(received))
+    return [after - before for before, after in pairwise(came) if after - before > LEFT_S]
 
 
 # --- the logs

@@ -60,9 +60,8 @@ class Cluster:
         self.folder = folder
         self.data = folder / "postgres"
         self.socket = folder / SOCKET
-        self.log = folder.with_name(
-            f"{folder.name}.log"
-        )  # the log is kept on another disk than the data
+        # The log is kept on another disk than the data.
+        self.log = folder.with_name(f"{folder.name}.log")
         self._postmaster: subprocess.Popen[bytes] | None = None
 
     # --- made

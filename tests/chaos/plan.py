@@ -7,7 +7,7 @@ receivers. Nothing here acts.
 import random
 from dataclasses import dataclass
 
-from tests.chaos.book import books, patroni
+from tests.chaos.book import books, machines, patroni
 from tests.chaos.book.databases import FailedOver, StatementsCancelled
 from tests.chaos.book.disks import FilesMayNotGrow
 from tests.chaos.book.disturbance import Disturbance
@@ -15,6 +15,8 @@ from tests.chaos.book.disturbance import Disturbance
 # The rests between two steps of a hand, in the order of the books. Disturbances matter only while a
 # server is up.
 RESTS_S = ((1.5, 4.0), (0.5, 3.0), (0.2, 2.0), (0.2, 1.5))
+MOVED_S = (4.0, 6.0)  # between two kills: the part has moved, and the machine is back
+MOVES = {"kills": machines.HOLDER_KILLED, "hand-overs": machines.HANDED_OVER}
 SWITCHED_S = (1.0, 4.0)  # between two changes of a database's leader
 SHORTER = 0.15  # the factor on a rest in rounds that have each disturbance once
 FOLLOWED = (
@@ -35,7 +37,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a seed. `followed`: the database has a standby. No step begins after `seconds`, if
-    given. `nodes`: servers side by side; `workers` of each."""
+    given. `nodes`: servers side by side, which share `parts`; `workers` of each."""
 
     seed: int
     followed: bool
@@ -43,14 +45,15 @@ class Plan:
     hands: tuple[tuple[Step, ...], ...]
     nodes: int = 1
     workers: int = 1
+    parts: int = 1
 
 
-def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1) -> Plan:
+def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1, parts: int = 1) -> Plan:
     """Draw a round of about `seconds`: as many steps as come if none takes longer than planned."""
     chance = random.Random(seed)
     followed = chance.random() < FOLLOWED
     hands = []
-    for book, rest_s in zip(books(nodes, workers), RESTS_S, strict=True):
+    for book, rest_s in zip(books(nodes, workers, parts), RESTS_S, strict=True):
         steps: list[Step] = []
         left = seconds
         while left > 0:
@@ -61,21 +64,34 @@ def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1) -> Plan:
     if followed:  # the standby must be needed once
         hands[1].insert(len(hands[1]) // 2, _step(chance, [FailedOver], RESTS_S[1]))
     found = tuple(tuple(hand) for hand in hands)
-    return Plan(seed, followed, seconds, found, nodes, workers)
+    return Plan(seed, followed, seconds, found, nodes, workers, parts)
 
 
-def everything(seed: int, nodes: int = 1, workers: int = 1) -> Plan:
+def moved(seed: int, seconds: float, nodes: int, parts: int, how: str = "kills") -> Plan:
+    """Draw a round in which the part moves again and again, to time what follows: the node with the part
+    is killed, or hands it over."""
+    chance = random.Random(seed)
+    steps: list[Step] = []
+    left = seconds
+    while left > 0:
+        step = _step(chance, list(MOVES[how]), MOVED_S)
+        left -= step.rest_s + step.for_s
+        steps.append(step)
+    return Plan(seed, False, seconds, (tuple(steps),), nodes, parts=parts)
+
+
+def everything(seed: int, nodes: int = 1, workers: int = 1, parts: int = 1) -> Plan:
     """Draw a round that has each disturbance once; order and times depend on the seed."""
     chance = random.Random(seed)
     hands = []
-    for book, rest_s in zip(books(nodes, workers), RESTS_S, strict=True):
+    for book, rest_s in zip(books(nodes, workers, parts), RESTS_S, strict=True):
         kinds = list(book)
         chance.shuffle(kinds)
         shorter = (rest_s[0] * SHORTER, rest_s[1] * SHORTER)
         hands.append([_step(chance, [kind], shorter, short=True) for kind in kinds])
     # Until the failover the standby forbids some kinds: see StatementsCancelled.
     hands[1].sort(key=lambda step: issubclass(step.kind, StatementsCancelled))
-    return Plan(seed, True, None, tuple(tuple(hand) for hand in hands), nodes, workers)
+    return Plan(seed, True, None, tuple(tuple(hand) for hand in hands), nodes, workers, parts)
 
 
 def switched(seed: int) -> Plan:

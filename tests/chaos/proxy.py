@@ -58,14 +58,19 @@ class Proxy:
         self._pairs: set[Pair] = set()
 
     async def serve(self) -> None:
-        """Forward until standard input ends."""
+        """Forward until standard input ends. The first command can name the port to listen on."""
+        command = json.loads(await trio.to_thread.run_sync(sys.stdin.readline))
         async with trio.open_nursery() as nursery:
-            listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+            listeners = await trio.open_tcp_listeners(command.pop("port", 0), host="127.0.0.1")
             port = listeners[0].socket.getsockname()[1]
             nursery.start_soon(trio.serve_listeners, self._forward, listeners)
-            while line := await trio.to_thread.run_sync(sys.stdin.readline):
-                self._told(json.loads(line))
+            while True:
+                self._told(command)
                 answer({"port": port, "pairs": len(self._pairs)})
+                line = await trio.to_thread.run_sync(sys.stdin.readline)
+                if not line:
+                    break
+                command = json.loads(line)
             nursery.cancel_scope.cancel()
 
     def _told(self, command: dict[str, object]) -> None:

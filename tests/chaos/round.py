@@ -46,6 +46,9 @@ class Outcome:
     memory_mb: float = 0.0
     descriptors: int = 0
     impossible: set[str] = field(default_factory=set)
+    # From each kill of the process that delivers to the next delivery: of its successor.
+    resumed_s: list[float] = field(default_factory=list)
+    paused_s: list[float] = field(default_factory=list)  # times without a delivery
 
     @property
     def failed(self) -> bool:
@@ -67,6 +70,7 @@ class Round:
         self._crashes: list[Interval] = []
         self._database: list[Interval] = []
         self._broken: list[str] = []
+        self._kills_of_holders: list[float] = []
 
     def play(self) -> Outcome:
         """Run the round to its end. The outcome has all that goes wrong."""
@@ -81,6 +85,7 @@ class Round:
                 stack,
                 self.plan.nodes,
                 self.plan.workers,
+                self.plan.parts,
             )
             try:
                 self._run(world)
@@ -153,6 +158,8 @@ class Round:
                 world.timeline.note("end", kind=kind.__name__)
             self.outcome.disturbances[kind.__name__] += 1
             self.outcome.kills += kind.kills
+            if disturbance.killed_at is not None:
+                self._kills_of_holders.append(disturbance.killed_at)
             if kind.crashes:
                 self.outcome.crashes += 1
                 self._crashes.append(Interval(began, ended))
@@ -188,6 +195,9 @@ class Round:
         self.outcome.verdict = checker.judged(
             world.sent, world.received, PATHS, self._crashes + exits, self._database
         )
+        if len(self.plan.hands) == 1:  # other faults would delay deliveries too
+            self.outcome.resumed_s = checker.resumed(world.received, self._kills_of_holders)
+            self.outcome.paused_s = checker.pauses(world.received)
         if self._broken:
             return
         violations = self.outcome.verdict.violations

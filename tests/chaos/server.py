@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 import urllib.error
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from tests.chaos.tool import ROOT
 
 READY_S = 60.0
 ENDING_S = 40.0
+ANSWER_S = 30.0
 GRACE_S = 4  # at SIGTERM
 KEEPER_S = 0.05  # between two checks for a server that ended by itself
 POLL_S = 0.03
@@ -141,10 +144,10 @@ class Server:
         """True if it runs, frozen or not."""
         return self._process is not None and self._process.poll() is None
 
-    def ready(self) -> bool:
+    def ready(self, within_s: float = ANSWER_S) -> bool:
         """Return True if it answers that it is ready."""
         try:
-            return call("GET", f"{self.url}/readyz") is not None
+            return call("GET", f"{self.url}/readyz", timeout_s=within_s) is not None
         except (OSError, RuntimeError, ValueError, urllib.error.URLError):
             return False
 
@@ -159,11 +162,18 @@ class Server:
 
     def memory_mb(self) -> float:
         """Return its resident memory; of several workers, the largest one's."""
-        return max(map(rss_mb, [self.pid, *self.workers().values()]))
+        return self._largest(rss_mb)
 
     def descriptors(self) -> int:
         """Return how many files and sockets it has open; of several workers, the most."""
-        return max(map(descriptors, [self.pid, *self.workers().values()]))
+        return int(self._largest(descriptors))
+
+    def _largest(self, measure: Callable[[int], float]) -> float:
+        found = [measure(self.pid)]
+        for pid in self.workers().values():
+            with suppress(OSError):  # a worker that hands its part over ends and starts again
+                found.append(measure(pid))
+        return max(found)
 
     def workers(self) -> dict[str, int]:
         """Return the process of each of its workers by name, from its log; empty without workers."""

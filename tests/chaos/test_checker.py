@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.checker import Interval, Verdict, judged
+from tests.chaos.checker import Interval, Verdict, judged, pauses
 
 PATHS = ("strict", "key", "free")
 Lines = list[dict[str, Any]]
@@ -54,6 +54,12 @@ def verdict(
 
 def again(path: str, n: str, at: float) -> Lines:
     return [arrival(path, n, at, 900), {"k": 900, "run": 1, "answered": at + 0.1}]
+
+
+def test_a_time_without_arrivals_at_any_path_is_a_pause(tmp_path: Path) -> None:
+    soon = [arrival("free", "0", 30.0 + tenth / 10, 900 + tenth) for tenth in range(25)]
+    verdict(tmp_path, sent(), [*received(), *soon])
+    assert pauses(tmp_path / "received") == pytest.approx([0.6, *[1.0] * 6])
 
 
 def test_logs_in_order_violate_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A round's world: clusters, the proxy to them, servers, receivers, posters, each in its own process."""
 
 import base64
+import http.client
 import json
 import os
 import subprocess
@@ -14,7 +15,8 @@ from typing import Any
 
 import asyncpg
 
-from bench.service import Service, call, free_port
+from bench.programs import ports_in_a_row
+from bench.service import Service, call
 from tests.chaos.clock import set_clock
 from tests.chaos.cluster import Cluster, disk
 from tests.chaos.patroni import Pair
@@ -81,11 +83,13 @@ class World:
         stack: ExitStack,
         nodes: int = 1,
         workers: int = 1,
+        parts: int = 1,
     ) -> None:
-        """`nodes`: servers side by side, each reached by the others over a link that can be cut.
-        `workers`: of each server."""
-        self._workers = workers
-        self._connections = 60 if workers == 1 else WORKER_CONNECTIONS * (workers + 1) * 2
+        """`nodes`: servers side by side, each reached by the others over links that can be cut. They
+        share `parts`. `workers`: of each server."""
+        self._workers, self._parts = workers, parts
+        processes = max(workers, parts)
+        self._connections = 60 if processes == 1 else WORKER_CONNECTIONS * (processes + 1) * 2
         self.folder = folder
         self.seed = seed
         self.key = template.key
@@ -107,6 +111,7 @@ class World:
         stack.callback(lambda: self.receivers.kill())
         self.door = folder / "door"
         self.links: list[Tool] = []
+        self._at: dict[str, Server] = {}  # each server, by its processes' addresses for others
         stack.callback(self._end_links)
         self.server = self.new_server() if nodes == 1 else self._new_node()
         self.server.start()
@@ -142,12 +147,22 @@ class World:
         return server
 
     def _new_node(self) -> Server:
-        """Return another server that stands by while one works."""
-        bind = f"127.0.0.1:{free_port()}"
-        link = Tool("proxy", target=bind)
-        self.links.append(link)
-        advertised = f"127.0.0.1:{link.ready['port']}"
-        return self.new_server(ANGARIUM_PEER_BIND=bind, ANGARIUM_PEER_ADVERTISE=advertised)
+        """Return another server that stands by while one works, or shares the parts."""
+        bind, advertised = ports_in_a_row(self._parts), ports_in_a_row(self._parts)
+        parts: dict[str, str] = {}
+        if self._parts > 1:
+            name = f"server{len(self._servers)}"
+            parts = {"ANGARIUM_PARTS": str(self._parts), "ANGARIUM_NODE_NAME": name}
+        server = self.new_server(
+            ANGARIUM_PEER_BIND=f"127.0.0.1:{bind}",
+            ANGARIUM_PEER_ADVERTISE=f"127.0.0.1:{advertised}",
+            **parts,
+        )
+        for place in range(self._parts):
+            port = advertised + place
+            self.links.append(Tool("proxy", target=f"127.0.0.1:{bind + place}", port=port))
+            self._at[f"127.0.0.1:{port}"] = server
+        return server
 
     @property
     def servers(self) -> list[Server]:
@@ -155,14 +170,24 @@ class World:
         return self._servers if self.links else [self.server]
 
     def active_server(self) -> Server | None:
-        """Return the server that owns the database; None if the database does not answer now."""
-        sql = """SELECT address FROM home_leases JOIN nodes ON nodes.id = process WHERE slot = 0"""
+        """Return the server that has the workspace's part; None if the database does not answer now."""
+        sql = """SELECT address FROM home_leases JOIN nodes ON nodes.id = process WHERE slot = $1"""
         try:
-            found = [row[0] for row in self.rows(sql)]
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            found = [row[0] for row in self.rows(sql, self.part(self._parts))]
+        except (
+            OSError,
+            TimeoutError,
+            asyncpg.PostgresError,
+            asyncpg.InterfaceError,
+            asyncpg.InternalClientError,  # the connection ended in the middle of an answer
+        ):
             return None
-        ports = [f"127.0.0.1:{link.ready['port']}" for link in self.links]
-        return self._servers[ports.index(found[0])] if found else None
+        return self._at[found[0]] if found else None
+
+    def process_of_part(self, server: Server) -> tuple[str, int | None]:
+        """Return the name and the process of the workspace's part on a machine."""
+        name = f"{server.name}-{self.part(self._parts) + 1}"
+        return name, server.workers().get(name)
 
     def part(self, parts: int) -> int:
         """Return the number of the workspace's part, of so many."""
@@ -194,16 +219,15 @@ class World:
         if not self.server.wait_ready():
             raise RuntimeError("the server was never ready")
         self.timeline.note("ready")
-        self.workspace: str = call("GET", f"{self.server.url}/auth/context", None, self.key)[
-            "workspaceId"
-        ]
+        # One part can be ready while the workspace's is not.
+        self.workspace: str = self.insist("/auth/context")["workspaceId"]
         for path, ordering in PATHS.items():
             delivery = {"ordering": ordering, "retrySchedule": SCHEDULE, "timeoutMs": TIMEOUT_MS}
             url = f"http://127.0.0.1:{self.receiver_port}/{path}"
             body = {"name": path, "url": url, "delivery": delivery}
-            made = self._insist("/destinations", body)
+            made = self.insist("/destinations", body)
             rule = {"name": path, "destinationId": made["id"], "eventTypes": ["*"]}
-            self._insist("/routing-rules", rule)
+            self.insist("/routing-rules", rule)
 
     def follow(self) -> None:
         """Give the primary a standby, which each commit waits for."""
@@ -211,14 +235,19 @@ class World:
         standby.follow(self.primary)
         self.standby = standby
 
-    def _insist(self, path: str, body: object) -> Any:
-        """Post until the answer is not 503, which comes when a machine is too busy."""
+    def insist(self, path: str, body: object = None) -> Any:
+        """Post, or get without a body, until the answer is not 404, 500 or 503, which come when a
+        machine is busy or not back. Only for requests that can be made twice, or before all trouble."""
         give_up = time.monotonic() + READY_S
         while True:
             try:
-                return call("POST", self.server.url + path, body, self.key)
-            except RuntimeError as error:
-                if " 503 " not in str(error) or time.monotonic() > give_up:
+                method = "GET" if body is None else "POST"
+                return call(method, self.server.url + path, body, self.key)
+            except (OSError, http.client.HTTPException, RuntimeError) as error:
+                answered = isinstance(error, RuntimeError) and not any(
+                    status in str(error) for status in (" 404 ", " 500 ", " 503 ")
+                )
+                if answered or time.monotonic() > give_up:
                     raise
                 time.sleep(POLL_S)
 

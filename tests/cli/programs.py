@@ -80,19 +80,21 @@ class Program:
 
     process: trio.Process
     printed: str = ""
+    silent: bool = False  # it has ended, and all that it printed was read
 
     async def read(self) -> None:
         """Collect what it prints until it ends."""
         assert self.process.stdout is not None
         async for chunk in self.process.stdout:
             self.printed += chunk.decode("utf-8", "replace")
+        self.silent = True
 
     async def wait_for(self, text: str, times: int = 1) -> str:
         """Return everything printed once `text` is there, or so many times."""
         with trio.fail_after(HANGS_S):
             while self.printed.count(text) < times:
-                if self.process.poll() is not None:
-                    raise AssertionError(f"ended with {self.process.returncode}: {self.printed}")
+                if self.silent:
+                    raise AssertionError(f"ended with {self.process.poll()}: {self.printed}")
                 await trio.sleep(0.01)
         return self.printed
 

@@ -135,7 +135,7 @@ async def test_the_demo_is_true_and_cleans_up(database_url: str, tmp_path: Path)
     async with server(env) as (_, url):
         done = await angarium("demo", "--url", url, "--events", "200", env=env)
         assert done.code == 0, done.out + done.err
-        assert "All of it was true." in done.out
+        assert "Every check passed." in done.out
         assert "in order" in done.out
         assert "\x1b[" not in done.out, "no terminal, no colours"
         keys = await as_json("keys", "list", "--workspace", "demo", env=env)

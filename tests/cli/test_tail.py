@@ -130,7 +130,7 @@ def test_a_flood_is_skipped_with_a_word_and_memory_stays_bounded(
     shown = told(found, 200)
     assert shown[0] == (801, "PENDING")
     assert shown[-1] == (1_000, "PENDING")
-    assert "more came" in capsys.readouterr().err
+    assert "too many new deliveries" in capsys.readouterr().err
     assert told(found, 1) == [(2_000, "PENDING")], "nothing is shown twice for being forgotten"
 
 
@@ -148,7 +148,7 @@ def test_a_server_that_is_away_is_waited_for_and_said_so_once(
 
     log.turns = [away, away, away, back]
     assert told(found, 1) == [(1, "PENDING")]
-    assert capsys.readouterr().err.count("looking again") == 1
+    assert capsys.readouterr().err.count("trying again") == 1
 
 
 def test_a_server_that_is_away_at_the_first_look_is_an_error(log: Log) -> None:

@@ -35,7 +35,7 @@ def test_each_thing_that_was_not_is_named() -> None:
     invented = complete()
     invented.arrived(99, 11.0)
     invented.arrived("x", 11.0)
-    assert "2 webhooks were never sent" in invented.problems(in_order=False)[0]
+    assert "2 webhooks were not sent" in invented.problems(in_order=False)[0]
 
     forged = complete()
     forged.refused += 1

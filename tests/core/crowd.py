@@ -11,9 +11,8 @@ from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from tests.core.making import NOW
 
-Takes = Callable[
-    [float, random.Random], float
-]  # from the instant at which a request begins: its duration (s)
+# From the instant at which a request begins: its duration (s).
+Takes = Callable[[float, random.Random], float]
 
 
 def always(seconds: float) -> Takes:

@@ -68,7 +68,7 @@ class Store:
         return row.read()
 
     def write(self, settlement: Settlement) -> None:
-        """The settle statement: guarded, so that what is written twice changes nothing."""
+        """The settle statement. An assertion fails where the statement would refuse the settlement."""
         row = self.rows[settlement.delivery.id]
         if settlement.attempt is not None:
             assert settlement.attempt.number == settlement.expects + 1

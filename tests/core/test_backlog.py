@@ -1,5 +1,6 @@
 """Deliveries in memory or only in the store: spill, return, memory shares, skipped and parked lanes."""
 
+from collections.abc import Callable
 from copy import copy
 
 import pytest
@@ -30,6 +31,27 @@ def a_read(machine: DestinationMachine) -> ReadRequest:
     read = step(machine, may_send=0).read
     assert isinstance(read, ReadRequest)
     return read
+
+
+def worked_off(
+    machine: DestinationMachine, now: float, answer: Callable[[ReadRequest], None]
+) -> list[int]:
+    """Deliver all that waits, one success after the other, and answer the reads of lanes. Returns the
+    seqs in the order of sending."""
+    done: list[int] = []
+    for _ in range(200):
+        commands = step(machine, now)
+        for delivery in commands.send:
+            done.append(delivery.seq)
+            machine.judged(delivery, a_success(), now)
+        commit(machine, commands, now)
+        if commands.read is not None:
+            assert isinstance(commands.read, ReadRequest)
+            answer(commands.read)
+        if machine.clean():
+            break
+    assert machine.clean()
+    return done
 
 
 def finish(machine: DestinationMachine, deliveries: list[Delivery], now: float = NOW) -> None:
@@ -220,22 +242,15 @@ def test_a_lane_that_ran_empty_is_read_on_from_where_it_was_skipped() -> None:
     machine = a_machine(MemoryLimits(8, 1 << 20), ordering=Ordering.KEY)
     machine.arrive(lane(1, 20, 1), NOW)
     rows = {seq: a_delivery(seq, lane="c:1") for seq in range(1, 21)}
-    done: list[int] = []
-    for _ in range(200):
-        commands = step(machine)
-        for delivery in commands.send:
-            done.append(delivery.seq)
-            machine.judged(delivery, a_success(), NOW)
-        commit(machine, commands)
-        if commands.read is not None:
-            assert isinstance(commands.read, ReadRequest)
-            assert commands.read.only_lane == "c:1"
-            found = [rows[seq] for seq in rows if seq > commands.read.after]
-            end = len(found) <= commands.read.limit
-            found = found[: commands.read.limit]
-            machine.loaded(commands.read, found, found[-1].seq, {}, end, NOW)
-    assert done == list(range(1, 21))
-    assert machine.clean()
+
+    def answer(read: ReadRequest) -> None:
+        assert read.only_lane == "c:1"
+        found = [rows[seq] for seq in rows if seq > read.after]
+        end = len(found) <= read.limit
+        found = found[: read.limit]
+        machine.loaded(read, found, found[-1].seq, {}, end, NOW)
+
+    assert worked_off(machine, NOW, answer) == list(range(1, 21))
 
 
 def test_what_joins_a_lane_while_it_is_read_back_is_not_lost() -> None:
@@ -251,18 +266,35 @@ def test_what_joins_a_lane_while_it_is_read_back_is_not_lost() -> None:
     rows += lane(1, 1, 2)
     machine.arrive(lane(1, 2, 3), later)  # committed after the read had run
     machine.loaded(read, rows, 2, {}, True, later)
-    done = []
-    for _ in range(10):
-        commands = step(machine, later)
-        for delivery in commands.send:
-            done.append(delivery.seq)
-            machine.judged(delivery, a_success(), later)
-        commit(machine, commands, later)
-        if isinstance(commands.read, ReadRequest):
-            assert (commands.read.only_lane, commands.read.after) == ("c:1", 2)
-            machine.loaded(commands.read, lane(1, 2, 3), 4, {}, True, later)
-    assert done == [1, 2, 3, 4]
-    assert machine.clean()
+
+    def answer(read: ReadRequest) -> None:
+        assert (read.only_lane, read.after) == ("c:1", 2)
+        machine.loaded(read, lane(1, 2, 3), 4, {}, True, later)
+
+    assert worked_off(machine, later, answer) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("end", [True, False])
+def test_a_lane_that_is_read_while_the_clock_is_set_back_stays_behind_its_head(end: bool) -> None:
+    machine = a_machine(ordering=Ordering.KEY, retry_schedule_s=(3600,))
+    machine.arrive(lane(1, 3, 1), NOW)
+    (head,) = step(machine).send
+    machine.judged(head, a_failure(), NOW)
+    commit(machine, step(machine))
+    read = step(machine, NOW + 3600).read
+    assert isinstance(read, ReadRequest)
+    machine.clock_stepped(-86_400.0, NOW - 82_800)
+    rows = [a_delivery(1, lane="c:1", attempt_count=1, next_attempt_at=NOW + 3600), *lane(1, 2, 2)]
+    machine.loaded(read, rows if end else rows[:2], 3 if end else 2, {}, end, NOW - 82_800)
+    assert step(machine, NOW - 82_800).send == []
+    due = machine.next_due()
+    assert due is not None
+
+    def answer(read: ReadRequest) -> None:
+        later = [row for row in rows if row.seq > read.after]
+        machine.loaded(read, later, 3, {}, True, due)
+
+    assert worked_off(machine, due, answer) == [1, 2, 3]
 
 
 def test_a_lane_waits_for_the_end_of_a_cancelled_head_that_was_only_in_the_store() -> None:

@@ -8,7 +8,6 @@ from engine.core.counters import (
     BUCKETS,
     Counters,
     latency_bucket,
-    percentile_ms,
     percentiles_ms,
 )
 from engine.core.health import CircuitState, HealthState
@@ -49,14 +48,14 @@ def test_buckets_are_powers_of_1_6(duration_ms: int, bucket: int) -> None:
 
 
 def test_percentiles_are_near_the_truth() -> None:
-    assert percentile_ms([0] * BUCKETS, 0.5) is None
+    assert percentiles_ms([0] * BUCKETS, (0.5,)) == [None]
     counters = Counters()
     for k in range(1, 1001):
         counters.succeeded(k, NOW)
     latency = counters.latency(NOW)
     assert sum(latency) == 1000
     for share in (0.5, 0.95, 0.99):
-        found = percentile_ms(latency, share)
+        (found,) = percentiles_ms(latency, (share,))
         assert found is not None
         assert share * 1000 / 1.3 <= found <= share * 1000 * 1.3
 
@@ -65,7 +64,7 @@ def test_percentiles_rise() -> None:
     counters = Counters()
     for k in (1, 5, 70, 900, 70_000):
         counters.failed(k, None, NOW)
-    found = [percentile_ms(counters.latency(NOW), share / 100) or 0 for share in range(101)]
+    found = [percentiles_ms(counters.latency(NOW), (share / 100,))[0] or 0 for share in range(101)]
     assert found == sorted(found)
 
 
@@ -74,7 +73,7 @@ def test_percentiles_are_the_same_together_as_one_by_one() -> None:
     shares = [0.0, 0.5, 0.5, 0.95, 0.99, 1.0]
     for _ in range(200):
         latency = [chance.choice((0, 0, 1, 2, 70, 10**9)) for _ in range(BUCKETS)]
-        alone = [percentile_ms(latency, share) for share in shares]
+        alone = [percentiles_ms(latency, (share,))[0] for share in shares]
         assert percentiles_ms(latency, shares) == alone
         assert (None in alone) == (sum(latency) == 0)
 
@@ -98,18 +97,20 @@ CLOSED, OPEN, HALF_OPEN = CircuitState.CLOSED, CircuitState.OPEN, CircuitState.H
 
 
 @pytest.mark.parametrize(
-    ("status", "circuit", "rate", "waiting", "state"),
+    ("status", "circuit", "rate", "waiting", "failures", "state"),
     [
-        (DISABLED, CLOSED, 1.0, 5, HealthState.DISABLED),
-        (DestinationStatus.ARCHIVED, CLOSED, 1.0, 5, HealthState.DISABLED),
-        (ACTIVE, OPEN, 1.0, 5, HealthState.FAILING),
-        (ACTIVE, HALF_OPEN, None, 5, HealthState.FAILING),
-        (ACTIVE, CLOSED, 0.49, 0, HealthState.FAILING),
-        (ACTIVE, CLOSED, 0.5, 0, HealthState.DEGRADED),
-        (ACTIVE, CLOSED, 0.949, 0, HealthState.DEGRADED),
-        (ACTIVE, CLOSED, 0.95, 0, HealthState.HEALTHY),
-        (ACTIVE, CLOSED, None, 0, HealthState.IDLE),
-        (ACTIVE, CLOSED, None, 1, HealthState.HEALTHY),
+        (DISABLED, CLOSED, 1.0, 5, 0, HealthState.DISABLED),
+        (DestinationStatus.ARCHIVED, CLOSED, 1.0, 5, 0, HealthState.DISABLED),
+        (ACTIVE, OPEN, 1.0, 5, 0, HealthState.FAILING),
+        (ACTIVE, HALF_OPEN, None, 5, 0, HealthState.FAILING),
+        (ACTIVE, CLOSED, 0.49, 0, 0, HealthState.FAILING),
+        (ACTIVE, CLOSED, 0.5, 0, 0, HealthState.DEGRADED),
+        (ACTIVE, CLOSED, 0.949, 0, 0, HealthState.DEGRADED),
+        (ACTIVE, CLOSED, 0.95, 0, 0, HealthState.HEALTHY),
+        (ACTIVE, CLOSED, None, 0, 0, HealthState.IDLE),
+        (ACTIVE, CLOSED, None, 1, 0, HealthState.HEALTHY),
+        (ACTIVE, CLOSED, None, 1, 1, HealthState.FAILING),
+        (ACTIVE, CLOSED, None, 0, 1, HealthState.IDLE),
     ],
 )
 def test_health_in_a_word(
@@ -117,9 +118,10 @@ def test_health_in_a_word(
     circuit: CircuitState,
     rate: float | None,
     waiting: int,
+    failures: int,
     state: HealthState,
 ) -> None:
-    assert state_of(a_destination(status=status), circuit, rate, waiting) is state
+    assert state_of(a_destination(status=status), circuit, rate, waiting, failures) is state
 
 
 def test_a_slow_answer_moves_no_median() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from engine.core.failing import FAILURES_TO_FAIL, SILENT_S
+from engine.core.health import HealthState
 from engine.core.machine import DestinationMachine
 from engine.core.records import Outcome
 from engine.core.snapshot import decode
@@ -57,6 +58,7 @@ def test_ten_failures_in_a_row_of_one_lane_head_make_a_destination_fail(
     assert since(machine) == last
     end(machine, a_failure(last + 2, category))
     assert since(machine) == last
+    assert machine.health(last + 2).failing_since == NOW  # its first failure
     end(machine, a_success(last + 4))
     assert since(machine) is None
 
@@ -203,3 +205,17 @@ def test_failures_of_own_events_alone_disable_quietly() -> None:
     machine.judged(sent, a_failure(late), late)
     commands = step(machine, late)
     assert (commands.disable, commands.overdue, commands.quiet) == (True, True, True)
+
+
+def test_a_destination_whose_last_attempt_failed_does_not_heal_by_waiting() -> None:
+    machine = a_machine(retry_schedule_s=HOURS)
+    end(machine, a_success(NOW), new=1)
+    end(machine, a_failure(NOW + 1), new=2)
+    end(machine, a_failure(NOW + 2), new=3)
+    heir = a_machine(snapshot=machine.snapshot(), now=NOW + 3, retry_schedule_s=HOURS)
+    for health in (
+        machine.health(NOW + 3),
+        machine.health(NOW + 1_000),
+        heir.health(NOW + 1_000, 2),
+    ):
+        assert (health.state, health.failing_since) == (HealthState.FAILING, NOW + 1)

@@ -5,8 +5,17 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from engine.nodes.liveness import Liveness, NodeRow, NodeState, is_successor, namesake
-from engine.nodes.parts import WorkerPart
+from engine.nodes.liveness import (
+    BEAT_S,
+    LOST_LOOKS,
+    SOON_S,
+    Liveness,
+    NodeRow,
+    NodeState,
+    is_successor,
+    namesake,
+)
+from engine.nodes.parts import WHOLE, WorkerPart
 
 
 def row(node: str, beat: int, *, locked: bool = True) -> NodeRow:
@@ -49,6 +58,38 @@ def test_a_new_connection_begins_to_count_again() -> None:
     assert liveness.state("other") is NodeState.LIVE
 
 
+def states_after(*looks: NodeRow) -> list[NodeState]:
+    """Return the states of the node `other` after each of some looks."""
+    liveness, found = Liveness("me"), []
+    for number, each in enumerate(looks):
+        liveness.observe([each], number * SOON_S)
+        found.append(liveness.state("other"))
+    return found
+
+
+def test_a_node_whose_session_ends_under_observation_dies_soon() -> None:
+    found = states_after(row("other", 5), *[row("other", 5, locked=False)] * LOST_LOOKS)
+    silent = [NodeState.SILENT] * (LOST_LOOKS - 1)
+    assert found == [NodeState.LIVE, *silent, NodeState.DEAD]
+
+
+def test_a_node_with_a_new_session_or_a_new_beat_lives() -> None:
+    lost = [row("other", 5, locked=False)] * (LOST_LOOKS - 1)
+    assert states_after(row("other", 5), *lost, row("other", 5), *lost)[-1] is NodeState.SILENT
+    # The last beat can be on its way when the session ends.
+    assert states_after(row("other", 4), lost[0], *lost)[-1] is NodeState.SILENT
+    assert states_after(row("other", 4), *lost, lost[0])[1] is NodeState.LIVE
+
+
+def test_a_new_connection_forgets_the_sessions_that_it_saw() -> None:
+    liveness = Liveness("me")
+    liveness.observe([row("other", 5)], 0.0)
+    liveness.interrupted()
+    for number in range(LOST_LOOKS + 1):
+        liveness.observe([row("other", 5, locked=False)], 1 + number * SOON_S)
+    assert liveness.state("other") is NodeState.LIVE, "it has lost its connection, too"
+
+
 def test_a_holder_without_a_row_dies_after_a_second() -> None:
     liveness = Liveness("me")
     found = []
@@ -59,6 +100,15 @@ def test_a_holder_without_a_row_dies_after_a_second() -> None:
     liveness.observe([], 2.0)
     assert liveness.state("old") is NodeState.DEAD
     assert liveness.live() == {"me"}
+
+
+def test_looks_come_sooner_while_an_active_node_may_be_dead() -> None:
+    liveness, pauses = Liveness("me"), []
+    looks = (True, True), (True, False), (False, False)
+    for number, (active, locked) in enumerate(looks):
+        liveness.observe([replace(row("other", 5, locked=locked), active=active)], number * SOON_S)
+        pauses.append(liveness.pause_s)
+    assert pauses == [BEAT_S, SOON_S, BEAT_S], "a standby's death is not urgent"
 
 
 # --- machines with one name
@@ -103,6 +153,36 @@ def test_servers_of_one_part_need_no_names() -> None:
     assert met(*looks) is None
 
 
+# --- the former process of a part on the same machine
+
+
+def mine(node: str, *, locked: bool = True, machine: str = "one", part: int = 0) -> NodeRow:
+    return replace(row(node, 1, locked=locked), machine=machine, part=WorkerPart(part, 2))
+
+
+@pytest.mark.parametrize(
+    ("other", "state"),
+    [
+        (mine("other", locked=False), NodeState.DEAD),
+        (mine("other"), NodeState.LIVE),
+        (mine("other", locked=False, machine="two"), NodeState.LIVE),
+        (mine("other", locked=False, part=1), NodeState.LIVE),
+    ],
+    ids=["ended", "another machine of this name", "another machine", "another part"],
+)
+def test_a_process_knows_that_the_one_before_it_has_ended(other: NodeRow, state: NodeState) -> None:
+    liveness = Liveness("me")
+    liveness.observe([mine("me"), other], 0.0)
+    assert liveness.state("other") is state
+
+
+def test_two_servers_of_one_part_can_share_a_machine() -> None:
+    liveness = Liveness("me")
+    rows = [replace(mine(node, locked=node == "me"), part=WHOLE) for node in ("me", "other")]
+    liveness.observe(rows, 0.0)
+    assert liveness.state("other") is NodeState.LIVE
+
+
 # --- succession
 
 
@@ -129,3 +209,24 @@ def test_of_several_standbys_the_smallest_live_one_goes_first() -> None:
     for beat, instant in ((2, 3.0), (2, 4.0), (2, 5.0), (2, 6.0), (2, 7.0)):
         liveness.observe([row("z", 1, locked=False), row("b", beat)], instant)
     assert is_successor(liveness, "z"), "b is dead as well"
+
+
+def test_only_nodes_that_can_take_over_do() -> None:
+    liveness = seen_by("a", row("b", 1), row("c", 1))
+    assert is_successor(liveness, None)
+    assert is_successor(liveness, None, {"a", "b"})
+    assert not is_successor(liveness, None, {"b", "c"}), "the placement names another machine"
+    assert is_successor(liveness, None, {"gone"})
+
+
+def test_a_node_that_came_after_the_last_heartbeat_does_not_outlive_it() -> None:
+    liveness = Liveness("me")
+    liveness.observe([row("active", 1), row("old", 1)], 0.0)
+    assert liveness.outlives("old", "active")
+    liveness.observe([row("active", 2), row("old", 2)], 0.5)
+    liveness.observe([row("active", 2, locked=False), row("old", 3), row("new", 1)], 1.0)
+    liveness.observe([row("active", 2, locked=False), row("old", 4), row("new", 2)], 1.1)
+    assert liveness.outlives("old", "active")
+    assert not liveness.outlives("new", "active")
+    assert liveness.outlives("me", "active")
+    assert liveness.outlives("new", None), "no node has the part"

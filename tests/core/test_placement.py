@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import pytest
+from msgspec import structs
 
-from engine.nodes.liveness import Liveness, NodeRow
+from engine.nodes.liveness import Liveness, NodeRow, NodeState
 from engine.nodes.parts import WorkerPart
 from engine.nodes.placement import PartPlaces, belongs_on, placement, places_of
 
@@ -124,3 +125,17 @@ def test_a_dead_nodes_part_belongs_to_a_live_machine() -> None:
         assert belongs_on(liveness, 0, 1) == ("a" if instant else None)
         liveness.observe(rows, float(instant))
     assert belongs_on(liveness, 0, 1) == "b", "silent for more than 3 s"
+
+
+def test_a_part_stays_on_a_machine_that_started_its_process_again() -> None:
+    """The other machines have room for the part, and do not get it."""
+    former = row("a0", WorkerPart(), active=True)
+    others = [row(node, WorkerPart()) for node in ("a1", "b0", "c0")]
+    for me in ("a1", "b0"):
+        liveness = Liveness(me)
+        for instant in range(5):
+            beating = [structs.replace(each, beat=instant) for each in others]
+            liveness.observe([former, *beating], float(instant))
+        assert liveness.state(former.id) is NodeState.DEAD
+        assert belongs_on(liveness, 0, 1) == "a"
+        assert belongs_on(liveness, 0, 1, without="a") in ("b", "c")

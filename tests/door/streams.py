@@ -1,6 +1,7 @@
 """A streaming application of the framework. It reports what it received and sent."""
 
 import hashlib
+import random
 from collections.abc import AsyncGenerator
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from werkzeug.exceptions import Forbidden
 from api.budget import BodyBudget
 from api.streaming import STREAM, Application, Outflow, Request
 
-FILE = b"".join(hashlib.sha256(b"%d" % n).digest() for n in range(25 * 32_768))  # 25 MiB
+FILE = random.Random(0).randbytes(25 << 20)  # 25 MiB
 LARGEST = 64 * 1024
 
 

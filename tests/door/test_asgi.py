@@ -294,10 +294,12 @@ async def test_an_answer_that_breaks_off_ends_the_connection_unfinished(
 
 async def test_a_client_that_resets_is_a_disconnect_for_receive_and_send() -> None:
     told: list[str] = []
+    asked = trio.Event()
 
     @only_http
     async def app(scope: Any, receive: Any, send: Any) -> None:
         assert (await receive())["type"] == "http.request"
+        asked.set()
         told.append((await receive())["type"])
         try:
             await send(START)
@@ -307,7 +309,7 @@ async def test_a_client_that_resets_is_a_disconnect_for_receive_and_send() -> No
     async with open_house(app=app) as house:
         client = await house.connect()
         await client.send(get())
-        await trio.testing.wait_all_tasks_blocked(0.005)
+        await asked.wait()
         await client.reset()
         await house.settled()
         assert told == ["http.disconnect", "BrokenPipeError"]

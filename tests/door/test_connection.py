@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 
 from api.budget import BodyBudget
 from api.ingestion import EVENT_BYTES
 from engine.ingest.ingest import Reply
 from engine.plans.plans import BUILT_IN
-from tests.door.house import EVENT, INGEST, QUICK, House, open_house, post, running
+from tests.door.house import EVENT, INGEST, LATE_S, QUICK, House, open_house, post, running
 
 CHUNKED = (
     b"POST /events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + INGEST + b"\r\n"
@@ -271,7 +272,7 @@ async def test_a_slow_head_is_a_408() -> None:
         assert await client.closed()
 
 
-async def test_a_dripping_head_does_not_extend_its_deadline() -> None:
+async def test_a_dripping_head_does_not_extend_its_deadline(mock_clock: MockClock) -> None:
     async with open_house(limits=DEADLINES) as house:
         client = await house.connect()
         await client.send(post())
@@ -283,16 +284,17 @@ async def test_a_dripping_head_does_not_extend_its_deadline() -> None:
             for byte in b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 1000:
                 await client.send(bytes([byte]))
                 drops += 1
-                await trio.sleep(0.02)
+                await trio.testing.wait_all_tasks_blocked(0.001)
+                mock_clock.jump(0.02)
 
         with pytest.raises(trio.BrokenResourceError):
             await drip()
-        assert drops < 50  # 50 drops take a second; on a busy machine there are fewer
+        assert drops < 50  # 50 drops take a second
 
 
 @pytest.mark.parametrize("path", [b"/events", b"/other"])
 async def test_a_slow_body_is_a_408(path: bytes) -> None:
-    async with open_house(limits=DEADLINES) as house:
+    async with open_house(limits=replace(QUICK, body_s=0.15)) as house:
         client = await house.connect()
         await client.send(post(path, b"{", length=2))
         if path == b"/other":  # the application answers without reading the body
@@ -305,11 +307,12 @@ async def test_a_slow_body_is_a_408(path: bytes) -> None:
         assert house.bodies.drawn == 0
 
 
-async def test_idle_connections_are_closed_without_a_word() -> None:
+async def test_idle_connections_are_closed_without_a_word(mock_clock: MockClock) -> None:
     async with open_house(limits=DEADLINES) as house:
         silent, used = await house.connect(), await house.connect()
         await used.send(post())
         assert (await used.response()).status == 202
+        mock_clock.jump(DEADLINES.idle_s)
         assert await silent.closed()
         assert await used.closed()
 
@@ -364,9 +367,8 @@ async def test_a_reset_while_the_body_waits_for_its_commit_gives_its_bytes_back_
         client = await house.connect()
         await client.send(post())
         await house.ingest.wait_waiting()
-        await client.send(
-            b"x"
-        )  # so that the door stops reading and must notice the reset by itself
+        # So that the door stops reading and must notice the reset by itself.
+        await client.send(b"x")
         await client.reset()
         other = await house.connect()
         await other.send(post(key=None))
@@ -428,7 +430,7 @@ async def test_draining_answers_what_is_under_way_and_closes_what_is_idle() -> N
         await reading.send(post()[:-1])
         await trio.testing.wait_all_tasks_blocked(0.01)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(house.door.drain, trio.current_time() + 5)
+            nursery.start_soon(house.door.drain, trio.current_time() + LATE_S)
             assert await idle.closed()
             with pytest.raises(OSError, match="all attempts to connect"):
                 await house.connect()

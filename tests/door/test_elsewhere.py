@@ -15,7 +15,7 @@ from msgspec import structs
 from api.budget import BodyBudget
 from api.door.connection import ClientConnection
 from api.door.conversation import AwayError, SilentError, see_that_read
-from api.door.elsewhere import Elsewhere
+from api.door.elsewhere import TRIES, Elsewhere
 from api.door.link_form import GOODBYE
 from engine.model.read_models import Credential
 from engine.nodes.parts import WorkerPart
@@ -179,7 +179,7 @@ async def test_a_request_that_no_link_takes_is_told_with_503() -> None:
         pair.closes = True
         answer = await pair.near.ask(post())
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-        assert pair.dialled == 2
+        assert pair.dialled == len(TRIES)
         assert pair.far.ingest.bodies == []
 
 
@@ -239,6 +239,23 @@ async def test_a_door_that_is_about_to_close_ends_connections_with_their_answers
             answer = await relayed.response()
             assert (answer.status, answer.headers.get("connection")) == (202, None)
         assert pair.dialled == 2, "each link ends, and the client's own connection stays"
+
+
+async def test_one_connection_ends_with_its_next_answer_and_others_go_on() -> None:
+    async with open_pair() as pair:
+        ending, other = await pair.far.connect(), await pair.far.connect()
+        for each in (ending, other):
+            await each.send(post())
+            assert (await each.response()).status == 202
+        assert isinstance(ending.stream, trio.SocketStream)
+        pair.far.door.end_soon({ending.stream.socket.getsockname()[:2]})
+        for each, told_to_close in ((ending, "close"), (other, None)):
+            await each.send(post())
+            answer = await each.response()
+            assert (answer.status, answer.headers.get("connection")) == (202, told_to_close)
+        assert await ending.closed()
+        await other.send(post())
+        assert (await other.response()).status == 202
 
 
 async def test_a_link_between_machines_tells_nothing_of_what_was_read() -> None:

@@ -228,10 +228,12 @@ async def test_resets_at_any_point_leave_nothing_behind() -> None:
         await house.settled()
 
 
-async def test_idle_connections_are_closed() -> None:
+async def test_idle_connections_are_closed(mock_clock: MockClock) -> None:
     async with open_house(limits=replace(QUICK, idle_s=0.1)) as house:
         client = await dial(house)
         assert (await client.ask("POST", "/events", HEADERS, EVENT)).status == 202
+        await client.read_all_sent()
+        mock_clock.jump(0.1)
         while not client.ended:
             await client.pump()
 
@@ -331,18 +333,22 @@ async def test_an_answer_that_breaks_off_has_its_stream_reset_alone() -> None:
     assert len(house.errors) == 2
 
 
-async def test_a_slow_body_of_any_route_is_a_408() -> None:
+async def test_a_slow_body_of_any_route_is_a_408(mock_clock: MockClock) -> None:
     async def read(receive: Any, send: Any) -> None:
         while (await receive()).get("more_body"):
             pass
         await send(START)
-        await trio.sleep(0.2)  # longer than the deadline, which ended with the body
+        mock_clock.jump(0.2)  # longer than the deadline, which ended with the body
+        await trio.testing.wait_all_tasks_blocked(0.01)
         await send({"type": "http.response.body", "body": b"read"})
 
     async with open_house(app=bare(read), limits=replace(QUICK, body_s=0.1)) as house:
         client = await dial(house)
         number = await client.open("POST", "/other", [], end=False)
         await client.send_body(number, b"{", end=False)
+        await client.read_all_sent()
+        await trio.testing.wait_all_tasks_blocked(0.01)  # the application waits for the rest
+        mock_clock.jump(0.1)
         answer = await client.response(number)
         assert answer.status == 408
         assert b'"code":"request_timeout"' in answer.body
@@ -563,7 +569,7 @@ async def test_a_large_answer_over_tls_waits_for_its_reader(
 
 
 async def test_failed_handshakes_cost_nobody_else(
-    authority: trustme.CA, certificate: tuple[Path, Path]
+    authority: trustme.CA, certificate: tuple[Path, Path], mock_clock: MockClock
 ) -> None:
     async with open_house(tls=certificate, limits=replace(QUICK, head_s=0.2)) as house:
         plain, silent = await house.connect(), await house.connect()
@@ -572,6 +578,7 @@ async def test_failed_handshakes_cost_nobody_else(
         with pytest.raises(trio.BrokenResourceError):
             async with dial_tls(house, trustme.CA()):
                 pass
+        mock_clock.jump(0.2)
         assert await silent.closed()
         async with dial_tls(house, authority) as stream:
             client = Client(stream)

@@ -12,10 +12,11 @@ import trio.testing
 from trio.testing import MockClock
 
 from api.budget import STREAM_BYTES, BodyBudget
-from tests.door.house import QUICK, Client, House, post, running
+from tests.door.house import LATE_S, QUICK, Client, House, post, running
 from tests.door.streams import FILE, LARGEST, Warehouse, digest
 
 GET = b"GET %b HTTP/1.1\r\nHost: a\r\n\r\n"
+QUIET_S = 0.1  # longer than the system holds an acknowledgement back, 0.04 s
 
 
 @asynccontextmanager
@@ -184,7 +185,7 @@ async def unread(house: House) -> Client:
     """A client that has asked for the file and does not read. The server has sent as much as it can."""
     client = await house.connect()
     await client.send(GET % b"/file")
-    await trio.testing.wait_all_tasks_blocked(0.02)
+    await trio.testing.wait_all_tasks_blocked(QUIET_S)
     return client
 
 
@@ -195,7 +196,7 @@ async def test_no_more_is_read_than_the_client_takes() -> None:
         assert 0 < before < len(FILE)  # the bytes in the kernel's buffers
         (channel,) = house.door._channels
         assert len(channel._transport._unsent) <= LARGEST  # type: ignore[attr-defined]  # a plain one
-        await trio.testing.wait_all_tasks_blocked(0.02)
+        await trio.testing.wait_all_tasks_blocked(QUIET_S)
         assert warehouse.given == before
         assert (await client.response()).body == FILE
 
@@ -234,7 +235,7 @@ async def test_the_end_of_the_server_waits_for_a_transfer() -> None:
     async with open_warehouse() as (house, warehouse):
         client = await unread(house)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(house.door.drain, trio.current_time() + 10)
+            nursery.start_soon(house.door.drain, trio.current_time() + LATE_S)
             await trio.testing.wait_all_tasks_blocked(0.005)
             assert (await client.response()).body == FILE
         assert await client.closed()

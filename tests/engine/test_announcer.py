@@ -12,7 +12,7 @@ from engine.recording.announcer import FAILING, RECOVERED, Announcer
 
 NOW = 1_800_000_000.0
 WORKS = Snapshot(taken_at=NOW)
-FAILS = Snapshot(taken_at=NOW, row=FailureRow(10, False, NOW - 9, NOW))
+FAILS = Snapshot(taken_at=NOW, row=FailureRow(10, False, NOW - 9, NOW, began_at=NOW - 9))
 FAILS_STILL = Snapshot(taken_at=NOW, row=FailureRow(99, False, NOW - 9, NOW))
 FAILS_QUIETLY = Snapshot(taken_at=NOW, row=FailureRow(10, True, NOW - 9, NOW))
 NOT_YET = Snapshot(taken_at=NOW, row=FailureRow(9, False, NOW - 9, None))
@@ -61,6 +61,6 @@ def test_a_destination_that_fails_or_recovers_is_announced_once(
 def test_failure_and_recovery_name_the_same_beginning() -> None:
     ((_, failing, began),) = announced(WORKS, FAILS)
     ((_, recovered, ended),) = announced(FAILS, WORKS)
-    assert failing["failingSince"] == recovered["failingSince"] == iso(int(NOW * 1000))
+    assert failing["failingSince"] == recovered["failingSince"] == iso(int((NOW - 9) * 1000))
     assert failing["consecutiveFailures"] == 10
     assert began == ended

@@ -54,7 +54,7 @@ class Endless:
 async def commands() -> AsyncIterator[CommandQueue]:
     commands = CommandQueue()
     async with trio.open_nursery() as nursery:
-        await nursery.start(commands.serve)
+        await nursery.start(commands.tasks.serve)
         yield commands
         nursery.cancel_scope.cancel()
 

@@ -4,46 +4,60 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import structlog.testing
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from engine.core.records import Event, Outcome
 from engine.core.vocabulary import Environment, ErrorCategory
 from engine.model.read_models import EnvironmentModel
 from engine.submission.receipts import Reply
 from engine.tracing import export_queue
+from engine.tracing.collector_session import CollectorSession
 from engine.tracing.ended_span import EndedSpan, new_trace
 from engine.tracing.export_queue import BATCH, QUEUE, ExportQueue, ExportStatistics
 from engine.tracing.open_telemetry import Export
 from engine.tracing.sampling import Sampler
 from engine.tracing.tracer import AttemptSpan, Tracer
 from tests.patience import HANGS_S
+from tests.process.house import until
 
 RATE = 10.0 * QUEUE  # more spans than any test here ends
+ASKED: Any = ("http://collector.test/v1/traces", {}, None, True, None)
 
 
-class Exporter(SpanExporter):
+class Exporter:
     """An exporter that answers once it is released, with the given result."""
 
-    def __init__(self, says: Callable[[], SpanExportResult] = lambda: SpanExportResult.SUCCESS):
+    def __init__(self, says: Callable[[], bool] = lambda: True):
         self.gate = threading.Event()
         self.entered = threading.Event()
-        self.batches: list[Sequence[ReadableSpan]] = []
+        self.batches: list[Sequence[Span]] = []
         self._says = says
 
     @property
     def sizes(self) -> list[int]:
         return [len(batch) for batch in self.batches]
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self.batches.append(spans)
+    def send(self, request: bytes) -> bool:
+        (of_resource,) = ExportTraceServiceRequest.FromString(request).resource_spans
+        (of_scope,) = of_resource.scope_spans
+        self.batches.append(of_scope.spans)
         self.entered.set()
         assert self.gate.wait(HANGS_S)
         return self._says()
+
+    def shutdown(self) -> None:
+        """Nothing is open."""
+
+
+def attributes_of(span: Span) -> dict[str, str]:
+    """Return a span's attributes, which are texts."""
+    return {each.key: each.value.string_value for each in span.attributes}
 
 
 def queue_of(
@@ -83,12 +97,26 @@ def test_a_collector_that_hangs_costs_the_spans_beyond_the_queue() -> None:
     exporter.gate.set()
 
 
-def broken() -> SpanExportResult:
+def test_spans_that_end_during_an_export_gather(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export_queue, "GATHER_S", HANGS_S)
+    exporter = Exporter()
+    queue = queue_of(exporter)
+    end(queue, BATCH)
+    assert exporter.entered.wait(HANGS_S)
+    end(queue, 1)
+    exporter.gate.set()
+    end(queue, BATCH - 1)
+    until(lambda: len(exporter.batches) > 1, "the second batch")
+    queue.close(HANGS_S)
+    assert exporter.sizes == [BATCH, BATCH]
+
+
+def broken() -> bool:
     raise RuntimeError("the library broke")
 
 
-@pytest.mark.parametrize("says", [broken, lambda: SpanExportResult.FAILURE])
-def test_a_collector_that_refuses_costs_its_batch(says: Callable[[], SpanExportResult]) -> None:
+@pytest.mark.parametrize("says", [broken, lambda: False])
+def test_a_collector_that_refuses_costs_its_batch(says: Callable[[], bool]) -> None:
     exporter = Exporter(says)
     exporter.gate.set()
     queue = queue_of(exporter)
@@ -129,7 +157,8 @@ def test_spans_that_wait_for_the_rate_are_exported_in_whole_batches() -> None:
             return self.is_set()
 
     exporter = Exporter()
-    queue = queue_of(exporter, 100.0, lambda: now[0])
+    rate = BATCH + 36
+    queue = queue_of(exporter, float(rate), lambda: now[0])
     queue._closing = Closing()
     end(queue, 1)
     assert exporter.entered.wait(HANGS_S)  # with the first span; what follows waits
@@ -140,7 +169,7 @@ def test_spans_that_wait_for_the_rate_are_exported_in_whole_batches() -> None:
         exporter.entered.clear()
     queue.close(HANGS_S)
     assert exporter.sizes == [1, *[BATCH] * 4]
-    assert now[0] == pytest.approx(100.0 + (4 * BATCH + 1 - 100) / 100)
+    assert now[0] == pytest.approx(100.0 + (4 * BATCH + 1 - rate) / rate)
 
 
 def test_workspaces_take_turns_in_the_queue() -> None:
@@ -152,7 +181,7 @@ def test_workspaces_take_turns_in_the_queue() -> None:
     end(queue, 3, workspace="second")
     exporter.gate.set()
     queue.close(HANGS_S)
-    second = [span.attributes["of"] for span in exporter.batches[1] if span.attributes]
+    second = [attributes_of(span)["of"] for span in exporter.batches[1]]
     assert second.count("second") == 3
 
 
@@ -167,9 +196,7 @@ def test_a_workspace_that_fills_the_queue_loses_spans_and_others_do_not() -> Non
     assert queue.statistics() == ExportStatistics(0, 0, QUEUE + 200, QUEUE + 1)
     exporter.gate.set()
     queue.close(HANGS_S)
-    owners = [
-        span.attributes["of"] for each in exporter.batches for span in each if span.attributes
-    ]
+    owners = [attributes_of(span)["of"] for each in exporter.batches for span in each]
     assert owners.count("second") == 100
 
 
@@ -189,13 +216,26 @@ def test_attributes_keep_the_limits_of_the_variables(
     export = Export(exporter, Resource({}))
     attributes = {"a": "xxxx", "b": "yyyy"}
     assert export([EndedSpan("s", "w", new_trace(), None, 1.0, 2.0, attributes)])
-    assert dict(exporter.batches[0][0].attributes or {}) == found
+    (span,) = exporter.batches[0]
+    assert attributes_of(span) == found
+    assert span.dropped_attributes_count == len(attributes) - len(found)
+
+
+def test_the_collectors_session_reads_the_environment_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = CollectorSession()
+    monkeypatch.setenv("http_proxy", "http://first.test")
+    first = session.merge_environment_settings(*ASKED)
+    monkeypatch.setenv("http_proxy", "http://second.test")
+    assert first["proxies"]["http"] == "http://first.test"
+    assert session.merge_environment_settings(*ASKED) == first
 
 
 def test_the_reason_in_the_log_is_short_and_has_no_token() -> None:
-    def refused() -> SpanExportResult:
+    def refused() -> bool:
         logging.getLogger(export_queue.LIBRARY).error("url: /v1/traces?key=S3cret %s", "v" * 9_000)
-        return SpanExportResult.FAILURE
+        return False
 
     exporter = Exporter(refused)
     exporter.gate.set()

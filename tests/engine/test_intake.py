@@ -492,9 +492,8 @@ async def test_who_brought_no_load_waits_for_no_deliveries_of_others(
         await trio.sleep(0.1)
         nursery.cancel_scope.cancel()
     assert [name for name, _ in told] == ["light", "light", "heavy"]
-    assert (
-        told[1][1] < 0.05 < told[2][1] <= 0.07
-    )  # other submissions do not restart the wait of the heavy one
+    # Other submissions do not restart the wait of the heavy one.
+    assert told[1][1] < 0.05 < told[2][1] <= 0.07
 
 
 async def test_a_tenant_that_fills_its_line_leaves_room_for_others(

@@ -14,7 +14,7 @@ import trustme
 from engine.nodes.liveness import NodeRow
 from engine.nodes.parts import WorkerPart
 from engine.peers.acceptor import LocalLinks
-from engine.peers.handshake import NO_TLS, Caller, accept
+from engine.peers.handshake import NO_TLS, REQUESTS, Caller, accept
 from engine.peers.parts import PartLinks, SecuredLink, digest_of
 
 CLIENT = ("192.0.2.7", 4711)
@@ -78,7 +78,7 @@ async def test_a_request_reaches_another_machine_under_its_certificate(tmp_path:
         await link.send_all(b"a request")
         assert await link.receive_some(100) == b"answer to a request"
         await link.aclose()
-    assert callers == [Caller(CLIENT, requests=True)]
+    assert callers == [Caller(CLIENT, REQUESTS)]
     assert links.states == {"n": True}
 
 

@@ -68,7 +68,7 @@ async def test_no_rule_leaves_the_read_models_while_they_are_gone_over(
     nursery: trio.Nursery,
 ) -> None:
     commands, shown = CommandQueue(), {str(number): rule(str(number)) for number in range(MANY)}
-    await nursery.start(commands.serve)
+    await nursery.start(commands.tasks.serve)
 
     class Rows:
         left = tuple(shown.values())

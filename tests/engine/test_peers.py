@@ -1,8 +1,9 @@
 """Links between servers: the handshake, and the relay of a standby."""
 
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Set
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,9 @@ import trio
 import trio.testing
 
 from api.door.listener import listening_sockets
-from engine.peers.acceptor import LocalLinks, accept_links
+from engine.peers.acceptor import EndSoon, LocalLinks, accept_links
 from engine.peers.folder import PREFIX, LinkFolder
-from engine.peers.handshake import MAGIC, NONCE, Caller, LinkError, accept, dial
+from engine.peers.handshake import MAGIC, NONCE, Caller, LinkError, accept, dial, receive_addresses
 from engine.peers.relay import Relay
 from tests.patience import HANGS_S
 
@@ -113,16 +114,21 @@ async def test_silent_strangers_do_not_keep_a_server_out(monkeypatch: pytest.Mon
 
 
 @asynccontextmanager
-async def accepting_links() -> AsyncIterator[
-    tuple[int, trio.MemoryReceiveChannel[tuple[socket.socket, tuple[str, int]]]]
-]:
+async def accepting_links(
+    end_soon: EndSoon = lambda _: None,
+) -> AsyncIterator[tuple[int, trio.MemoryReceiveChannel[tuple[socket.socket, tuple[str, int]]]]]:
     """Accept links; give the port, and the adopted ones."""
-    send, adopted = trio.open_memory_channel[tuple[socket.socket, tuple[str, int]]](1)
+    send, adopted = trio.open_memory_channel[tuple[socket.socket, tuple[str, int]]](2)
     with trio.fail_after(HANGS_S):
         async with trio.open_nursery() as nursery:
-            listeners = await nursery.start(
-                accept_links, ("127.0.0.1", 0), NEW, lambda *link: send.send_nowait(link)
+            accepts = partial(
+                accept_links,
+                ("127.0.0.1", 0),
+                NEW,
+                lambda *link: send.send_nowait(link),
+                end_soon=end_soon,
             )
+            listeners = await nursery.start(accepts)
             yield listeners[0].socket.getsockname()[1], adopted
             nursery.cancel_scope.cancel()
 
@@ -179,7 +185,7 @@ async def outlived(
     (listener,) = listening_sockets("127.0.0.1", 0)
     with listener:
         async with accepting_links() as (port, adopted), trio.open_nursery() as server_end:
-            server_end.start_soon(relay.carry)
+            server_end.start_soon(relay.carriers.serve)
             async with trio.open_nursery() as standby:
                 standby.start_soon(relay.run, [listener])
                 relay.aim(node, f"127.0.0.1:{port}")
@@ -203,6 +209,44 @@ async def test_a_carried_connection_outlives_the_standby_and_ends_after_an_answe
             assert await client.receive_some() == b""
         await relay.wait_parted()
     assert relay.waiting == []
+
+
+async def test_a_standby_that_ends_tells_its_nodes_whose_connections_it_carries() -> None:
+    relay, told = Relay(NEW), trio.Event()
+    ended: list[set[tuple[str, int]]] = []
+
+    def end_soon(clients: Set[tuple[str, int]]) -> None:
+        ended.append({*clients})
+        told.set()
+
+    (listener,) = listening_sockets("127.0.0.1", 0)
+    with listener:
+        async with accepting_links(end_soon) as (port, adopted), trio.open_nursery() as nursery:
+            nursery.start_soon(relay.carriers.serve)
+            nursery.start_soon(relay.run, [listener])
+            relay.aim("a", f"127.0.0.1:{port}")
+            clients = [await trio.open_tcp_stream(*listener.getsockname()[:2]) for _ in range(2)]
+            servers = [(await adopted.receive())[0] for _ in clients]
+            for client in clients:
+                await client.send_all(b"request")  # the relay waits for the answers
+            relay.part()
+            await told.wait()
+            assert ended == [{client.socket.getsockname()[:2] for client in clients}]
+            nursery.cancel_scope.cancel()
+        for each in servers:
+            each.close()
+        for client in clients:
+            await client.aclose()
+
+
+async def test_addresses_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.peers.handshake.MOST_ADDRESSES", 100)
+    for said in (b"[" * 101, b"no addresses", b"[[1]]"):
+        one, other = trio.testing.memory_stream_pair()
+        await one.send_all(said)
+        await one.send_eof()
+        with pytest.raises(LinkError):
+            await receive_addresses(other)
 
 
 async def test_connections_to_a_node_that_was_succeeded_end_and_others_go_on(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.control.replays import ReplayDraft
+from engine.control.replay_drafts import ReplayDraft
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
 from engine.model.documents import read

@@ -1,6 +1,6 @@
 """The runner of replay jobs on a store in memory: turns, pauses, rates, refusals, rests."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -71,7 +71,14 @@ class FakeStore:
         return self.jobs[job]
 
     async def tally(
-        self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
+        self,
+        job: ReplayJob,
+        leg: Leg,
+        through: str,
+        matched: int,
+        end: bool,
+        types: Mapping[str, int],
+        /,
     ) -> Leg | None:
         raise AssertionError("no job of these tests replays missing events")
 
@@ -469,6 +476,27 @@ async def test_a_rate_holds(place: Place, autojump_clock: MockClock) -> None:
     await trio.sleep(10)
     assert 90 <= place.store.jobs[job].enqueued <= 105
     await trio.sleep(25)
+    assert place.store.status(job) is ReplayStatus.COMPLETED
+
+
+async def test_a_rate_changed_elsewhere_holds_within_a_second(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    """The slow rate had used itself up for a quarter of an hour."""
+    job = place.store.add(place.destination("d1", 300), rate_per_second=0.001)
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(10)
+    assert place.store.jobs[job].enqueued == 1
+    place.store.change(job, rate_per_second=10.0)
+    await trio.sleep(1)
+    assert 5 <= place.store.jobs[job].enqueued <= 13
+    place.store.change(job, rate_per_second=0.001)
+    await trio.sleep(1)
+    slow = place.store.jobs[job].enqueued
+    await trio.sleep(100)
+    assert place.store.jobs[job].enqueued == slow
+    place.store.change(job, rate_per_second=None)
+    await trio.sleep(5)
     assert place.store.status(job) is ReplayStatus.COMPLETED
 
 

@@ -23,9 +23,8 @@ class Door(Struct, frozen=True):
     watched: tuple[str, ...]  # packages whose branches guide the fuzzer
     seeds: tuple[bytes, ...]  # inputs to begin with
     words: tuple[bytes, ...] = ()  # bytes that the fuzzer may insert
-    largest: int = (
-        16 * 1024
-    )  # bytes that the door accepts, or that its check can be given in a second
+    # Bytes that the door accepts, or that its check can be given in a second.
+    largest: int = 16 * 1024
     most_lines: int = 50_000  # of our code for one input of that size: see `tests.fuzz.dearest`
 
     def corpus(self) -> Iterator[Path]:

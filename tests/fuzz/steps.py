@@ -7,6 +7,7 @@ alternatives in the order of Python's, without its short cuts, which save only a
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from re import _constants as codes  # the parsed form of patterns
 from re import _parser as parser
 from typing import Any
@@ -45,6 +46,7 @@ class Steps:
         self._most = most
         self._folded = bool(pattern.flags & re.IGNORECASE)
         self._tree = _tree(pattern)
+        self._taken: dict[tuple[int, str], bool] = {}  # by an item of the tree, and a character
 
     def whole(self) -> bool:
         """Match the whole text. Raises TooManyError."""
@@ -128,14 +130,18 @@ class Steps:
         raise NotImplementedError(where)
 
     def _takes(self, item: Any, character: str) -> bool:
-        if self._folded:
-            return any(_takes(item, each) for each in (character.lower(), character.upper()))
-        return _takes(item, character)
+        key = id(item), character
+        found = self._taken.get(key)
+        if found is None:
+            cases = (character.lower(), character.upper()) if self._folded else (character,)
+            found = self._taken[key] = any(_takes(item, each) for each in cases)
+        return found
 
 
 _SINGLE = (codes.LITERAL, codes.NOT_LITERAL, codes.ANY, codes.IN)
 
 
+@cache
 def _tree(pattern: re.Pattern[Any]) -> Any:
     return parser.parse(
         pattern.pattern, pattern.flags & ~re.UNICODE if _is_bytes(pattern) else pattern.flags

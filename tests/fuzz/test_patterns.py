@@ -7,6 +7,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ def searched() -> set[str]:
     return names
 
 
+@cache  # many modules have the same pattern
 def is_dear(pattern: re.Pattern[Any], everywhere: bool) -> str | None:
     """Return a text for which a pattern's steps per character grow with length; None if none is found."""
     if repeats_without_end(pattern) < (1 if everywhere else 2):

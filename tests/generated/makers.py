@@ -28,8 +28,15 @@ GENERATOR_GO = (
 )
 GENERATOR_JAVA = ("--library", "native")
 GENERATOR_TYPESCRIPT = ("--additional-properties", "importFileExtension=.js")
+# Programs of some seconds: they end before it pays that code is compiled well.
+JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+GO = (
+    f"-gcflags={GO_MODULE}/...=-N -l",
+    "-ldflags=-s -w",
+)  # neither made fast nor looked at by debuggers
 COMPILER_OPTIONS = {
     "strict": True,
+    "skipDefaultLibCheck": True,  # the compiler's own
     "target": "es2022",
     "lib": ["es2022", "dom", "dom.iterable"],
     "types": [],
@@ -66,9 +73,8 @@ def openapi_typescript(folder: Path) -> Command:
 
 def hey_api(folder: Path) -> Command:
     """A client by hey-api."""
-    _node(
-        folder, "commonjs"
-    )  # the modules of the client name each other as bundlers and CommonJS do
+    # The modules of the client name each other as bundlers and CommonJS do.
+    _node(folder, "commonjs")
     run([NODE.programs / "openapi-ts", "-i", "openapi.json", "-o", "client"], folder)
     return _typescript(folder, "hey_api")
 
@@ -105,8 +111,9 @@ def generator_java(folder: Path) -> Command:
     shutil.copy(TUTORIALS / "Tutorial.java", folder)
     sources = [*(folder / "client/src/main/java").rglob("*.java"), folder / "Tutorial.java"]
     (folder / "sources").write_text("\n".join(f'"{source}"' for source in sources))
-    run([javac, "-nowarn", "-cp", f"{JARS}/*", "-d", "classes", "@sources"], folder)
-    return ["java", "-cp", f"classes:{JARS}/*", "Tutorial"]
+    quick = [f"-J{option}" for option in JVM]
+    run([javac, *quick, "-nowarn", "-cp", f"{JARS}/*", "-d", "classes", "@sources"], folder)
+    return ["java", *JVM, "-cp", f"classes:{JARS}/*", "Tutorial"]
 
 
 MAKERS: dict[str, Make] = {
@@ -143,7 +150,7 @@ def _node(folder: Path, module: str = "nodenext") -> None:
 def _generator(folder: Path, language: str, options: Sequence[str], target: str) -> None:
     java = shutil.which("java") or missing("java", "apt install default-jdk-headless maven")
     found = sorted(JARS.glob("openapi-generator-cli-*.jar")) or missing("Maven", INSTALL)
-    command: list[str | Path] = [java, "-jar", found[0], "generate", "-i", "openapi.json"]
+    command: list[str | Path] = [java, *JVM, "-jar", found[0], "generate", "-i", "openapi.json"]
     run([*command, "-g", language, "-o", target, *GENERATOR, *options], folder)
 
 
@@ -158,5 +165,5 @@ def _go(folder: Path, tutorial: str) -> Command:
     (folder / "go.mod").write_text(module)
     shutil.copy(HERE / "go.sum", folder)
     shutil.copy(TUTORIALS / tutorial, folder / "main.go")
-    run(["go", "build", "-o", "tutorial", "."], folder)
+    run(["go", "build", *GO, "-o", "tutorial", "."], folder)
     return [folder / "tutorial"]

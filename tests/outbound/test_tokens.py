@@ -119,7 +119,7 @@ async def test_a_refused_token_is_fetched_anew_and_an_older_one_is_not() -> None
         (answer({"error": "<script>"}, b"400 No"), ENDPOINT + "answered 400"),
         (answer(b"<html>"), ENDPOINT + "answered without a bearer token"),
         (answer({"access_token": "a", "token_type": "mac"}), ENDPOINT + "answered without a bearer"),
-        (answer({"access_token": "a\r\nb: c"}), ENDPOINT + "answered a token that fits no header"),
+        (answer({"access_token": "a\r\nb: c"}), ENDPOINT + "answered with a token that no header"),
         (answer(b"x" * 70_000), "the token endpoint: its answer is too long"),
         (answer({}, b"302 Found", b"location: http://127.0.0.1/\r\n"), ENDPOINT + "answered 302"),
         (b"HTTP/1.1", "the token endpoint: the answer is malformed: the connection was closed"),

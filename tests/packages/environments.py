@@ -45,7 +45,8 @@ class Environment:
         subprocess.run(
             [
                 *(sys.executable, "-m", "pip", "--python", str(self.python), "install"),
-                *("--no-index", "--quiet", "--disable-pip-version-check", *map(str, wheels)),
+                *("--no-index", "--quiet", "--disable-pip-version-check", "--no-compile"),
+                *map(str, wheels),
             ],
             check=True,
         )

@@ -44,6 +44,7 @@ class Offer:
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": str(self.needed),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_COMPILE": "0",  # most modules of others are never imported
             "PIPX_DEFAULT_BACKEND": "pip",
             "PIPX_DEFAULT_PYTHON": sys.executable,
             "UV_OFFLINE": "1",
@@ -75,7 +76,7 @@ def site(offer: Offer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("pip")
     env = offer.variables(home)
     told([sys.executable, "-m", "venv", "--without-pip", "venv"], env, home)
-    pip = (*PIP, "--python", home / "venv/bin/python", "install", "--quiet")
+    pip = (*PIP, "--python", home / "venv/bin/python", "install", "--quiet", "--compile")
     told([*pip, *sorted(offer.dist.glob("*.whl"))], env, home)
     return next(home.glob("venv/lib/python*/site-packages"))
 
@@ -105,40 +106,46 @@ def test_the_page_tells_the_size(site: Path) -> None:
     assert came["angarium"] / 1e6 == pytest.approx(int(said[3]), rel=0.2)
 
 
-def test_the_steps_of_the_image_make_a_server_that_delivers(offer: Offer, tmp_path: Path) -> None:
+@pytest.fixture
+def place(data_dir: Path) -> Path:
+    """A folder for programs that start PostgreSQL, which another account must reach; see `data_dir`."""
+    return data_dir.parent
+
+
+def test_the_steps_of_the_image_make_a_server_that_delivers(offer: Offer, place: Path) -> None:
     dockerfile = (ROOT / "deploy/Dockerfile").read_text()
-    env = offer.variables(tmp_path)
-    told([sys.executable, "-m", "venv", "--without-pip", "image"], env, tmp_path)
-    pip = (*PIP, "--python", tmp_path / "image/bin/python", "--quiet")
-    told([*pip, "install", "--require-hashes", "-r", LOCK], env, tmp_path)
-    told([*pip, "install", "--no-deps", offer.server], env, tmp_path)
+    env = offer.variables(place)
+    told([sys.executable, "-m", "venv", "--without-pip", "image"], env, place)
+    pip = (*PIP, "--python", place / "image/bin/python", "--quiet")
+    told([*pip, "install", "--require-hashes", "-r", LOCK], env, place)
+    told([*pip, "install", "--no-deps", offer.server], env, place)
     found = re.search(r"pip uninstall -y (hatchling .*) pip ", dockerfile)
     assert found is not None
-    told([*pip, "uninstall", "-y", *found[1].split()], env, tmp_path)
-    (packages,) = tmp_path.glob("image/lib/python*/site-packages")
+    told([*pip, "uninstall", "-y", *found[1].split()], env, place)
+    (packages,) = place.glob("image/lib/python*/site-packages")
     left_out = re.findall(r"site-packages/(\S+)", dockerfile)
     assert len(left_out) == 2
     for name in left_out:
         shutil.rmtree(packages / name)
-    deliver([tmp_path / "image/bin/angarium"], tmp_path, Stages())
+    deliver([place / "image/bin/angarium"], place, Stages())
 
 
-def test_uvx_runs_the_server_without_installing_it(offer: Offer, tmp_path: Path) -> None:
-    env = offer.variables(tmp_path)
-    deliver([BIN / "uvx", "--from", offer.server, "angarium"], tmp_path, Stages(), env)
-    assert not (tmp_path / ".local/bin").exists()
+def test_uvx_runs_the_server_without_installing_it(offer: Offer, place: Path) -> None:
+    env = offer.variables(place)
+    deliver([BIN / "uvx", "--from", offer.server, "angarium"], place, Stages(), env)
+    assert not (place / ".local/bin").exists()
 
 
-def test_pipx_installs_the_command(offer: Offer, tmp_path: Path) -> None:
-    env = offer.variables(tmp_path)
-    told([BIN / "pipx", "install", "--skip-maintenance", offer.server], env, tmp_path)
-    made = tmp_path / ".local/bin"
+def test_pipx_installs_the_command(offer: Offer, place: Path) -> None:
+    env = offer.variables(place)
+    told([BIN / "pipx", "install", "--skip-maintenance", offer.server], env, place)
+    made = place / ".local/bin"
     assert [each.name for each in made.iterdir()] == ["angarium"]
-    deliver([made / "angarium"], tmp_path, Stages())
+    deliver([made / "angarium"], place, Stages())
 
 
-def test_pipx_runs_the_command_without_installing_it(offer: Offer, tmp_path: Path) -> None:
-    env = offer.variables(tmp_path)
+def test_pipx_runs_the_command_without_installing_it(offer: Offer, place: Path) -> None:
+    env = offer.variables(place)
     command = (BIN / "pipx", "run", "--skip-maintenance", "--spec", offer.server, "angarium")
-    assert told([*command, "version"], env, tmp_path).startswith("angarium 0.1.0\n")
-    assert not list(tmp_path.glob(".local/bin/*"))
+    assert told([*command, "version"], env, place).startswith("angarium 0.1.0\n")
+    assert not list(place.glob(".local/bin/*"))

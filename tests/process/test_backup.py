@@ -53,7 +53,7 @@ def test_what_was_accepted_before_is_there_and_what_was_under_way_goes_on(
         file = uploaded(house)
         before = [dict(poster.accepted) for poster in posters]
         said = angarium(house, "backup", str(target))
-        assert "whole and checked" in said
+        assert "complete and checked" in said
         assert "files: 1 of" in said
     after = {number for poster in posters for number in poster.accepted}
     house.until_settled(made["backed-key"])

@@ -169,13 +169,13 @@ async def _post_for_a_new_destination(url: str, key: str) -> None:
 
 @pytest.mark.parametrize("there", ["postgres.new", "postgres.log"])  # it is made, or begins to run
 async def test_told_to_stop_while_its_database_starts_it_leaves_none_behind(
-    tmp_path: Path, there: str
+    data_dir: Path, there: str
 ) -> None:
-    env = environment("", tmp_path)
+    env = environment("", data_dir.parent)
     del env["ANGARIUM_DATABASE_URL"]
     async with running("serve", env=env) as program:
         with trio.fail_after(HANGS_S):
-            while not (tmp_path / "data" / there).exists():
+            while not (data_dir / there).exists():
                 assert program.process.poll() is None, program.printed
                 await trio.sleep(0.005)
         program.process.send_signal(signal.SIGTERM)
@@ -184,4 +184,4 @@ async def test_told_to_stop_while_its_database_starts_it_leaves_none_behind(
             program.process.send_signal(signal.SIGTERM)  # a terminal and a wrapper both pass it on
             assert await program.process.wait() == 0
     assert "Traceback" not in program.printed
-    assert read_postmaster(tmp_path / "data" / "postgres") is None, "a server in order removes it"
+    assert read_postmaster(data_dir / "postgres") is None, "a server in order removes it"

@@ -40,7 +40,7 @@ async def test_of_two_servers_on_one_database_the_first_stops_in_words(
             assert await first.process.wait() == 1
 
         async def told() -> bool:  # what it said last may still be on its way through the pipe
-            return "server failed" in first.printed
+            return "give each a database of its own" in first.printed
 
         await eventually(told)
         last = first.printed.splitlines()[-1]

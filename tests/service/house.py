@@ -23,6 +23,7 @@ from tests.patience import HANGS_S
 
 FINISHED = ("DELIVERED", "FAILED", "DRY_RUN")
 LOOK_EVERY_S = 0.01
+RARELY_S = 0.05  # after a long wait: the core is for who is waited for
 
 
 class ServiceHouse:
@@ -57,13 +58,15 @@ class ServiceHouse:
         self, caller: Caller, path: str, condition: Any, within_s: float = HANGS_S
     ) -> Any:
         """Ask `path` until `condition` of its JSON holds; return that. For what nobody announces."""
+        pause_s = LOOK_EVERY_S
         with trio.fail_after(within_s):
             while True:
                 answer: Response = await caller("GET", path)
                 assert answer.status == 200, answer
                 if condition(answer.json):
                     return answer.json
-                await trio.sleep(LOOK_EVERY_S)
+                await trio.sleep(pause_s)
+                pause_s = min(pause_s * 1.5, RARELY_S)
 
     async def settled(self, caller: Caller, delivery: str) -> Any:
         """Wait until a delivery is in a final state; return its detail."""

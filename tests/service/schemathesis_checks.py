@@ -23,7 +23,7 @@ BEYOND_SCHEMAS = [
     (r"url", r".*"),  # what a URL is: its host, its port, its path
     (r"authentication\.tokenUrl", r".*"),  # the same
     (r"authentication\.(certificate|privateKey)", r".*"),  # what PEM holds; that both are a pair
-    (r"authentication\..*", r"the mask stands for no stored value|requests go elsewhere now: .*"),
+    (r"authentication\..*", r"is the mask, but no value is stored: .*|the URL changes: .*"),
     (r"authentication", r"MTLS needs a URL .*|sets the header Authorization: .*"),
     (r"branding\.(logo|support)Url", r".*"),  # the same, of https
     (r"allowedOrigins.*", r".*"),  # what an origin is; each once
@@ -34,21 +34,21 @@ BEYOND_SCHEMAS = [
     (r"signing\.algorithm", r"makes a new secret: .*"),  # where the present one is another
     (r"secret", r"belongs to the algorithm HMAC_SHA256: .*"),  # where the algorithm is another
     (r"graceSeconds", r"no secret is replaced: .*"),
-    (r"destinationId", r"the destination is not of this template"),
-    (r"eventId", r"is given beside event"),
+    (r"destinationId", r"the destination was made from another template.*"),
+    (r"eventId", r"must be absent if event is given"),
     # The selection's members that a replay's mode allows, and requires.
     (r"statuses|deliveryIds", r"is not for the mode MISSING: .*"),
     (r"destinationId", r"is required with the mode MISSING"),
     (r"(rule\.)?filter", r".*"),  # the language of filters
     (r"schema.*|example.*", r".*"),  # JSON Schema within a document
-    (r"(event\.)?eventType", r"types that begin with angarium\. are the service's own"),
+    (r"(event\.)?eventType", r"types that begin with angarium\. are reserved for the service"),
     (r"(events\[\d+\]\.|event\.)?payload.*", r".*"),  # the active schema's, made by this very run
     (
         r"(events\[\d+\]\.|event\.)?attachments.*",
-        r"must be a data: URI|no such file|an? (URL|port|address) .*|the URL's host .*",
+        r"must be a data: URI|no such file|(a|the) URL('s (host|port|address))? .*",
     ),
     (r"source", r".*"),  # the language of scripts
-    (r".*", r"stands in the body of this form"),  # a parameter of raw bodies alone
+    (r".*", r"must be in the body of this form.*"),  # a parameter of raw bodies only
     (r"metadata", r".*"),  # JSON within a parameter
     (r"event", r"give either event or eventId"),
     (r"(events\[\d+\]\.)?idempotencyKey", r".*"),  # used for another event by this very run

@@ -114,6 +114,11 @@ FILE = {"content": "YQ==", "eventType": "of.nobody"}
 SCHEMA = {"eventType": "of.schemas", "schema": {"type": "object"}}
 SOURCE = "function transform(event) { return event; }"
 SCRIPT = {"destinationId": "{destination}", "name": "s", "source": SOURCE}
+TRIAL = {
+    "destinationId": "{destination}",
+    "source": SOURCE,
+    "event": {"type": "of.nobody", "data": {}},
+}
 
 # Bodies that succeed where the document's example would not, or would do more.
 BODIES: dict[str, Any] = {
@@ -129,8 +134,10 @@ BODIES: dict[str, Any] = {
     "POST /schemas": SCHEMA,
     "POST /schemas/infer": {"eventType": "of.nobody"},
     "POST /transform-scripts": SCRIPT,
+    "POST /transform-scripts/preview": TRIAL,
     "POST /transform-scripts/{id}/run": {"event": {"type": "of.nobody", "data": {}}},
     "POST /replay-jobs": {"destinationId": "{destination}"},
+    "PATCH /replay-jobs/{id}": {"ratePerSecond": 7},
     "POST /deliveries/retry": {"destinationId": "{destination}", "dryRun": True},
     "POST /deliveries/cancel": {"destinationId": "{destination}", "dryRun": True},
     "POST /dlq/retry": {"destinationId": "{destination}", "dryRun": True},
@@ -349,6 +356,25 @@ PARTICULAR = [
         body={**SCRIPT, "destinationId": "{archived}"},
     ),
     Case(
+        operation="POST /transform-scripts/preview",
+        status=404,
+        code="not_found",
+        body={**TRIAL, "destinationId": NOBODY},
+    ),
+    Case(
+        operation="POST /transform-scripts/preview",
+        status=402,
+        code="plan_limit",
+        caller="small",
+        body={**TRIAL, "destinationId": "{smalls}"},
+    ),
+    Case(
+        operation="POST /transform-scripts/preview",
+        status=409,
+        code="conflict",
+        body={**TRIAL, "destinationId": "{archived}"},
+    ),
+    Case(
         operation="POST /transform-scripts/{id}/publish",
         status=402,
         code="plan_limit",
@@ -421,6 +447,13 @@ PARTICULAR = [
             (404, "not_found", {"destinationId": NOBODY}),
             (409, "conflict", {"destinationId": "{archived}"}),
         )
+    ),
+    Case(
+        operation="PATCH /replay-jobs/{id}",
+        status=409,
+        code="conflict",
+        target="/replay-jobs/{finished}",
+        body={"ratePerSecond": 7},
     ),
     Case(
         operation="POST /replay-jobs/{id}/cancel",

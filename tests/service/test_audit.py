@@ -17,6 +17,7 @@ HOOK = "https://example.com/hooks"
 EXEMPT = {
     "testDestination": "sends a sample, which is in the delivery log; no configuration changes",
     "runTransformScript": "answers what it would make; nothing is sent or kept",
+    "previewTransformScript": "answers what it would make; nothing is sent or kept",
     "inferSchema": "answers a draft; the one that it makes is a createSchema, and leaves its entry",
 }
 
@@ -213,6 +214,10 @@ async def _cancel_job(stage: Stage) -> tuple[str, Json]:
     return f"/replay-jobs/{await stage.job()}/cancel", {}
 
 
+async def _update_job(stage: Stage) -> tuple[str, Json]:
+    return f"/replay-jobs/{await stage.job()}", {"ratePerSecond": 7}
+
+
 async def _create_key(stage: Stage) -> tuple[str, Json]:
     draft = {"kind": "API_KEY", "name": "k", "scope": "read", "environment": "DEVELOPMENT"}
     return "/api-keys", draft
@@ -280,6 +285,7 @@ WRITES: dict[str, tuple[Write, str]] = {
     "createReplayJob": (_create_job, "replay_job.create"),
     "cancelDeliveries": (_cancel_all, "replay_job.create"),
     "retryDeliveries": (_retry_all, "replay_job.create"),
+    "updateReplayJob": (_update_job, "replay_job.update"),
     "cancelReplayJob": (_cancel_job, "replay_job.cancel"),
     "createApiKey": (_create_key, "api_key.create"),
     "rotateApiKey": (_rotate_key, "api_key.rotate"),

@@ -17,9 +17,9 @@ async def dead_of_two_causes(house: ServiceHouse, api: Caller, receiver: Receive
     """Let five deliveries to one destination die: three of a 500, two of a 404."""
     receiver.answer = lambda request: STATUSES[request.json["type"]]
     target = await destination(api, receiver.url(), ["e.*"], delivery={"retrySchedule": []})
-    for event_type in ("e.one", "e.two", "e.one", "e.two", "e.one"):
-        await post(api, event_type)
-    await house.until(api, "/dlq", lambda page: len(page["items"]) == 5)
+    for number, event_type in enumerate(("e.one", "e.two", "e.one", "e.two", "e.one"), 1):
+        await post(api, event_type)  # one after the other: the order of deaths is known
+        await house.until(api, "/dlq", lambda page, number=number: len(page["items"]) == number)
     return target
 
 

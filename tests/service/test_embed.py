@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from engine.control.sessions import PURPOSE, SessionTokens
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
@@ -224,6 +226,7 @@ async def test_an_embed_session_cannot_send_events_by_either_lane(
     assert (await ada("POST", "/events/batch", {"events": [event]})).status == 403
 
 
+@pytest.mark.usefixtures("one_window")
 async def test_customers_have_windows_of_their_own_a_tenth_of_the_workspaces(
     bridge: Bridge,
 ) -> None:
@@ -232,7 +235,6 @@ async def test_customers_have_windows_of_their_own_a_tenth_of_the_workspaces(
         api = await house.caller(tenant)
         ada, bob = await session_of(house, api), await session_of(house, api, "bob")
         again = await session_of(house, api)
-        house.server.clock.now = lambda: 1_795_235_105.0  # type: ignore[method-assign]  # one window
         for index in range(6):
             caller = (ada, again)[index % 2]
             answer = await caller("GET", "/destinations")

@@ -60,7 +60,9 @@ async def test_a_tail_shows_the_last_then_each_new_one_and_each_change_until_ctr
     shell: Terminal, api: Caller, receiver: Receiver, house: ServiceHouse, tmp_path: Path
 ) -> None:
     steady = await destination(api, receiver.url("/steady"), ["steady.*"])
-    await destination(api, receiver.url("/failing"), ["failing.*"], delivery={"retrySchedule": [1]})
+    await destination(
+        api, receiver.url("/failing"), ["failing.*"], delivery={"retrySchedule": [600]}
+    )
     receiver.answer = lambda request: 204 if request.path == "/steady" else 500
     old = [await post(api, "steady.old") for _ in range(3)]
     for event in old:
@@ -72,6 +74,14 @@ async def test_a_tail_shows_the_last_then_each_new_one_and_each_change_until_ctr
         assert [line["eventId"] for line in shown] == old[1:]
         failing = await post(api, "failing.one")
         new = await post(api, "steady.new")
+        shown = await printed(
+            program,
+            lambda lines: (
+                (failing, "RETRYING") in {(each["eventId"], each["status"]) for each in lines}
+            ),
+        )
+        waits = next(each["id"] for each in shown if each["eventId"] == failing)
+        assert (await api("POST", f"/deliveries/{waits}/retry", {})).status == 202
 
         def ended(lines: list[Any]) -> bool:
             ends = {(line["eventId"], line["status"]) for line in lines}

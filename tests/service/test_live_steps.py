@@ -53,7 +53,7 @@ async def walks(house: ServiceHouse, owner: Owner) -> dict[str, str]:
             await listener.hears("health")
 
     async def scrape() -> None:
-        text, _ = await Exposition(server).text("")
+        text, _ = await Exposition(server, {}).text("")
         assert b"angarium_" in text
 
     async def drain() -> None:

@@ -264,7 +264,7 @@ async def test_two_at_once_and_other_keys_are_refused(
     text = other.path.read_bytes()
     await there.refused("is it the right file", "rotate", ANGARIUM_MASTER_KEY_FILE=str(other.path))
     assert other.path.read_bytes() == text
-    await there.refused("is not there", "rotate", ANGARIUM_MASTER_KEY_FILE=str(tmp_path / "none"))
+    await there.refused("does not exist", "rotate", ANGARIUM_MASTER_KEY_FILE=str(tmp_path / "none"))
     setting = {"ANGARIUM_MASTER_KEY": base64.b64encode(b"x" * 32).decode()}
     code, out = await there.command("rotate", **setting)
     assert "both set" in out

@@ -123,6 +123,8 @@ async def test_a_replay_is_waited_for(
     listed = (await shell.ok("replay", "list", "--status", "completed")).lines
     assert [entry["id"] for entry in listed] == [job, dry.one["id"]]
     assert (await shell("replay", "cancel", job)).code == 1
+    assert (await shell("replay", "rate", job, "5")).code == 1
+    assert (await shell("replay", "rate", job)).code == 2
     empty = await shell("replay", "start")
     assert empty.code == 1
     assert "destinationId" in empty.err
@@ -142,6 +144,8 @@ async def test_a_wait_that_is_interrupted_leaves_the_job_which_can_be_cancelled(
             assert await program.process.wait() == 130
         job = program.printed.partition("replay cancel ")[2].split()[0]
         assert "Traceback" not in program.printed
+    assert (await shell.ok("replay", "rate", job, "2.5")).one["ratePerSecond"] == 2.5
+    assert (await shell.ok("replay", "rate", job, "--no-limit")).one["ratePerSecond"] is None
     ended = (await shell.ok("replay", "cancel", job)).one
     assert ended["status"] == "CANCELLED"
     waited = await shell("replay", "progress", job, "--wait")

@@ -29,7 +29,7 @@ OF_A_SAMPLE = {
     ("previewRoutingRules", "rules.filterRead"),
 }
 # Routes whose answers hold such fields of what the caller itself has sent.
-OWN_INPUT = {"runTransformScript", "previewDestinationTemplate"}
+OWN_INPUT = {"runTransformScript", "previewTransformScript", "previewDestinationTemplate"}
 HOOK = {"name": "d", "url": "https://example.com/hooks"}
 BEARER = {"kind": "BEARER", "token": "t0ken"}
 

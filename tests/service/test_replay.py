@@ -85,8 +85,15 @@ async def test_a_dry_replay_shows_three_requests_and_sends_nothing(
         assert sample["url"] == receiver.url()
     real = await ended(house, api, await start(api, destinationId=target))
     assert real["samples"] is None
-    missing = await start(api, destinationId=target, mode="MISSING", dryRun=True)
-    assert (await ended(house, api, missing))["samples"] == []
+    missing = await ended(
+        house, api, await start(api, destinationId=target, mode="MISSING", dryRun=True)
+    )
+    assert (real["types"], missing["samples"], missing["types"]) == (None, [], [])
+    new = await destination(api, receiver.url())
+    missing = await ended(
+        house, api, await start(api, destinationId=new, mode="MISSING", dryRun=True)
+    )
+    assert missing["types"] == [{"eventType": "e.one", "total": 5}]
 
 
 async def test_a_strict_destination_gets_them_in_the_order_of_their_acceptance(
@@ -117,6 +124,8 @@ async def test_a_dry_run_counts_exactly_and_sends_nothing(
         assert (made.json["status"], made.json["total"]) == ("COMPLETED", total), fields
         assert made.json["enqueued"] == 0
         assert [each["total"] for each in made.json["destinations"]] == [total][: total > 0]
+        types = [{"eventType": "e.one", "total": total}]
+        assert made.json["types"] == types[: total > 0]
         progress = await api("GET", f"/replay-jobs/{made.json['id']}/progress")
         assert (progress.json["percent"], progress.json["total"]) == (100, total)
     assert len(receiver.received) == 3
@@ -140,6 +149,11 @@ async def test_a_dry_run_by_the_dearest_patterns_counts_like_any_other(
     selection = {"destinationId": target, "eventTypes": [*dearest, "t1.*", "*.created"]}
     job = await ended(house, api, await start(api, **selection, dryRun=True))
     assert (job["status"], job["total"], job["error"]) == ("COMPLETED", 3, None)
+    named = ("order.created", deep, "t1.x")
+    assert job["types"] == [{"eventType": each, "total": 1} for each in sorted(named)]
+    every = await ended(house, api, await start(api, destinationId=target, dryRun=True))
+    shown = [each["eventType"] for each in every["types"]]
+    assert (every["total"], shown) == (len(types), sorted(types)[:20])
     job = await ended(house, api, await start(api, **selection))
     assert (job["status"], job["delivered"]) == ("COMPLETED", 3)
     again = await receiver.reaches(len(types) + 3)
@@ -161,6 +175,15 @@ async def test_what_dies_again_is_counted_as_failed(
     assert (progress["remaining"], progress["percent"], progress["etaSeconds"]) == (0, 100, 0)
     dead = await api("GET", "/deliveries?isReplay=true&dlqStatus=IN_DLQ")
     assert len(dead.json["items"]) == 3
+    await ended(house, api, await start(api, destinationId=target))
+    (group,) = (await api("GET", f"/dlq/groups?replayJobId={identifier}")).json["items"]
+    assert (group["count"], group["errorCategory"], group["atLeast"]) == (3, "HTTP_5XX", False)
+    listed = (await api("GET", f"/dlq?replayJobId={identifier}")).json["items"]
+    assert {each["id"] for each in listed} == {each["id"] for each in dead.json["items"]}
+    discarded = await api("POST", "/dlq/discard", {"replayJobId": identifier})
+    assert discarded.json["discarded"] == 3
+    assert (await api("GET", f"/dlq/groups?replayJobId={identifier}")).json["items"] == []
+    assert len((await api("GET", f"/dlq?destinationId={target}")).json["items"]) == 3
 
 
 async def test_a_replay_is_replayed_only_by_its_name(
@@ -203,8 +226,8 @@ async def test_a_disabled_destination_does_not_hold_up_the_others(
     await api("POST", f"/destinations/{held}/disable", {})
     job = await start(api, **{"from": "2020-01-01T00:00:00Z"})
     await receiver.reaches(2, "/open")
-    shown = (await api("GET", f"/replay-jobs/{job}")).json
-    assert (shown["status"], shown["total"], shown["enqueued"]) == ("RUNNING", 2, 1)
+    shown = await house.until(api, f"/replay-jobs/{job}", lambda found: found["enqueued"] == 1)
+    assert (shown["status"], shown["total"]) == ("RUNNING", 2)
     await api("DELETE", f"/destinations/{held}", {})
     shown = await ended(house, api, job)
     assert (shown["status"], shown["delivered"], shown["skipped"]) == ("COMPLETED", 1, 1)
@@ -282,7 +305,7 @@ async def test_one_customers_failures_hold_up_no_other_and_it_gets_all_in_order_
     bridge: Bridge, receiver: Receiver
 ) -> None:
     broken: set[str] = set()
-    delivery = {"ordering": "KEY", "retrySchedule": [1] * 10}
+    delivery = {"ordering": "KEY", "retrySchedule": [1] * 20}
     async with open_service(bridge) as house:
         tenant = await house.tenant("acme")
         key = (await house.keys.create(tenant, Scope.MANAGE, Environment.DEVELOPMENT, "k")).secret
@@ -327,6 +350,43 @@ async def test_a_rate_spreads_a_job_over_time(
     took = trio.current_time() - began
     assert (job["ratePerSecond"], job["delivered"]) == (20, 10)
     assert took > 0.35
+
+
+async def test_the_rate_of_a_running_job_is_changed_and_audited(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    target = await delivered(house, api, receiver, 3)
+    job = await start(api, destinationId=target, ratePerSecond=0.001)
+    path = f"/replay-jobs/{job}"
+    await house.until(api, path, lambda found: found["enqueued"] == 1)
+    for wrong in (0, 1_000_001, "10", -1):
+        refused = await api("PATCH", path, {"ratePerSecond": wrong})
+        assert (refused.status, refused.json["details"][0]["path"]) == (400, "ratePerSecond")
+    assert (await api("PATCH", path, {"dryRun": True})).json["details"][0]["path"] == "dryRun"
+    same = await api("PATCH", path, {})
+    assert (same.status, same.json["ratePerSecond"]) == (200, 0.001)
+    slower = await api("PATCH", path, {"ratePerSecond": 0.002})
+    assert (slower.status, slower.json["ratePerSecond"]) == (200, 0.002)
+    free = await api("PATCH", path, {"ratePerSecond": None})
+    assert (free.status, free.json["ratePerSecond"]) == (200, None)
+    assert (await ended(house, api, job))["delivered"] == 3
+    late = await api("PATCH", path, {"ratePerSecond": 5})
+    assert (late.status, late.code) == (409, "conflict")
+    entries = (await api("GET", f"/audit-logs?objectId={job}&action=replay_job.update")).json
+    assert [each["changes"]["ratePerSecond"] for each in entries["items"]] == [
+        {"from": 0.002, "to": None},
+        {"from": 0.001, "to": 0.002},
+    ]
+
+
+async def test_a_job_that_gives_orders_has_no_rate(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    target, _ = await waiting(house, api, receiver)
+    job = await api("POST", "/deliveries/cancel", {"destinationId": target, "dryRun": True})
+    refused = await api("PATCH", f"/replay-jobs/{job.json['id']}", {"ratePerSecond": 5})
+    assert (refused.status, refused.code) == (409, "conflict")
+    assert "CANCEL" in refused.json["message"]
 
 
 # --- beside live traffic
@@ -377,6 +437,7 @@ async def test_what_is_unknown_anothers_or_archived_is_refused(
     for path in (f"/replay-jobs/{job}", f"/replay-jobs/{job}/progress"):
         assert (await neighbour("GET", path)).status == 404
     assert (await neighbour("POST", f"/replay-jobs/{job}/cancel", {})).status == 404
+    assert (await neighbour("PATCH", f"/replay-jobs/{job}", {"ratePerSecond": 1})).status == 404
     assert (await neighbour("GET", "/replay-jobs")).json["items"] == []
     await api("DELETE", f"/destinations/{target}", {})
     for fields in ({"destinationId": target}, {"deliveryIds": [delivery]}):
@@ -402,6 +463,7 @@ async def test_an_embed_session_replays_what_is_its_customers(
     theirs = await start(api, destinationId=others)
     assert (await embed("GET", f"/replay-jobs/{theirs}")).status == 404
     assert (await embed("POST", f"/replay-jobs/{theirs}/cancel", {})).status == 404
+    assert (await embed("PATCH", f"/replay-jobs/{theirs}", {"ratePerSecond": 1})).status == 404
     assert [each["id"] for each in (await embed("GET", "/replay-jobs")).json["items"]] == [
         job["id"]
     ]

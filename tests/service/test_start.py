@@ -1,5 +1,7 @@
 """A start reads configuration once, and serves when it is confirmed; later only what is new is read."""
 
+from unittest import mock
+
 import pytest
 
 from engine.control.ports import KnownVersions
@@ -32,6 +34,14 @@ async def test_configuration_is_read_once_and_confirmed_before_anybody_is_served
         assert house.server.changes.confirmed_at is not None
         children = [child.name for child in house.server.children()]
         assert children.index("changes") < children.index("read models") < children.index("door")
+
+
+async def test_other_workers_give_connections_only_to_a_door_that_serves(
+    house: ServiceHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(house.server, "links", mock.Mock())
+    children = [child.name for child in house.server.children()]
+    assert children.index("door") < children.index("links")
 
 
 async def test_what_is_known_is_not_read_again(

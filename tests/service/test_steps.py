@@ -104,7 +104,7 @@ async def test_no_step_of_a_scrape_runs_many_lines(house: ServiceHouse, receiver
     shelf = Shelf(house, receiver)
     rule = await shelf.kept(owner, "routing-rules")
     fill(house, owner, await shelf.kept(owner, "destinations"), rule)
-    exposition, done = Exposition(house.server), trio.Event()
+    exposition, done = Exposition(house.server, {}), trio.Event()
 
     async def scrape() -> None:
         text, _ = await exposition.text("")

@@ -22,8 +22,7 @@ async def test_what_was_accepted_delivered_and_failed_is_in_the_rates_and_in_the
     await house.until(  # what tells of the dead letter, and is no event that anybody sent
         api, "/events?eventType=angarium.delivery.dead_lettered", lambda page: page["items"]
     )
-    found = (await api("GET", PATH)).json
-    assert found["attempts"] == 0.1
+    found = await house.until(api, PATH, lambda now: now["attempts"] == 0.1)
     assert found["environment"] == "DEVELOPMENT"
     assert found["windowSeconds"] == 60
     assert (found["accepted"], found["delivered"], found["failed"]) == (0.1, 0.083, 0.017)

@@ -188,7 +188,10 @@ class _Exchange:
     uses."""
 
     def __init__(self, process: "Process", client: Client, *, halved: bool) -> None:
-        self.head = Head(b"POST", b"/events", b"", 1, list(_fields(client).items()))
+        path = b"/events/batch" if client.batch else b"/events"
+        if client.work is not None:
+            path = b"/work"
+        self.head = Head(b"POST", path, b"", 1, list(_fields(client).items()))
         self.head.length = len(client.body)
         self.request_id = str(client.request)
         self.started = self.relayed = self.gone = self.whole = False

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 import trio
 
+from api.door.link_form import GOODBYE
+from engine.peers.handshake import LinkError, accept
+from tests.sim.releases import KEYS, Release, drawn, shake, written
 from tests.sim.trace import Fault
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ LATE_SHARE = 0.1  # of what is sent, if the plan has faults of links
 BREAK_SHARE = 0.04  # of what is sent then: the link breaks, and half of these bytes are lost
 LOOK_S = 0.05  # between two looks whether the other node goes on
 PIECE = 65_536
+RESTS_S = (0.01, 0.1, 1.0)  # of an idle link, until its node closes it
+TROUBLE = frozenset({"links", "cut", "freeze", "stall"})  # without these a handshake succeeds
 
 
 class End:
@@ -34,7 +39,9 @@ class End:
         self.other: End
         self.last_at = 0.0  # when the last of the bytes that the other end has sent is here
         self.unread = 0  # bytes that the other end has sent and this end has not read
-        self._link = link
+        self.busy = self.parted = False  # it has a request in hand; it takes none any more
+        self.served = 0  # requests
+        self.link = link
         self._come = bytearray()
         self._ended = self._closed = False
         self._news = trio.Event()
@@ -63,7 +70,7 @@ class End:
         """Send nothing more; the other end learns of it."""
         if not self._closed:
             self._closed = True
-            self._link.send(self, None)
+            self.link.send(self, None)
 
     async def aclose(self) -> None:
         """Close it."""
@@ -76,7 +83,7 @@ class End:
         if self._closed or self._ended:
             raise trio.BrokenResourceError("the link has ended")
         self.other.unread += len(data)
-        self._link.send(self, bytes(data))
+        self.link.send(self, bytes(data))
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, most: int) -> bytes:
@@ -86,7 +93,7 @@ class End:
             if self._come:
                 data = bytes(self._come[:most])
                 del self._come[:most]
-                if self._link.far is self and self._ended and not self._come:
+                if self.link.far is self and self._ended and not self._come:
                     # As `LinkTransport`: the node that asked has given up, and closed the link.
                     raise trio.BrokenResourceError("the link was closed behind the request")
                 self.unread -= len(data)
@@ -166,6 +173,13 @@ class Links:
         self.world.tell(Fault, "link")
         return self.chance.choice(("before", "after"))
 
+    def release(self) -> Release | None:
+        """Return the release of a node that begins; None where all nodes have one release."""
+        if not self.world.plan.releases:
+            return None
+        first = len(self.world.processes) < self.world.plan.nodes
+        return drawn(self.world.chance("releases"), first=first)
+
     @property
     def _troubled(self) -> bool:
         return "links" in self.world.plan.faults and not self.world.calm
@@ -201,7 +215,40 @@ class Links:
         except RuntimeError:  # the node is ending by itself: its connections close
             raise ConnectionResetError("the node is ending") from None
         self._links.append(link)
+        if near.release is not None:
+            await self._shake(link, near.release)
         return cast(trio.SocketStream, link.near)
+
+    async def _shake(self, link: Link, release: Release) -> None:
+        """Open a link with the handshake of a release. Raises ConnectionError."""
+        near, far = link.near.process, link.far.process
+        try:
+            await shake(release, cast(trio.abc.Stream, link.near), ("203.0.113.1", 40_000))
+        except (LinkError, trio.BrokenResourceError) as error:
+            undisturbed = not self.world.plan.faults & TROUBLE
+            if undisturbed and far.ready and not (near.dead or far.dead):
+                self.world.report(error)
+            link.near.close()
+            raise ConnectionResetError("the handshake failed") from error
+
+    def part(self, process: "Process") -> None:
+        """Let a node that ends in order close its idle links: the next release says so, the former does
+        not."""
+        if process.release is None:
+            return
+        for link in self._links:
+            if link.far.process is process:
+                self._rest(link.far, link.far.served)
+
+    def _rest(self, end: End, served: int) -> None:
+        """Close a link that has been idle since it `served` so many requests."""
+        process = end.process
+        idle = not (process.dead or end.busy or end.parted or end.is_readable())
+        if idle and end.served == served:
+            end.parted = True
+            if process.release is Release.NEXT:
+                end.link.send(end, GOODBYE)
+            end.close()
 
     def _node(self, near: "Process", number: int) -> "Process | None":
         """Return the newest node of a part that has the same parent: it has the part's address."""
@@ -225,16 +272,39 @@ class Links:
     async def _serve(self, end: End) -> None:
         """Answer what comes over a link, one request after another."""
         come = b""
-        with suppress(trio.BrokenResourceError):
+        release = end.process.release
+        with suppress(trio.BrokenResourceError, LinkError):
+            if release is not None:
+                await self._accept(end)
             while data := await end.receive_some(PIECE):
+                if end.parted:
+                    return None  # the other node has been told, or learns by the end
+                end.busy = True
                 come += data
                 while (found := _split(come)) is not None:
                     request, body, come = found
                     answer = await end.process.door.answer(self.clients[request], body)
                     if answer is None:
                         return end.close()
-                    await end.send_all(_written(*answer))
+                    await end.send_all(written(release, *answer))
+                    end.served += 1
+                    if release is not None and end.process.stopping:
+                        return end.close()
+                end.busy = bool(come)
+                if release is not None and not end.busy:
+                    rest_s = self.world.chance("releases").choice(RESTS_S)
+                    self.world.later(rest_s, partial(self._rest, end, end.served))
         return end.close()
+
+    async def _accept(self, end: End) -> None:
+        """Accept the other node's handshake, whatever its release. Raises LinkError."""
+        end.busy = True
+        try:
+            await accept(cast(trio.abc.Stream, end), KEYS)
+        except ValueError as error:
+            self.world.report(error)  # it came whole, and was not understood
+            raise LinkError("the handshake is not understood") from error
+        end.busy = False
 
 
 def unread(link: trio.SocketStream) -> int:
@@ -252,7 +322,3 @@ def _split(come: bytes) -> tuple[int, bytes, bytes] | None:
     if len(rest) < length:
         return None
     return int(fields[b"x-request-id"]), rest[:length], rest[length:]
-
-
-def _written(status: int, body: bytes) -> bytes:
-    return b"HTTP/1.1 %d OK\r\ncontent-length: %d\r\n\r\n%b" % (status, len(body), body)

@@ -24,9 +24,8 @@ ASLEEP_PATIENCES_S = (100, 200, 400)
 POSTS = 1
 DRIFTS = 4
 LEAVES_AFTER_S = 2.0
-ALONE = frozenset(
-    {"kill", "takeover", "stop", "crash", "clock", "stall", "away"}
-)  # faults that these histories do not have
+# Faults that these histories do not have.
+ALONE = frozenset({"kill", "takeover", "stop", "crash", "clock", "stall", "away"})
 
 
 def with_patience(

@@ -175,6 +175,7 @@ class Plan(Struct, frozen=True):
     nodes: int = 1  # the nodes that share the database by parts
     workspaces: int = 1
     machines: int = 0  # between which parts move; 0: none moves
+    releases: bool = False  # nodes of two releases work side by side
 
 
 def stream(seed: int, name: str) -> Random:

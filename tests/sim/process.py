@@ -96,6 +96,7 @@ class Process:
         self.part = part
         self.group = group
         self.machine = machine
+        self.release = world.links.release()
         self.handed_over = False  # its part, in order, to another machine
         self.faults = faults
         self.number = number
@@ -256,7 +257,7 @@ class Process:
         histories do not use."""
         return [
             child("timers", self.timers.run),
-            child("commands", self.commands.serve),
+            child("commands", self.commands.tasks.serve),
             child("background", self.background.run),
             child("recorder", self.recorder.run, restart=Restart.TRANSIENT),
             child("intake", self.intake.small.run, restart=Restart.TRANSIENT),
@@ -392,6 +393,7 @@ class Process:
         with self._ending:
             await self._opened.wait()
             self.stopping, self.ready = True, False
+            self.world.links.part(self)
             self.world.tell(Fault, "stop", str(self.number))
             await self._stop(grace_s)
 

@@ -21,6 +21,7 @@ MACHINES_SHARE = 40  # histories of a hundred in which parts move between machin
 MACHINES = (1, 2, 2, 3)  # at the beginning
 MOVES = ("join", "join", "drain", "drain", "undrain", "lose")
 MOVES_MOST = 6
+RELEASES_SHARE = 30  # histories of a hundred in which nodes of two releases work side by side
 SPAN_S = 120.0  # at most: each node costs time per simulated second
 FROZEN_S = (3.0, 8.0, 20.0)
 CUT_S = (0.3, 2.0, 5.0, 15.0)
@@ -64,6 +65,7 @@ def draw_several(seed: int, nodes: int | None = None) -> Plan:
         + moves,
         nodes=count,
         machines=machines,
+        releases=stream(seed, "releases").random() * 100 < RELEASES_SHARE,
         workspaces=workspaces,
     )
 

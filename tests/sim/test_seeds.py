@@ -29,7 +29,14 @@ BROKE = (
     111808,
     120508,
     102293,
+    202879,
+    212230,
+    220930,
+    221351,
+    247857,
+    255705,
 )
+SEVERAL_BROKE = (301117, 301650, 301809, 302640, 303728)
 JUDGED = range(250)  # each keeps every promise
 SEVERAL = range(100)  # with several nodes
 LOTS = [JUDGED[first : first + 25] for first in range(0, len(JUDGED), 25)]
@@ -63,6 +70,12 @@ def test_several_nodes_meet_every_kind_of_trouble_early() -> None:
 
 def test_what_broke_once_does_not_break_again() -> None:
     found = {seed: breaches for seed in BROKE if (breaches := violations(run(seed)))}
+    assert found == {}
+
+
+def test_seeds_of_several_nodes_that_once_broke_a_promise_keep_it() -> None:
+    plans = [draw_several(seed) for seed in SEVERAL_BROKE]
+    found = {plan.seed: breaches for plan in plans if (breaches := violations(run_plan(plan)))}
     assert found == {}
 
 

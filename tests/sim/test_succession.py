@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from engine.nodes import liveness as liveness_module
-from engine.nodes.liveness import BEAT_S, Liveness, NodeRow, is_successor
+from engine.nodes.liveness import BEAT_S, SOON_S, Liveness, NodeRow, is_successor
 
 SEEDS = 300
-STEPS = 240  # of BEAT_S / 2
+STEPS = 600  # of SOON_S
 ALONE_S = 12.0  # longest time without a working node while a standby runs: two deaths in a row
 BACK_S = 1.0  # time after an outage until all running nodes have a connection again
+AT_ONCE_S = 2 * SOON_S  # until a node that lost its connection, and nothing else, has a new one
 
 
 @dataclass
@@ -50,6 +51,7 @@ class Cluster:
 
     `guarded`: a takeover names the node that it succeeds. `sees_beats`: a takeover fails if the node has
     beaten since the decision. `counts_again`: a new connection restarts the count of missed beats.
+    `returns`: a node that lost its connection connects again at once.
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class Cluster:
         guarded: bool = True,
         sees_beats: bool = True,
         counts_again: bool = True,
+        returns: bool = True,
     ) -> None:
         self._random = random.Random(seed)
+        self._returns = returns
         self._successor, self._guarded, self._counts_again = successor, guarded, counts_again
         self._sees_beats = sees_beats
         self._database = Database()
@@ -76,7 +80,7 @@ class Cluster:
     def run(self) -> None:
         """Play the history. Raises Broken."""
         for _ in range(STEPS):
-            self._now += BEAT_S / 2
+            self._now += SOON_S
             self._mishap()
             nodes = list(self._nodes.values())
             self._random.shuffle(nodes)
@@ -92,7 +96,7 @@ class Cluster:
         self._nodes[name] = SimulatedNode(name, Liveness(name))
 
     def _mishap(self) -> None:
-        chance = self._random.random()
+        chance = self._random.random() * BEAT_S / 2 / SOON_S
         if self._in_outage:
             return
         if chance < 0.02:
@@ -108,6 +112,12 @@ class Cluster:
             for node in self._nodes.values():
                 node.connected = False
                 node.next_look = self._outage[1] + self._random.uniform(0.0, BACK_S)
+        elif chance < 0.09:
+            node = self._random.choice(list(self._nodes.values()))
+            self._database.sessions.discard(node.id)
+            node.connected = False
+            back_s = AT_ONCE_S if self._returns else 2 * BEAT_S
+            node.next_look = self._now + self._random.uniform(0.0, back_s)
 
     @property
     def _in_outage(self) -> bool:
@@ -144,6 +154,8 @@ class Cluster:
             node.next_look = self._now + self._random.uniform(0.0, BEAT_S)
             if self._random.random() < 0.1:  # the node is frozen at this step
                 node.frozen_until = self._now + self._random.uniform(1.0, 6.0)
+        else:
+            node.next_look = self._now + node.liveness.pause_s
 
     def _row(self, node: str) -> NodeRow:
         database = self._database
@@ -228,5 +240,9 @@ def test_a_standby_that_counts_an_outage_as_silence_is_caught(
 def test_a_session_that_is_lost_for_a_moment_taken_for_death_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(liveness_module, "UNLOCKED_DEAD_S", -1.0)
+    monkeypatch.setattr(liveness_module, "LOST_LOOKS", 1)
     assert caught()
+
+
+def test_a_node_that_does_not_connect_again_at_once_is_caught() -> None:
+    assert caught(returns=False)

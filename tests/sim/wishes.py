@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 from msgspec import Struct
 
-from engine.control.replays import OrderDraft, ReplayDraft
+from engine.control.replay_drafts import OrderDraft, ReplayDraft
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus, JobKind
 from engine.drafts import DestinationDraft, RuleDraft
 from engine.log.delivery_log import DeliveryFilter

@@ -10,6 +10,7 @@ import trio.testing
 from structlog.testing import capture_logs
 
 from storage.database import bridge as bridge_module
+from storage.database import connection as connection_module
 from storage.database import profiles
 from storage.database.bridge import Bridge, open_bridge
 from storage.database.connection import Connection
@@ -26,7 +27,7 @@ from storage.database.profiles import POOL, UPKEEP, Profile, hot
 from storage.embedded.server import EmbeddedServer
 from tests.cases import each_case
 from tests.patience import HANGS_S
-from tests.postgres import eventually
+from tests.postgres import eventually, holding_until
 
 PATIENT = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
 
@@ -42,7 +43,7 @@ async def wait_running(bridge: Bridge, text: str) -> None:
     async def running() -> bool:
         found = await bridge.pool.fetch(
             """
-            SELECT FROM pg_stat_activity WHERE state = 'active'
+            SELECT FROM pg_stat_activity WHERE state = 'active' AND datname = current_database()
             AND pid <> pg_backend_pid() AND position($1 IN query) > 0
             """,
             text,
@@ -79,18 +80,23 @@ async def test_it_works_in_a_task_that_knows_nothing_of_asyncio(database_url: st
 async def test_a_cancelled_statement_runs_to_its_end(bridge: Bridge) -> None:
     connection = bridge.connection(PATIENT)
     await connection.execute("CREATE TABLE seen (n int)")
-    with trio.CancelScope() as scope:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(
-                connection.fetch, "INSERT INTO seen SELECT 1 FROM pg_sleep(0.2) AS slept"
-            )
-            await wait_running(bridge, "AS slept")
-            scope.cancel()
+    async with holding_until(bridge, "LOCK TABLE seen") as let_go:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(connection.fetch, "INSERT INTO seen VALUES (1)")
+                await wait_running(bridge, "INSERT INTO seen")
+                scope.cancel()
+                let_go.set()
     assert await connection.fetch_value("SELECT count(*) FROM seen") == 1
     assert connection.connects == 1
 
 
-async def test_upkeep_is_given_up_when_cancelled(bridge: Bridge) -> None:
+@pytest.mark.parametrize("in_order", [True, False])
+async def test_upkeep_is_given_up_when_cancelled(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch, in_order: bool
+) -> None:
+    if not in_order:  # the server does not hear of the cancellation in time
+        monkeypatch.setattr(connection_module, "CLOSE_TIMEOUT_S", 0)
     connection = bridge.connection(UPKEEP)
     with trio.CancelScope() as scope, trio.fail_after(HANGS_S):
         async with trio.open_nursery() as nursery:
@@ -384,7 +390,7 @@ async def test_the_pool_lends_no_more_than_it_has(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bridge_module, "POOL_WAITERS", 1)
-    monkeypatch.setattr(bridge_module, "POOL_WAIT_S", 0.1)
+    monkeypatch.setattr(bridge_module, "POOL_WAIT_S", HANGS_S)
     pool = bridge_module.Pool(bridge.loop, bridge.url, POOL, size=1)
 
     async def refused(reason: str) -> None:
@@ -392,9 +398,15 @@ async def test_the_pool_lends_no_more_than_it_has(
             await pool.fetch("SELECT 1")
 
     async with pool.connection(), trio.open_nursery() as nursery:
-        nursery.start_soon(refused, "became free")
+        nursery.start_soon(pool.fetch, "SELECT 1")
         await trio.testing.wait_all_tasks_blocked()
-        nursery.start_soon(refused, "too many")
+        assert pool.statistics() == bridge_module.PoolStatistics(lent=1, waiting=1)
+        await refused("too many")
+        nursery.cancel_scope.cancel()
+    monkeypatch.setattr(bridge_module, "POOL_WAIT_S", 0.1)
+    async with pool.connection():
+        await refused("became free")
+    assert pool.statistics() == bridge_module.PoolStatistics(lent=0, waiting=0)
     assert await pool.fetch_value("SELECT 1") == 1
     await pool.aclose()
 

@@ -19,6 +19,7 @@ from storage.nodes.membership import Membership
 from storage.nodes.namesake import require_own_name
 from storage.ownership import Ownership
 from tests.patience import HANGS_S
+from tests.postgres import LOCK_WAITS
 
 
 async def test_the_first_start_says_how_many_parts_there_are(bridge: Bridge) -> None:
@@ -69,7 +70,7 @@ async def test_the_number_of_parts_does_not_change_while_a_node_registers(bridge
     async with trio.open_nursery() as nursery, registering.transaction():
         await registering.fetch("SELECT FROM cluster FOR SHARE")  # as a node that registers
         nursery.start_soon(change)
-        while not await bridge.pool.fetch_value("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+        while not await bridge.pool.fetch_value(LOCK_WAITS):
             await trio.lowlevel.checkpoint()
         await node.stand_by()
     assert [type(each) for each in found] == [PartsError]

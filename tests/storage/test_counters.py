@@ -62,9 +62,8 @@ MIXES = {
 
 
 @pytest.mark.parametrize("single", Singles)
-@pytest.mark.parametrize(
-    "body", [b"ok", b"x" * 200]
-)  # kept in its delivery's row, and in one of its own
+# Kept in its delivery's row, and in one of its own.
+@pytest.mark.parametrize("body", [b"ok", b"x" * 200])
 async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
     world: World, single: Singles, body: bytes
 ) -> None:

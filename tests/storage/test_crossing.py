@@ -13,7 +13,7 @@ from storage.database.bridge import Bridge, open_bridge
 from storage.database.connection import Connection
 from storage.database.errors import PoisonError, StoreAwayError
 from storage.database.profiles import hot
-from tests.postgres import eventually
+from tests.postgres import eventually, holding_until
 
 LEAN = hot("test")
 Ending = Callable[[Bridge, Connection], Awaitable[None]]
@@ -32,7 +32,9 @@ async def wait_running(bridge: Bridge, connection: Connection) -> None:
     """Wait until a connection's statement runs on the server."""
 
     async def running() -> bool:
-        state = "SELECT state FROM pg_stat_activity WHERE pid = $1 AND query LIKE '%pg_sleep%'"
+        state = (
+            "SELECT state FROM pg_stat_activity WHERE pid = $1 AND query ~ 'pg_sleep|seen VALUES'"
+        )
         return bool(await bridge.pool.fetch_value(state, connection.backend) == "active")
 
     await eventually(running)
@@ -41,11 +43,13 @@ async def wait_running(bridge: Bridge, connection: Connection) -> None:
 async def test_a_cancelled_statement_runs_to_its_end(bridge: Bridge) -> None:
     connection = await connected(bridge)
     await connection.execute("CREATE TABLE seen (n int)")
-    with trio.CancelScope() as scope:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(connection.fetch, "INSERT INTO seen SELECT 1 FROM pg_sleep(0.2)")
-            await wait_running(bridge, connection)
-            scope.cancel()
+    async with holding_until(bridge, "LOCK TABLE seen") as let_go:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(connection.fetch, "INSERT INTO seen VALUES (1)")
+                await wait_running(bridge, connection)
+                scope.cancel()
+                let_go.set()
     assert await connection.fetch_value("SELECT count(*) FROM seen") == 1
     assert connection.connects == 1
 
@@ -63,16 +67,18 @@ async def test_a_statement_of_a_cancelled_caller_does_not_begin(bridge: Bridge) 
 async def test_a_transaction_cancelled_in_a_statement_is_rolled_back(bridge: Bridge) -> None:
     connection = await connected(bridge)
     await connection.execute("CREATE TABLE seen (n int)")
-    with trio.CancelScope() as scope:
-        async with trio.open_nursery() as nursery:
 
-            async def write() -> None:
-                async with connection.transaction():
-                    await connection.fetch("INSERT INTO seen SELECT 1 FROM pg_sleep(0.2)")
+    async def write() -> None:
+        async with connection.transaction():
+            await connection.fetch("INSERT INTO seen VALUES (1)")
 
-            nursery.start_soon(write)
-            await wait_running(bridge, connection)
-            scope.cancel()
+    async with holding_until(bridge, "LOCK TABLE seen") as let_go:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(write)
+                await wait_running(bridge, connection)
+                scope.cancel()
+                let_go.set()
     assert await connection.fetch_value("SELECT count(*) FROM seen") == 0
     assert connection.connects == 1
 

@@ -5,6 +5,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,12 +88,29 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.fixture(scope="module")
+def made() -> Iterator[Path]:
+    """A data folder whose server was started once and stopped."""
+    with tempfile.TemporaryDirectory(prefix="angarium-made-") as folder:
+        Path(folder).chmod(0o755)
+        with EmbeddedServer(Path(folder) / "data", durable=False) as server:
+            pass
+        yield server.data_dir
+
+
 @pytest.fixture
-def server(data_dir: Path) -> Iterator[EmbeddedServer]:
-    """A server that is not started yet."""
+def unmade(data_dir: Path) -> Iterator[EmbeddedServer]:
+    """A server that was never started."""
     server = EmbeddedServer(data_dir, durable=False)
     yield server
     server.stop()
+
+
+@pytest.fixture
+def server(made: Path, unmade: EmbeddedServer) -> EmbeddedServer:
+    """A server that is not started yet. Its cluster is a copy: `initdb` takes as long as a test."""
+    subprocess.run(["cp", "-a", str(made), str(unmade.data_dir)], check=True)
+    return unmade
 
 
 def query(url: str, sql: str) -> list[tuple[object, ...]]:
@@ -105,21 +123,21 @@ def query(url: str, sql: str) -> list[tuple[object, ...]]:
     return trio.run(run)
 
 
-def test_it_is_made_once_and_starts_again_with_its_data(server: EmbeddedServer) -> None:
-    query(server.start(), "CREATE TABLE kept AS SELECT 42 AS n")
-    first = server.pid
-    server.stop()
+def test_it_is_made_once_and_starts_again_with_its_data(unmade: EmbeddedServer) -> None:
+    query(unmade.start(), "CREATE TABLE kept AS SELECT 42 AS n")
+    first = unmade.pid
+    unmade.stop()
     assert first is not None
     assert not is_alive(first)
-    assert query(server.start(), "SELECT n FROM kept") == [(42,)]
-    assert not server.taken_over
+    assert query(unmade.start(), "SELECT n FROM kept") == [(42,)]
+    assert not unmade.taken_over
 
 
-def test_it_is_reached_over_its_socket_only_and_by_its_owner_only(server: EmbeddedServer) -> None:
-    url = server.start()
+def test_it_is_reached_over_its_socket_only_and_by_its_owner_only(unmade: EmbeddedServer) -> None:
+    url = unmade.start()
     assert query(url, "SHOW listen_addresses") == [("",)]
-    assert stat.S_IMODE(server.cluster.stat().st_mode) == 0o700
-    assert stat.S_IMODE((server.cluster / ".s.PGSQL.5432").stat().st_mode) == 0o700
+    assert stat.S_IMODE(unmade.cluster.stat().st_mode) == 0o700
+    assert stat.S_IMODE((unmade.cluster / ".s.PGSQL.5432").stat().st_mode) == 0o700
 
 
 def test_by_default_it_is_durable(data_dir: Path) -> None:
@@ -222,10 +240,10 @@ def test_data_of_another_version_is_told_and_left_alone(server: EmbeddedServer) 
     assert query(server.start(), "SELECT 1") == [(1,)]
 
 
-def test_a_draft_that_a_crash_left_is_made_anew(server: EmbeddedServer) -> None:
-    (server.data_dir / "postgres.new" / "base").mkdir(parents=True)
-    assert query(server.start(), "SELECT 1") == [(1,)]
-    assert not (server.data_dir / "postgres.new").exists()
+def test_a_draft_that_a_crash_left_is_made_anew(unmade: EmbeddedServer) -> None:
+    (unmade.data_dir / "postgres.new" / "base").mkdir(parents=True)
+    assert query(unmade.start(), "SELECT 1") == [(1,)]
+    assert not (unmade.data_dir / "postgres.new").exists()
 
 
 def test_a_start_that_fails_says_what_the_server_said(server: EmbeddedServer) -> None:
@@ -351,20 +369,20 @@ def test_a_data_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
         EmbeddedServer(tmp_path / "file" / "data").start()
 
 
-def test_nobody_has_a_url_before_the_start(server: EmbeddedServer) -> None:
+def test_nobody_has_a_url_before_the_start(unmade: EmbeddedServer) -> None:
     with pytest.raises(EmbeddedError, match="not running"):
-        _ = server.url
-    assert running_url(server.data_dir) is None
-    assert not server.revive()
+        _ = unmade.url
+    assert running_url(unmade.data_dir) is None
+    assert not unmade.revive()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_root_runs_it_as_an_account_without_rights(server: EmbeddedServer) -> None:
-    server.start()
-    assert server.cluster.stat().st_uid != 0
-    status = Path(f"/proc/{server.pid}/status").read_text()
+def test_root_runs_it_as_an_account_without_rights(unmade: EmbeddedServer) -> None:
+    unmade.start()
+    assert unmade.cluster.stat().st_uid != 0
+    status = Path(f"/proc/{unmade.pid}/status").read_text()
     uids = next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1:]
-    assert set(uids) == {str(server.cluster.stat().st_uid)}
+    assert set(uids) == {str(unmade.cluster.stat().st_uid)}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")

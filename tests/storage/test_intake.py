@@ -94,8 +94,12 @@ async def test_every_field_of_an_event_and_its_deliveries_is_written(world: Worl
     assert seqs == [acceptance.base, acceptance.base + 1, acceptance.base + 2]
 
 
-async def test_rows_that_differ_in_every_column_are_written_as_they_are(world: World) -> None:
-    """Columns that are equal throughout travel apart; here none is."""
+@pytest.mark.parametrize("numbers", [(0, 1, 2, 0, 1), (1, 1, 1, 1, 1)])
+async def test_rows_that_differ_in_every_column_are_written_as_they_are(
+    world: World, numbers: tuple[int, ...]
+) -> None:
+    """Columns that are equal throughout travel apart; here none is. `numbers`: of each event's
+    deliveries. Where each event has one, both rows share parameters."""
     events = [
         event(environment=place, type=f"t{place}", customer=f"c{place}", occurred_at_ms=place)
         for place in range(1, 6)
@@ -104,10 +108,13 @@ async def test_rows_that_differ_in_every_column_are_written_as_they_are(world: W
         each
         for number, one in enumerate(events)
         for each in deliveries_of(
-            one, *(A, B)[: number % 3], queue=DeliveryClass(number % 4), priority=number % 3 + 1
+            one,
+            *(A, B)[: numbers[number]],
+            queue=DeliveryClass(number % 4),
+            priority=number % 3 + 1,
         )
     ]
-    await world.intake.accept(intake_group(events, deliveries))
+    await world.put(deliveries, events)
     rows = {str(row["id"]): row for row in await world.rows("events")}
     for number, one in enumerate(events):
         row = rows[one.id]
@@ -116,16 +123,17 @@ async def test_rows_that_differ_in_every_column_are_written_as_they_are(world: W
             one.type,
             one.customer,
         )
-        assert row["deliveries"] == min(2, number % 3)
+        assert row["deliveries"] == numbers[number]
     found = {str(row["id"]): row for row in await world.rows("deliveries")}
     assert len(found) == len(deliveries)
     for each in deliveries:
         row = found[each.id]
-        assert (row["environment"], str(row["destination"])) == (
+        assert (row["environment"], str(row["event"]), str(row["destination"])) == (
             each.event.environment,
+            each.event.id,
             each.destination,
         )
-        assert (row["class"], row["priority"]) == (each.queue, each.priority)
+        assert (row["class"], row["priority"], row["seq"]) == (each.queue, each.priority, each.seq)
         assert (row["event_type"], row["lane"]) == (each.event.type, each.lane)
 
 
@@ -254,7 +262,7 @@ async def test_a_database_that_cannot_be_reached_was_surely_not_written_to(world
 
 async def test_every_variant_of_the_statement_is_valid_sql(world: World) -> None:
     await world.intake_connection.ensure()
-    flags = ("uniform", "claims", "rare_events", "rare_deliveries", "opened")
+    flags = ("uniform", "claims", "rare_events", "rare_deliveries", "opened", "paired")
     for chosen in itertools.product((False, True), repeat=len(flags)):
         sql = accept_statement(**dict(zip(flags, chosen, strict=True)))
         try:

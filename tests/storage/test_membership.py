@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from socket import gethostname
 from typing import Any
 
@@ -113,6 +114,23 @@ async def test_a_new_session_holds_the_lock_and_begins_to_observe_again(
     )
     assert [row["pid"] for row in held] == [node._connection.backend]
     assert node.liveness.state(OTHER) is NodeState.LIVE
+
+
+async def test_a_node_whose_connection_ends_has_a_new_session_at_once(
+    bridge: Bridge, node: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.nodes.liveness.BEAT_S", 10 * HANGS_S)
+    await node.beat()
+    backend = node._connection.backend
+
+    async def back() -> bool:
+        return node._connection.backend not in (None, backend)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(node.run, every_s=10 * HANGS_S))
+        await bridge.pool.fetch("SELECT pg_terminate_backend($1, 5000)", backend)
+        await eventually(back)
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_node_that_lost_one_lease_stops(node: Membership, bridge: Bridge) -> None:

@@ -14,7 +14,7 @@ from storage.database.profiles import UPKEEP
 from storage.migrations import migrate as module
 from storage.migrations.migrate import ALONE, Migration, known_migrations, migrate
 from tests.patience import HANGS_S
-from tests.postgres import TestServer
+from tests.postgres import LOCK_WAITS, TestServer
 
 FIRST = Migration(1, "0001_first.sql", "CREATE TABLE first (n int)")
 SECOND = Migration(
@@ -109,8 +109,7 @@ async def test_one_that_waits_for_a_lock_lets_the_others_pass_and_goes_on_when_i
         async with trio.open_nursery() as nursery, holder.transaction():
             await holder.fetch("SELECT FROM first")
             nursery.start_soon(migrate, upkeep, [FIRST, WIDER])
-            waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"
-            while not await other.fetch_value(waiting):
+            while not await other.fetch_value(f"{LOCK_WAITS} AND wait_event = 'relation'"):
                 await trio.lowlevel.checkpoint()
             # Behind the file's lock it would wait for as long as the holder likes.
             await other.fetch("INSERT INTO first VALUES (3)")
@@ -141,7 +140,7 @@ async def test_a_file_of_statements_that_stand_alone_is_gone_over_again_after_a_
 ) -> None:
     await migrate(upkeep, [FIRST])
     crashing = INDEXED.sql + FATAL + ";\n"
-    with pytest.raises(MigrationError):
+    with pytest.raises(MigrationError, match="the next start repeats it"):
         await migrate(upkeep, [FIRST, Migration(2, INDEXED.name, crashing)])
     assert await upkeep.fetch_value("SELECT count(*) FROM schema_migrations") == 1
     assert await migrate(upkeep, [FIRST, INDEXED]) == 1

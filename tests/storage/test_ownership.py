@@ -28,10 +28,11 @@ _SETTLE = f"""
     WITH {SETTLE_OWNER.format(process="$1", epoch="$2", shards="$5")}
     INSERT INTO written (n) SELECT $3::int FROM owner, pg_advisory_xact_lock_shared($4) RETURNING n
 """
+# The keys of the locks that a statement takes: nobody has that one.
 FREE, HELD = (
     1,
     2,
-)  # the keys of the locks that a statement takes: nobody has that one
+)
 HOLD = f"SELECT pg_advisory_xact_lock({HELD})"
 
 
@@ -273,6 +274,28 @@ async def test_of_servers_that_start_at_once_exactly_one_owns_all(bridge: Bridge
     assert owners == 1
 
 
+async def test_a_node_that_stands_still_in_its_takeover_holds_up_no_other(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still = trio.Event()
+
+    async def stand_still(*_: object) -> None:
+        still.set()
+        await trio.sleep_forever()
+
+    async with trio.open_nursery() as nursery:
+        with monkeypatch.context() as patched:
+            patched.setattr(ownership_module, "_STILL_MS", 100)
+            patched.setattr(ownership_module, "active_node", stand_still)
+            nursery.start_soon(Ownership().take, bridge.connection(UPKEEP))
+            await still.wait()
+        server = Server(bridge)
+        with trio.fail_after(HANGS_S):
+            await server.start()
+        assert await server.intake(1)
+        nursery.cancel_scope.cancel()
+
+
 # --- parts: each worker has one
 
 
@@ -332,10 +355,11 @@ async def test_a_worker_waits_for_the_statement_of_its_predecessor(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     monkeypatch.setattr(ownership_module, "_PATIENCE_MS", int(HANGS_S * 1000))
+    # Slot 4 is of both.
     first, second = (
         Server(bridge, WorkerPart(1, 3)),
         Server(bridge, WorkerPart(0, 2)),
-    )  # slot 4 is of both
+    )
     await first.start()
     seen = []
 

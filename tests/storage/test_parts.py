@@ -36,6 +36,13 @@ async def furnished(bridge: Bridge) -> dict[int, str]:
             workspace,
         )
         await bridge.pool.fetch(
+            """INSERT INTO destination_snapshots (environment, destination, state, taken_at_ms)
+            VALUES ($1::integer, $2::uuid, $3::bytea, 0)""",
+            number,
+            workspace,
+            b"state",
+        )
+        await bridge.pool.fetch(
             "INSERT INTO file_suspects (environment, sha256) VALUES ($1::integer, $2::bytea)",
             number,
             b"x" * 32,
@@ -51,6 +58,7 @@ async def test_a_worker_sees_the_rows_of_its_part(bridge: Bridge, part: WorkerPa
     backlog = PostgresBacklog(bridge.pool, part)
     assert {row.environment for row in await backlog.backlog(range(256))} == mine
     assert {row.environment for row in await backlog.due_destinations(10, 100)} == mine
+    assert {number for number, *_ in await backlog.snapshots_after(None, 100)} == mine
     suspects = await PostgresFiles(bridge.pool, box, part).suspects(100, (0, b""))
     assert {environment for environment, _ in suspects} == mine
     assert await PostgresUnfetched(bridge.pool, box, part).due(0, 1) == []

@@ -22,6 +22,7 @@ from storage.log.partitions import Partition, day_of, make_partitions
 from storage.recording.outcomes import Shape, settle_statement
 from storage.recording.successes import INLINE_BYTES, Singles, Successes
 from tests.patience import HANGS_S
+from tests.postgres import LOCK_WAITS
 from tests.storage.ends import ENDS, Maker
 from tests.storage.world import (
     DAY_MS,
@@ -309,10 +310,7 @@ async def test_a_successor_waits_for_a_statement_that_is_still_running(
 async def waiting_backends(world: World, name: str) -> int:
     """How many backends of that name wait for a lock."""
     count: int = await world.bridge.pool.fetch_value(
-        """SELECT count(*) FROM pg_stat_activity
-           WHERE datname = current_database() AND application_name = $1
-             AND wait_event_type = 'Lock'""",
-        name,
+        f"{LOCK_WAITS} AND application_name = $1", name
     )
     return count
 

@@ -39,7 +39,7 @@ ends = st.fixed_dictionaries(
 def general(way: str, patch: pytest.MonkeyPatch) -> None:
     """Have a short way closed."""
     if way == WAYS[0]:
-        patch.setattr(outcomes, "is_success", lambda _: False)
+        patch.setattr(outcomes, "are_successes", lambda _: False)
     elif way == WAYS[1]:
         patch.setattr(successes, "INLINE_BYTES", -1)
     else:

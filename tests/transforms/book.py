@@ -122,7 +122,7 @@ BOOK = (
     failing("giant headers", "return { $headers: { a: 'x'.repeat(2e5) } };", "larger than 64 KiB"),
     failing("headers that are none", "return { $headers: ['a'] };", "not an object"),
     failing("a type that is none", "return { $type: 'a b' };", "$type"),
-    failing("a type of ours", "return { $type: 'angarium.x' };", "the service's own"),
+    failing("a type of ours", "return { $type: 'angarium.x' };", "reserved for the service"),
     failing("a promise that never settles", "return new Promise(() => {});", "never settles"),
     failing("a thenable that never answers", "return { then() {} };", "never settles"),
     failing("a promise that is broken", "throw new TypeError('no');", "TypeError: no", kind="async "),

@@ -1,5 +1,6 @@
 """The next release joins as a standby, migrates, and takes over when the former one is told to end."""
 
+import json
 import signal
 from collections import Counter
 from pathlib import Path
@@ -63,6 +64,8 @@ def _rolled(url: str, place: Path, receiver: Receiver) -> None:
                 assert old.ended(signal.SIGTERM) == 0
                 until(lambda: "server started" in new.log_file.read_text(), "the new one works")
                 _go_on(posters, "the new release takes events")
+            # So no delivery waited until a node counted as dead.
+            assert taken_over(new) == [None], "the part was handed over"
             new.until_settled()
             there = verdict.nothing_lost_or_invented(new, posters)
             verdict.all_arrived(there, receiver.arrivals("/key"))
@@ -94,6 +97,12 @@ def _refuse_to_go_back(old: Outside) -> None:
     assert old.process.wait(HANGS_S) == 3
     newest = f"{len(known_migrations()) + 1:04}_next.sql"
     assert f"the database is newer than this program: it has {newest}" in old.log_file.read_text()
+
+
+def taken_over(house: House) -> list[str | None]:
+    """Return the node that died before each takeover; None if it handed its part over."""
+    lines = map(json.loads, house.log_file.read_text().splitlines())
+    return [line["former"] for line in lines if line["event"] == "part.taken_over"]
 
 
 def _singles(posters: list[Counting]) -> list[Poster]:

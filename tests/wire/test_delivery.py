@@ -249,11 +249,13 @@ async def test_a_dead_address_delays_but_does_not_stop(monkeypatch: pytest.Monke
 
 async def test_all_addresses_failing_is_one_failure() -> None:
     addresses: Addresses = tuple((socket.AF_INET, f"127.0.0.{last}") for last in (2, 3, 4))
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.2", 0))
-        port = unused.getsockname()[1]
     async with open_street(lookup=lambda host: addresses) as street:
-        outcome = await street.attempt(a_destination(f"http://many.test:{port}/"))
+        with socket.socket() as unheard:
+            unheard.bind(
+                ("", 0)
+            )  # of every address, so that no other process listens there meanwhile
+            port = unheard.getsockname()[1]
+            outcome = await street.attempt(a_destination(f"http://many.test:{port}/"))
         assert outcome.category is Error.CONNECTION
         assert "refused" in (outcome.message or "")
 
@@ -269,11 +271,11 @@ async def test_a_slow_name_is_a_timeout_and_others_are_not_held_up() -> None:
     async with open_street(lookup=lookup) as street:
         healthy = await street.open(answer_ok, host="quick.test")
         outcomes: list[Outcome] = []
-        slow = a_destination("http://slow.test/", timeout_ms=150)
-        street.begin(slow, outcomes.append)
+        street.begin(a_destination("http://slow.test/"), outcomes.append)
         assert (await street.attempt(a_destination(healthy.url))).success
         assert outcomes == []
-        outcome = await street.attempt(slow)
+        hasty = a_destination("http://slow.test/", id="hasty", timeout_ms=150)
+        outcome = await street.attempt(hasty)
         assert outcome.category is Error.TIMEOUT
         assert "resolving" in (outcome.message or "")
         let_go.set()

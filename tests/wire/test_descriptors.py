@@ -81,7 +81,8 @@ async def test_when_the_system_has_no_descriptor_attempts_wait_for_one(
             except OSError:
                 break
         street.begin(a_destination(receiver.url), outcomes.append)
-        await trio.sleep(0.1)
+        await until(lambda: street.client.statistics().descriptors_waiting == 1)
+        await trio.sleep(0.1)  # for several tries
         assert not outcomes
         assert street.client.statistics().descriptors_waiting == 1
     for descriptor in fillers:

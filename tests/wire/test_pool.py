@@ -4,13 +4,13 @@ import gc
 
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.core.records import Outcome
 from engine.core.vocabulary import DeliveryOrigin
 from engine.core.vocabulary import ErrorCategory as Error
 from engine.wire import connection as connection_module
-from engine.wire import idle as idle_module
+from engine.wire.idle import IDLE_S
 from engine.wire.target import parse_target
 from tests.wire.street import (
     OK,
@@ -109,13 +109,13 @@ async def test_an_idle_connection_that_ends_is_forgotten(street: Street) -> None
 
 
 async def test_idle_connections_are_closed_after_a_while(
-    street: Street, monkeypatch: pytest.MonkeyPatch
+    street: Street, mock_clock: MockClock
 ) -> None:
-    monkeypatch.setattr(idle_module, "IDLE_S", 0.05)
     receivers = [await street.open(answer_ok) for _ in range(3)]
     for receiver in receivers:
         assert (await street.attempt(a_destination(receiver.url))).success
-    assert street.client.statistics().idle > 0
+    assert street.client.statistics().idle == 3
+    mock_clock.jump(IDLE_S)
     await until(lambda: all(receiver.open == 0 for receiver in receivers))
     assert street.client.statistics().descriptors == 0
     assert (await street.attempt(a_destination(receivers[0].url))).success

@@ -194,9 +194,8 @@ async def test_handshakes_take_turns_and_leave_most_of_the_time_to_others(
             mock_clock.jump(0.02)
             await wait_all_tasks_blocked()
             assert log == expected
-        handshakes.ask(
-            Step("late", log, spent), "c"
-        )  # the pace is kept also after a pause in the line
+        # The pace is kept also after a pause in the line.
+        handshakes.ask(Step("late", log, spent), "c")
         await wait_all_tasks_blocked()
         assert log[-1] == "a3"
         mock_clock.jump(0.5 * REST)

@@ -6,26 +6,29 @@ import { at } from "./session.js";
 const PAGES = {
   o: "",
   u: "/pulse",
+  y: "/analytics",
   d: "/destinations",
   e: "/events",
   l: "/deliveries",
   q: "/dlq",
   p: "/replays",
   r: "/rules",
+  c: "/customers",
   a: "/audit",
   s: "/settings",
 };
+const ROWS = ".opener, .entry, .attempt"; // links of rows, and buttons that unfold a change or an attempt
 let leader = 0;
 const LEADER_MS = 1200;
 
-/** True where single keys act. */
+/** True if single keys are enabled. */
 export function enabled() {
   return localStorage.getItem("angarium.keys") !== "off";
 }
 
 /** Move the focus between the rows of the page's table. @param {number} step */
 function move(step) {
-  const rows = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".opener")]);
+  const rows = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(ROWS)]);
   const index = rows.indexOf(/** @type {any} */ (document.activeElement));
   const next = rows[Math.max(0, Math.min(rows.length - 1, index + step))];
   next?.focus();
@@ -49,9 +52,10 @@ function act(event) {
     return;
   }
   const modified = event.metaKey || event.ctrlKey || event.altKey;
-  // From a row alone: elsewhere the arrows scroll the page. With a modifier they belong to browsers and screen readers.
+  // Only in a row: elsewhere the arrows scroll the page. With a modifier, browsers and screen readers
+  // use them.
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step && !modified && target.matches(".opener")) {
+  if (step && !modified && target.matches(ROWS)) {
     event.preventDefault();
     return move(step);
   }

@@ -1,4 +1,4 @@
-/** The login: a key is exchanged for a session and kept nowhere. Over a page whose session ended it keeps the page. */
+/** The login: a key is exchanged for a session and not stored. After the end of a session it covers the page, which stays. */
 import { h, html, useState } from "../vendor/preact.js";
 import { t } from "../shared/i18n.js";
 import { Shell } from "../shared/ui/command.js";

@@ -1,4 +1,4 @@
-/** The entry of the console, and the frame of every page: navigation, environment, the page of the address, what lies over it. */
+/** The entry of the console, and the frame of every page: navigation, environment, the page of the address, and dialogs over it. */
 import { h, html, render, signal, useEffect, useState } from "../vendor/preact.js";
 import { locale, preferred, t, useLocale } from "../shared/i18n.js";
 import { lazily } from "../shared/resource.js";
@@ -13,6 +13,7 @@ const Search = lazily(() => import("./search.js").then((found) => found.Search))
 const ROUTES = [
   ["/", page(() => import("./pages/overview.js"))],
   ["/pulse", page(() => import("./pages/pulse.js"))],
+  ["/analytics", page(() => import("./pages/analytics.js"))],
   ["/destinations", page(() => import("../shared/pages/destinations.js"))],
   ["/destinations/:id", page(() => import("./pages/destination.js"))],
   ["/destinations/:id/:tab", page(() => import("./pages/destination.js"))],
@@ -21,8 +22,8 @@ const ROUTES = [
   ["/deliveries", page(() => import("../shared/pages/deliveries.js"))],
   ["/deliveries/:id", page(() => import("../shared/pages/delivery.js"))],
   ["/dlq", page(() => import("./pages/dlq.js"))],
-  ["/replays", page(() => import("./pages/replays.js"))],
-  ["/replays/:id", page(() => import("./pages/replay.js"))],
+  ["/replays", page(() => import("../shared/pages/replays.js"))],
+  ["/replays/:id", page(() => import("../shared/pages/replay.js"))],
   ["/rules", page(() => import("./pages/rules.js"))],
   ["/schemas", page(() => import("./pages/schemas.js"))],
   ["/schemas/:eventType", page(() => import("./pages/schema.js"))],
@@ -42,6 +43,7 @@ const menu = () => [
     [
       ["/", t("Overview")],
       ["/pulse", t("Pulse")],
+      ["/analytics", t("Analytics")],
       ["/destinations", t("Destinations")],
     ],
   ],
@@ -79,7 +81,7 @@ function useTheme(theme) {
   localStorage.setItem("angarium.theme", theme);
 }
 
-/** True while the search lies over the page. */
+/** True while the search covers the page. */
 export const searching = signal(false);
 
 function Side() {
@@ -122,7 +124,7 @@ function Side() {
           ["de", "Deutsch"],
         ].map(([word, text]) => html`<option value=${word} selected=${locale.value === word}>${text}</option>`)}
       </select></div>
-      <div class="row spread"><span class="quiet">${session.value?.scope === "manage" ? "" : t("Read only")}</span>
+      <div class="row spread">${session.value?.scope !== "manage" && html`<span class="quiet">${t("Read only")}</span>`}
       <button type="button" class="button bare" onClick=${logout}>${t("Sign out")}</button></div>
     </div>
   </header>`;

@@ -1,6 +1,6 @@
-/** The search of the console: an id, an idempotency key, or the beginning of a customer or an event type. */
+/** The search of the console: by ID, key, correlation or name, or by the beginning of a customer or an event type. */
 import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { words } from "../shared/format.js";
+import { short, words } from "../shared/format.js";
 import { t } from "../shared/i18n.js";
 import { useResource } from "../shared/resource.js";
 import { go } from "../shared/router.js";
@@ -10,7 +10,7 @@ import { Field } from "../shared/ui/field.js";
 import { api, at } from "./session.js";
 
 const STILL_MS = 250;
-/** @type {Record<string, (id: string) => string>} where a found thing is shown */
+/** @type {Record<string, (id: string) => string>} the addresses of found objects */
 const PLACES = {
   EVENT: (id) => `/events/${id}`,
   DELIVERY: (id) => `/deliveries/${id}`,
@@ -26,14 +26,15 @@ function Found({ text, close }) {
   const found = useResource(
     (signal) => (text ? api.get("/lookup", { q: text }, signal) : Promise.resolve({ items: [] })),
     [text],
+    true,
   );
   if (found.error && !found.data) return h(Failure, { error: found.error, retry: found.reload });
   const items = (found.data?.items ?? []).filter((/** @type {any} */ each) => each.kind in PLACES);
-  if (text && found.data && !items.length)
-    return html`<p class="quiet" role="status">${t("Nothing with this name or id was found.")}</p>`;
+  if (text && found.data && !found.stale && !items.length)
+    return html`<p class="quiet" role="status">${t("Nothing was found. Of names, a part is enough for destinations, and the beginning for customers and event types.")}</p>`;
   return html`<ul class="rules">${items.map(
     (/** @type {any} */ each) => html`<li key=${each.kind + each.id}>
-    <a class="row spread opener" href=${at(PLACES[each.kind](each.id))} onClick=${close}><span class="cut">${each.label}</span><span class="quiet">${words(each.kind)}</span></a></li>`,
+    <a class="row spread opener" href=${at(PLACES[each.kind](each.id))} onClick=${close}><span class="cut">${each.label}</span><span class="quiet">${words(each.kind)}${each.id === each.label ? "" : html` <span class="mono">${short(each.id)}</span>`}</span></a></li>`,
   )}</ul>`;
 }
 
@@ -57,7 +58,7 @@ export function Search({ close }) {
     Dialog,
     { title: t("Search"), close },
     html`<form class="stack" role="search" onSubmit=${first}>
-    ${h(Field, { label: t("Id, idempotency key, customer or event type"), value: draft, change: setDraft, kind: "search", autofocus: true, spellcheck: false })}
-    <div ref=${list}>${h(Found, { text, close })}</div></form>`,
+    ${h(Field, { label: t("Id, key, correlation, destination, customer or event type"), value: draft, change: setDraft, kind: "search", autofocus: true, spellcheck: false })}
+    <div class="findings" ref=${list}>${h(Found, { text, close })}</div></form>`,
   );
 }

@@ -1,4 +1,4 @@
-/** The console's session: an API key or a login code, exchanged once for a token that lives in this tab. */
+/** The console's session: an API key or a login code, exchanged once for a token, which is stored in this tab. */
 import { computed, signal } from "../vendor/preact.js";
 import { Api, renewals, use } from "../shared/api.js";
 import { address } from "../shared/router.js";
@@ -9,14 +9,14 @@ const SHORT = { DEVELOPMENT: "dev", STAGING: "sta", PRODUCTION: "pro" };
 
 /** @type {import("../vendor/preact.js").Signal<Session | null>} */
 export const session = signal(null);
-/** True when the server no longer takes the token: the login covers the page, which keeps its content. */
+/** True if the server no longer accepts the token: the login covers the page, which keeps its content. */
 export const ended = signal(false);
 /** The environment of the address, by its name in the API. */
 export const environment = computed(() => {
   const segment = address.value.pathname.split("/")[2];
   return Object.entries(SHORT).find(([, each]) => each === segment)?.[0] ?? session.value?.environments[0] ?? null;
 });
-/** True where the key may change things. */
+/** True if the key can make changes. */
 export const writes = computed(() => session.value?.scope === "manage");
 export const api = new Api({
   token: () => session.value?.token ?? null,
@@ -31,7 +31,7 @@ export function segment(name) {
   return SHORT[/** @type {keyof typeof SHORT} */ (name ?? environment.value)] ?? "dev";
 }
 
-/** Return the address of a page in the present environment. @param {string} [path] such as `/events` */
+/** Return the address of a page in the current environment. @param {string} [path] such as `/events` */
 export function at(path = "") {
   return `/console/${segment()}${path}`;
 }
@@ -80,7 +80,7 @@ export async function login({ key, code }) {
   keep(await asking.call("POST", "/console/sessions", { body: {} }));
 }
 
-/** Exchange the code of a login link, and take it out of the address. Returns true where it was refused. */
+/** Exchange the code of a login link, and remove it from the address. Returns true if it was refused. */
 export async function codeRefused() {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (!code) return false;
@@ -91,7 +91,7 @@ export async function codeRefused() {
   );
 }
 
-/** End the session here, in other tabs and at the server. */
+/** End the session here, in other tabs and on the server. */
 export async function logout() {
   await api.call("DELETE", "/console/sessions").catch(() => undefined);
   tabs.postMessage("end");

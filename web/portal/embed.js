@@ -5,7 +5,7 @@
 
   class AngariumPortal extends HTMLElement {
     static observedAttributes = LOOKS;
-    /** @type {(() => Promise<string | {token: string}>) | undefined} gives a token of the signed-in customer */
+    /** @type {(() => Promise<string | {token: string}>) | undefined} returns a token of the signed-in customer */
     getToken;
     /** @type {MessagePort | undefined} */
     #port;

@@ -1,6 +1,7 @@
-/** The entry of the portal: its bar, the page of the address, and what is said when the session ends. */
+/** The entry of the portal: its bar, the page of the address, and the notices about the end of the session. */
 import { h, html, render, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../shared/i18n.js";
+import { may } from "../shared/api.js";
 import { lazily } from "../shared/resource.js";
 import { address, inner, Outlet, page, reveal, start } from "../shared/router.js";
 import { at, begin, context, customer, host, refusal, renew, state, workspace } from "./session.js";
@@ -12,9 +13,12 @@ const ROUTES = [
   ["/", page(() => import("../shared/pages/destinations.js"))],
   ["/endpoints", page(() => import("../shared/pages/destinations.js"))],
   ["/endpoints/:id", page(() => import("./pages/endpoint.js"))],
+  ["/endpoints/:id/script", page(() => import("../shared/pages/bench.js"))],
   ["/endpoints/:id/:tab", page(() => import("./pages/endpoint.js"))],
   ["/deliveries", page(() => import("../shared/pages/deliveries.js"))],
   ["/deliveries/:id", page(() => import("../shared/pages/delivery.js"))],
+  ["/replays", page(() => import("../shared/pages/replays.js"))],
+  ["/replays/:id", page(() => import("../shared/pages/replay.js"))],
   ["/types", page(() => import("./pages/types.js"))],
   ["/types/:eventType", page(() => import("./pages/type.js"))],
   ["/signatures", page(() => import("../shared/pages/signatures.js"))],
@@ -29,6 +33,9 @@ function Bar() {
   const tabs = /** @type {[string, string, boolean][]} */ ([
     ["/endpoints", t("Endpoints"), here === "/" || here.startsWith("/endpoints")],
     ["/deliveries", t("Deliveries"), here.startsWith("/deliveries")],
+    ...(may("replay")
+      ? [/** @type {[string, string, boolean]} */ (["/replays", t("Recoveries"), here.startsWith("/replays")])]
+      : []),
     ["/types", t("Event types"), here.startsWith("/types")],
     ["/signatures", t("Signature checker"), here.startsWith("/signatures")],
   ]);
@@ -43,7 +50,7 @@ function Bar() {
   </header>`;
 }
 
-/** What is said from a minute before the end. */
+/** The notice from a minute before the end. */
 function Ending() {
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState(false);
@@ -61,7 +68,7 @@ function Ending() {
       ${back && (refused || !host) && html`<a class="button" href=${back} target=${host ? "_top" : null}>${t("Back to where you came from")}</a>`}</span></div>`;
 }
 
-/** Why there is nothing to show. */
+/** The reason for an empty page. */
 function Refused() {
   const why = refusal.value;
   const told = /** @type {Record<string, string>} */ ({
@@ -78,7 +85,7 @@ function Refused() {
 
 function App() {
   if (!context.value) return h(Refused, {});
-  // A disabled fieldset disables all that it holds and keeps what was written there.
+  // A disabled fieldset disables its fields and keeps their content.
   return html`<a class="skip button" href="#main">${t("To the content")}</a>${h(Ending, {})}
     <fieldset class=${host ? "frame embedded" : "frame"} disabled=${state.value === "ended"} key=${customer.value}>${h(Bar, {})}${h(Outlet, { routes: ROUTES, home: [at(), t("To the endpoints")] })}</fieldset>
     <div class="toasts" role="status" />`;

@@ -5,14 +5,14 @@ import { useLocale } from "../shared/i18n.js";
 import { address } from "../shared/router.js";
 import { show } from "./theme.js";
 
-/** True within a frame of another page. */
+/** True in a frame of another page. */
 const embedded = window.parent !== window;
 const STORED = "angarium.portal";
 const RENEWED = 0.75; // of a token's life
 const AGAIN_MS = 10_000; // between two attempts at a renewal
 const WARNED_MS = 60_000; // before the end
-const ANSWERED_MS = 10_000; // for a token of the host page; then it counts as refused
-/** What the portal says in place of the console's words. */
+const ANSWERED_MS = 10_000; // for the host page's token; afterwards it counts as refused
+/** The portal's texts that replace those of the console. */
 const WORDS = {
   en: {
     Destination: "Endpoint",
@@ -21,9 +21,10 @@ const WORDS = {
     "A destination is where events are delivered to.": "An endpoint is the address that your events are delivered to.",
     "No destination matches.": "No endpoint matches.",
     "All destinations": "All endpoints",
+    "By destination": "By endpoint",
     "This destination got no event yet.": "This endpoint got no event yet.",
-    "The secret is shown once: when the destination is made, and after a rotation. Without it, rotate it.":
-      "The secret is shown once: when the endpoint is made, and after a rotation. Without it, rotate it.",
+    "The secret is shown once: when the destination is made, and after a rotation. Rotate it if you do not have it: the former one signs for 24 hours as well.":
+      "The secret is shown once: when the endpoint is made, and after a rotation. Rotate it if you do not have it: the former one signs for 24 hours as well.",
     "Events that the destination has no delivery of": "Events that the endpoint has no delivery of",
     "No destination has this name.": "No endpoint has this name.",
     "Your key does not allow this.": "This is not allowed here.",
@@ -34,24 +35,24 @@ const WORDS = {
   },
   de: {
     "Your key does not allow this.": "Das ist hier nicht erlaubt.",
-    "Check the id and the environment at the top left.": "Prüfen Sie die Id.",
+    "Check the id and the environment at the top left.": "Prüfen Sie die Kennung.",
     "Sign in again; this page stays as it is.": "Setzen Sie oben auf dieser Seite fort; sie bleibt, wie sie ist.",
     "Such as order.* invoice.paid; * is every type. A routing rule is made.":
       "Etwa order.* invoice.paid; * ist jeder Typ.",
   },
 };
 
-/** @typedef {import("./theme.js").Look} Look what a host page asks for */
+/** @typedef {import("./theme.js").Look} Look the looks of a host page */
 /** @typedef {{workspaceId: string, workspaceName: string, customerAccountId: string, customerExternalId: string, expiresAt: string,
  *   branding: any, returnUrl: string | null, permissions: Record<string, boolean>}} Context */
 
 /** @type {import("../vendor/preact.js").Signal<Context | null>} */
 export const context = signal(null);
-/** Why there is no session: "none" (no token), "foreign" (of another workspace), "ended", or an error of the API. */
+/** The reason for a missing session: "none" (no token), "foreign" (of another workspace), "ended", or an error of the API. */
 export const refusal = signal(/** @type {string | ApiError | null} */ (null));
-/** How the session is: "going", "ending" (within a minute, unrenewed), "ended" (read-only until it is renewed). */
+/** The state of the session: "going", "ending" (within a minute, unrenewed), "ended" (read-only until it is renewed). */
 export const state = signal("going");
-/** Another customer's session starts the pages anew. */
+/** A session of another customer reloads the pages. */
 export const customer = computed(() => context.value?.customerAccountId ?? "");
 
 /** @type {string | null} */
@@ -60,7 +61,7 @@ let timers = [0];
 /** @type {Look & {token?: string}} what the address gave */
 let given = {};
 
-/** Take token and looks out of the address. */
+/** Remove token and looks from the address. */
 function read() {
   given = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
   if (location.hash) history.replaceState(history.state, "", location.pathname + location.search);
@@ -68,9 +69,9 @@ function read() {
 read();
 
 export const workspace = location.pathname.split("/")[2] ?? "";
-/** The page that embeds the portal: it gives tokens and looks, and learns the height. It speaks through one port. */
+/** The page that embeds the portal. It sends tokens and looks, and receives the height, through one port. */
 class Host {
-  /** @param {(look: Look) => void} look what the page asks for, each time it changes */
+  /** @param {(look: Look) => void} look the page's looks, at each change */
   constructor(look) {
     /** @type {MessagePort | null} */
     this.port = null;
@@ -80,7 +81,8 @@ class Host {
     /** @type {Promise<void>} */
     this.met = new Promise((done) => {
       const meet = (/** @type {MessageEvent} */ event) => {
-        // The browser lets only the workspace's origins be the parent (frame-ancestors); others can still send.
+        // The browser allows only the workspace's origins as parent (frame-ancestors); others can still
+        // send messages.
         if (event.source !== window.parent || event.origin === "null") return;
         if (event.data?.angarium !== "port" || !event.ports[0]) return;
         removeEventListener("message", meet);
@@ -91,7 +93,7 @@ class Host {
       };
       addEventListener("message", meet);
     });
-    // It holds nothing: the element answers it by the port, and only to this origin.
+    // The message has no data. The element answers through the port, and only to this origin.
     window.parent.postMessage({ angarium: "ready" }, "*");
   }
 
@@ -103,7 +105,7 @@ class Host {
     for (const done of this.waiting.splice(0)) done(given);
   }
 
-  /** Ask the page for a token of its customer; null where it gives none. @returns {Promise<string | null>} */
+  /** Ask the page for a token of its customer; null if it has none. @returns {Promise<string | null>} */
   async token() {
     const late = new Promise((done) => setTimeout(done, ANSWERED_MS, null));
     const given = this.met.then(
@@ -116,7 +118,7 @@ class Host {
     return /** @type {any} */ (Promise.race([given, late]));
   }
 
-  /** Tell the page how high the portal is, whenever that changes. @param {Element} element */
+  /** Send the height of the portal to the page at each change. @param {Element} element */
   measure(element) {
     new ResizeObserver(() => {
       this.port?.postMessage({ type: "height", height: Math.ceil(element.getBoundingClientRect().height) });
@@ -154,14 +156,14 @@ use({
   whose: () => customer.value,
 });
 
-/** Show the looks that are known by now. */
+/** Show the known looks. */
 function dress() {
   const language = show(asked, given, context.value?.branding ?? null);
   return useLocale(language ?? navigator.language, WORDS);
 }
 
 /**
- * Take a token. The same customer goes on. Another customer starts anew: nothing of the former one stays on the page.
+ * Take a token. The same customer continues. Another customer gets new pages, without data of the previous one.
  * @param {string} next @returns {Promise<boolean>}
  */
 async function take(next) {
@@ -184,7 +186,7 @@ async function take(next) {
       state.value = "going";
     });
     if (!embedded) sessionStorage.setItem(STORED, next);
-    // By the server's clock: the reader's can be wrong by more than a session lives.
+    // By the server's clock: the reader's can be wrong by more than the life of a session.
     const told = Date.parse(answer.headers.get("date") ?? "") || Date.now();
     plan(Date.parse(found.expiresAt) - told);
     await dress();
@@ -222,7 +224,7 @@ function stop() {
   sessionStorage.removeItem(STORED);
 }
 
-/** Ask the host page for a token. Returns True where the session goes on. */
+/** Ask the host page for a token. Returns True if the session continues. */
 export async function renew() {
   const next = await host?.token();
   return next ? take(next) : false;
@@ -231,7 +233,7 @@ export async function renew() {
 /** Find the token: the address's, this tab's, or the host page's. */
 export async function begin() {
   await dress();
-  // Another link, opened in this tab, changes the fragment alone: the page is not loaded again.
+  // Another link in this tab changes only the fragment: the page is not loaded again.
   addEventListener("hashchange", () => {
     const before = given;
     read();

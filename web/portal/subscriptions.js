@@ -1,15 +1,13 @@
-/** The event types that an endpoint gets: its rules as the customer sees them. */
+/** The event types of an endpoint: its rules in the view of the customer. */
 import { h, html, useState } from "../vendor/preact.js";
 import { act, Button } from "../shared/act.js";
 import { api, may } from "../shared/api.js";
 import { t } from "../shared/i18n.js";
-import { patterns } from "../shared/parts/creation.js";
+import { patterns, TypeChoice } from "../shared/parts/type-choice.js";
 import { usePages } from "../shared/resource.js";
-import { Empty } from "../shared/ui/empty.js";
-import { Field } from "../shared/ui/field.js";
 import { More } from "../shared/ui/more.js";
 import { State } from "../shared/ui/state.js";
-import { Table } from "../shared/ui/table.js";
+import { Empty, Table } from "../shared/ui/table.js";
 
 /** Subscribe an endpoint to types. @param {any} destination @param {string[]} eventTypes */
 export const subscribe = (destination, eventTypes) =>
@@ -61,7 +59,7 @@ export function Subscriptions({ destination }) {
       html`<form class="inside subscribing" onSubmit=${(/** @type {Event} */ event) => {
         event.preventDefault();
         if (wanted.length) add();
-      }}>${h(Field, { label: t("Subscribe to"), value: draft, change: setDraft, hint: t("Such as order.* invoice.paid; * is every type.") })}
+      }}>${h(TypeChoice, { label: t("Subscribe to"), value: draft, change: setDraft, hint: t("Such as order.* invoice.paid; * is every type.") })}
         <button class="button" disabled=${!wanted.length}>${t("Subscribe")}</button></form>`
     }
     ${h(Table, { label: t("Event types"), columns, list: found, skeleton: 4, id: (row) => row.id, empty: h(Empty, { title: t("It is subscribed to nothing, so no event comes.") }) })}

@@ -4,7 +4,7 @@
 /** @typedef {{colors?: {primary?: string | null, background?: string | null, text?: string | null}, locale?: string | null}} Branding */
 
 const LEAST = 4.5; // WCAG 2.2 AA, of text
-/** Grounds that coloured text lies on, the hardest of each scheme: a tinted row. In linear luminance. */
+/** The background with the least contrast to coloured text, for each scheme: a tinted row. In linear luminance. */
 const HARDEST = { light: 0.86, dark: 0.036 };
 
 /** @param {string} text `#rgb` or `#rrggbb` @returns {number[] | null} red, green, blue: 0 to 1 */
@@ -24,7 +24,7 @@ export const luminance = (rgb) => rgb.map(linear).reduce((sum, each, i) => sum +
 /** @param {number} one @param {number} two luminances */
 export const contrast = (one, two) => (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
 
-/** Mix a colour with white or black until its contrast with a ground suffices: its hue stays, its lightness shifts.
+/** Mix a colour with white or black until its contrast with a background suffices. The hue stays, the lightness changes.
  * @param {number[]} rgb @param {number} ground luminance @param {number} [least] */
 export function readable(rgb, ground, least = LEAST) {
   const end = ground > 0.18 ? 0 : 1;
@@ -37,7 +37,7 @@ export function readable(rgb, ground, least = LEAST) {
 
 const css = (/** @type {number[]} */ rgb) => `rgb(${rgb.map((each) => Math.round(each * 255)).join(" ")})`;
 
-/** Return the values of the design system that colours of a brand replace. @param {NonNullable<Branding["colors"]>} colors */
+/** Return the values of the design system that a brand's colours replace. @param {NonNullable<Branding["colors"]>} colors */
 export function values({ primary, background, text }) {
   /** @type {Record<string, string>} */
   const found = {};
@@ -69,7 +69,7 @@ export function values({ primary, background, text }) {
 
 const THEMED = ["--accent", "--accent-strong", "--accent-soft", "--on-accent", "--ground", "--text", "--radius"];
 
-/** Show the strongest looks. @param {Look} host @param {Look} address @param {Branding | null} branding @returns {string | null} the language */
+/** Show the looks of the highest precedence. @param {Look} host @param {Look} address @param {Branding | null} branding @returns {string | null} the language */
 export function show(host, address, branding) {
   const look = { ...address, ...host };
   const root = document.documentElement;

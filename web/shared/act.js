@@ -1,10 +1,9 @@
-/** What a reader does to the service: it is told when it is done, and why when it is refused. */
+/** Actions on the service. The reader gets a message about success, or the reason for a refusal. */
 import { html, useState } from "../vendor/preact.js";
 import { t } from "./i18n.js";
 import { say } from "./ui/toasts.js";
 
-/**
- * Do something and tell of it. Returns what it answered, or null where it was refused.
+/** Run an action and show a message. Returns its answer, or null if it was refused.
  * @template T @param {() => Promise<T>} work @param {string} [done]
  * @param {import("./ui/toasts.js").Toast["action"]} [action] such as a way to undo it
  * @returns {Promise<T | null>}
@@ -15,9 +14,10 @@ export async function act(work, done, action) {
     if (done) say(done, { action });
     return answer ?? /** @type {any} */ (true);
   } catch (error) {
-    const { status, message } = /** @type {import("./api.js").ApiError} */ (error);
+    const { status, message, requestId } = /** @type {import("./api.js").ApiError} */ (error);
     if (status === undefined) throw error;
-    say(status === 0 ? t("The server does not answer.") : message || t("Something went wrong."), { tone: "bad" });
+    const text = status === 0 ? t("The server does not answer.") : message || t("Something went wrong.");
+    say(requestId ? `${text} (${t("Request")} ${requestId})` : text, { tone: "bad" });
     return null;
   }
 }

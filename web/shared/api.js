@@ -1,14 +1,13 @@
-/** The client of the HTTP API, and which application asks it. It gives JSON, exact text, or an ApiError, and keeps nothing. */
+/** The client of the HTTP API, and the application that uses it. It returns JSON or exact text, or throws an ApiError. */
 
 import { signal } from "../vendor/preact.js";
 
-/** The number of times that an ended session was continued: each time the page loads its data and opens its stream again. */
+/** The number of continuations of ended sessions. After each, the page loads its data and opens its stream again. */
 export const renewals = signal(0);
 
-/** An answer that refuses, or no answer (status 0). */
+/** A refusal, or a missing answer (status 0). */
 export class ApiError extends Error {
-  /**
-   * @param {number} status 0 where no answer came
+  /** @param {number} status 0 without an answer
    * @param {{code?: string, message?: string, details?: {path: string, message: string}[], requestId?: string}} body
    * @param {number | null} retryAfterS seconds after which the same request can succeed
    */
@@ -23,14 +22,16 @@ export class ApiError extends Error {
 }
 
 /**
- * @typedef {Record<string, string | number | boolean | null | undefined>} Query
+ * @typedef {Record<string, string | number | boolean | string[] | null | undefined>} Query a list: what has any of its values
  * @typedef {{query?: Query, body?: unknown, signal?: AbortSignal, text?: boolean}} Options
  */
 
-/** Return `?a=b` of what is given; what is empty is left out. @param {Query} query */
+/** Return a query string such as `?a=b`, without empty values. @param {Query} query */
 export function queryOf(query = {}) {
-  const kept = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  return kept.length ? "?" + new URLSearchParams(kept.map(([name, value]) => [name, String(value)])) : "";
+  const kept = Object.entries(query).flatMap(([name, value]) =>
+    value === null || value === undefined || value === "" ? [] : [value].flat().map((each) => [name, String(each)]),
+  );
+  return kept.length ? "?" + new URLSearchParams(kept) : "";
 }
 
 export class Api {
@@ -112,7 +113,8 @@ export class Api {
   }
 }
 
-// What shared pages need of the application that shows them: its client, its addresses, the reader's rights.
+// The parts of an application that shared pages need: its client, its addresses, the reader's
+// permissions.
 
 /**
  * @typedef {"createDestinations" | "editDestinations" | "switchDestinations" | "archiveDestinations" | "testDestinations" |
@@ -137,7 +139,7 @@ export let whose;
 /** @type {string} */
 export let title;
 
-/** Say which application this is, once, before a page is drawn. @param {App} app */
+/** Set the application, once, before a page is drawn. @param {App} app */
 export function use(app) {
   ({ api, at, may, whole, whose, name: title } = app);
 }

@@ -1,6 +1,6 @@
-/** The difference of two texts by lines, the longest common part kept. */
+/** The difference of two texts by lines, with their longest common subsequence. */
 
-const LONGEST = 2000; // lines of each: the table of lengths grows with their product
+const LONGEST = 2000; // lines of each text: the size of the table of lengths is their product
 
 /** @typedef {["same" | "added" | "removed", string]} Line */
 

@@ -1,4 +1,4 @@
-/** The head of a page: where it lies, its title, how it is fed, its actions. */
+/** The head of a page: the link to its list, its title, the state of its data, its actions. */
 import { h, html, useEffect } from "../vendor/preact.js";
 import { t } from "./i18n.js";
 import { loadedAt } from "./resource.js";
@@ -19,7 +19,7 @@ export function Head({ title, name, up, live, children }) {
         html`<span class="live">${h(FeedState, { feed: feed.value, at: loadedAt.value })}</span>
       <button type="button" class="button bare" aria-pressed=${paused.value} onClick=${() => {
         paused.value = !paused.value;
-      }}>${paused.value ? t("Resume") : t("Pause")}</button>`
+      }}>${paused.value ? t("Unfreeze page") : t("Freeze page")}</button>`
       }
       ${children}
     </div>

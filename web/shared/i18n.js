@@ -8,7 +8,7 @@ let catalogue = {};
 /** @type {import("../vendor/preact.js").Signal<string>} the language in use */
 export const locale = signal("en");
 
-/** The language with the reader's region where the browser knows it: British times are not American ones. */
+/** The language with the reader's region, if the browser knows it: British and American times differ. */
 export const region = computed(() => navigator.languages.find((each) => each.startsWith(locale.value)) ?? locale.value);
 
 /**
@@ -25,7 +25,7 @@ export async function useLocale(wanted, own = {}) {
 
 /** Translate a text; `{name}` stands for a value. @param {string} text @param {Record<string, unknown>} [values] @returns {string} */
 export function t(text, values) {
-  void locale.value; // what shows a text is drawn anew in another language
+  void locale.value; // so that texts are drawn again in another language
   const found = catalogue[text] ?? text;
   return values ? found.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole)) : found;
 }
@@ -39,8 +39,7 @@ export function tn(one, other, n, values = {}) {
 /** @type {Map<string, any>} */
 const formatters = new Map();
 
-/**
- * Return a formatter of the reader's region. It is made once: to make one costs as much as a row of a list.
+/** Return a formatter for the reader's region. It is created once, because that costs as much as a row of a list.
  * @template F @param {new (locale: string, options?: any) => F} Kind such as `Intl.NumberFormat` @param {object} [options] @returns {F}
  */
 export function formatter(Kind, options) {

@@ -1,4 +1,4 @@
-/** JSON as it was written: `JSON.parse` would round long numbers and drop duplicate keys. */
+/** JSON with its exact text: `JSON.parse` would round long numbers and drop duplicate keys. */
 
 const TOKEN = /\s+|"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null|[{}[\]:,]|./gs;
 /** @typedef {"key" | "string" | "number" | "word" | "mark" | "space"} Kind */
@@ -54,8 +54,7 @@ export function laidOut(text) {
   return out;
 }
 
-/**
- * Return the exact text of a member, or null where there is none. The last of equal keys counts.
+/** Return the exact text of a member, or null if it is missing. The last of equal keys counts.
  * @param {string} text an object's JSON @param {string[]} path @returns {string | null}
  */
 export function member(text, path) {

@@ -1,13 +1,12 @@
-/** What a page shows once it is loaded: data, which is kept while it is loaded again, and modules of its rarer parts. */
+/** The loading of data, which stays while it is loaded again, and of modules for rarely used parts. */
 import { h, html, signal, useCallback, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { ApiError, renewals } from "./api.js";
 import { t } from "./i18n.js";
 
-/** Do work once the frame is drawn that shows what is on the page by now. @param {() => void} work */
+/** Do work after the frame with the current content is drawn. @param {() => void} work */
 const afterFrame = (work) => requestAnimationFrame(() => setTimeout(work));
 
-/**
- * Return a component whose module is loaded when it is first shown; until then it shows nothing.
+/** Return a component whose module is loaded at its first use; until then it is empty.
  * @template {(props: any) => any} C @param {() => Promise<C>} load
  * @param {typeof useEffect} [effect] when: after the frame that shows what surrounds it, or with `useLayoutEffect` before
  * @returns {C}
@@ -26,7 +25,7 @@ export function lazily(load, effect = useEffect) {
             found = component;
             drawn(1);
           });
-      // Effects do not wait for a frame that is late.
+      // Effects do not wait for a late frame.
       if (effect === useEffect) afterFrame(begin);
       else begin();
     }, []);
@@ -40,24 +39,24 @@ function Unloaded() {
     <div><button type="button" class="button" onClick=${() => location.reload()}>${t("Load again")}</button></div></div>`;
 }
 
-/** When the page last got what it asked for, in ms. */
+/** The time at which the page last received its data, in ms. */
 export const loadedAt = signal(0);
-let asked = 0; // by pages, since the application began
+let asked = 0; // by pages, since the start of the application
 let answered = 0;
 
-/** Return true once a page has what it asked for: then there is time to load what may be needed next. */
+/** Return true once a page has its data: then there is time to load modules that may be needed next. */
 export const loaded = () => asked > 0 && answered === asked;
 
 /**
  * @template T
  * @typedef {{data: T | null, error: import("./api.js").ApiError | null, stale: boolean, at: number | null,
- *   reload: () => void, set: (change: (data: T) => T) => void}} Resource `stale`: the data is of the former key
+ *   reload: () => void, set: (change: (data: T) => T) => void}} Resource `stale`: the data is of the previous key
  */
 
 /**
  * Load data and load it again when the key changes. After a 429, a 503 or a lost connection it waits and tries again.
  * @template T @param {(signal: AbortSignal) => Promise<T>} load @param {unknown[]} key
- * @param {boolean} [keeps] whether data of the former key is shown until that of the new one has come
+ * @param {boolean} [keeps] true: data of the previous key is shown until that of the new one arrives
  * @returns {Resource<T>}
  */
 export function useResource(load, key, keeps = false) {
@@ -66,7 +65,7 @@ export function useResource(load, key, keeps = false) {
   const loader = useRef(load);
   loader.current = load;
   const before = useRef(key);
-  // A layout effect: the request leaves before the frame is drawn, and not one or two frames after it.
+  // A layout effect sends the request before the frame is drawn, not one or two frames after it.
   useLayoutEffect(() => {
     const abort = new AbortController();
     let timer = 0;
@@ -84,7 +83,7 @@ export function useResource(load, key, keeps = false) {
       (error) => {
         if (abort.signal.aborted) return;
         if (!(error instanceof ApiError)) throw error;
-        // Where the session has ended, the page stays as it is until it goes on.
+        // If the session has ended, the page stays unchanged until the session continues.
         if (error.status === 401)
           return setState((/** @type {any} */ old) => ({ ...old, error: old.data ? null : error }));
         setState((/** @type {any} */ old) => ({ ...old, error, data: old.stale ? null : old.data, stale: false }));
@@ -106,19 +105,80 @@ export function useResource(load, key, keeps = false) {
   return { ...state, reload, set };
 }
 
+const PAGE = 50; // rows
+const MOST = 100; // the API's limit
+
+/** @param {any} row of any list */
+const keyOf = (row) =>
+  row.id ?? row.deliveryId ?? row.destination?.id ?? row.signature ?? row.customerExternalId ?? row.key;
+
 /**
- * A list by pages: `more` loads the next one. A page can be empty although there is more to search: then the search
- * goes on until it finds something, or `stop` is called. `searchedTo` is how far back it came. While other filters load,
- * the rows of the former ones stay: the reader sees no empty page in between.
+ * Return the beginning of a list that was loaded anew, with the rows behind it that `more` had loaded before. Where more
+ * than a page has come since, the list begins again.
+ * @param {{items: any[], nextCursor: string | null}} old the list as it was
+ * @param {{items: any[], nextCursor: string | null, searchedTo?: string | null}} page its beginning
+ */
+export function continued(old, page) {
+  if (!page.nextCursor) return page;
+  const { searchedTo } = page;
+  const last = page.items.at(-1);
+  if (!last && !old.items.length) return old; // a search goes on where it stood
+  const keys = new Set(page.items.map(keyOf));
+  const behind = (/** @type {any} */ row, /** @type {number} */ index) =>
+    last
+      ? place >= 0 && index > place && !keys.has(keyOf(row))
+      : Boolean(searchedTo) &&
+        (row.deadLetteredAt ?? row.receivedAt ?? row.createdAt) < /** @type {string} */ (searchedTo);
+  const place = last ? old.items.findIndex((row) => keyOf(row) === keyOf(last)) : -1;
+  const kept = old.items.filter(behind);
+  return kept.length ? { ...old, items: [...page.items, ...kept] } : page;
+}
+
+/**
+ * Load again when the key changes, at most once in so many milliseconds: for what can change many times a second.
+ * @param {() => void} reload @param {unknown[]} key @param {number} pauseMs
+ */
+export function useAgain(reload, key, pauseMs) {
+  const first = useRef(true);
+  const asked = useRef(Date.now());
+  useEffect(() => {
+    if (first.current) {
+      first.current = false;
+      return undefined;
+    }
+    const timer = setTimeout(
+      () => {
+        asked.current = Date.now();
+        reload();
+      },
+      Math.max(0, asked.current + pauseMs - Date.now()),
+    );
+    return () => clearTimeout(timer);
+  }, key);
+}
+
+/**
+ * A list in pages: `more` loads the next one. If a page is empty but the search is incomplete, the search continues until
+ * it finds a row or `stop` is called. `searchedTo` is the instant that it has reached. While other filters load, the rows
+ * of the previous ones stay, so that no empty page appears.
  * @param {import("./api.js").Api} api @param {string} path @param {import("./api.js").Query} query
- * @param {import("./api.js").Query} [deeper] what a search asks for besides, such as to examine more rows at a time
+ * @param {import("./api.js").Query} [deeper] further parameters of a search, for example to examine more rows at a time
  */
 export function usePages(api, path, query, deeper = {}) {
+  const key = path + JSON.stringify(query);
+  const former = useRef(/** @type {{key: string, data: any}} */ ({ key: "", data: null })); // what is shown, and of which key
   const found = useResource(
-    (signal) => api.get(path, { limit: 50, ...query }, signal),
-    [path, JSON.stringify(query)],
+    async (signal) => {
+      const again = former.current.key === key && former.current.data;
+      const limit = Math.min(MOST, Math.max(PAGE, again ? again.items.length : 0));
+      const page = await api.get(path, { limit, ...query, ...(again ? deeper : {}) }, signal);
+      if (!signal.aborted) former.current.key = key;
+      return again ? continued(former.current.data, page) : page;
+    },
+    [key],
     true,
   );
+  former.current.data = found.data;
   const [search, setSearch] = useState(/** @type {AbortController | null} */ (null));
   const [failed, setFailed] = useState(/** @type {import("./api.js").ApiError | null} */ (null));
   const go = async (/** @type {any} */ from, abort = new AbortController()) => {
@@ -127,7 +187,7 @@ export function usePages(api, path, query, deeper = {}) {
     setFailed(null);
     try {
       do {
-        const asked = { limit: 50, ...query, ...deeper, cursor: page.nextCursor };
+        const asked = { limit: PAGE, ...query, ...deeper, cursor: page.nextCursor };
         page = await api.get(path, asked, abort.signal);
         if (abort.signal.aborted) return;
         found.set((old) => ({ ...page, items: [...old.items, ...page.items] }));

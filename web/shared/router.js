@@ -9,8 +9,8 @@ import { lazily, loaded } from "./resource.js";
 export const address = signal(new URL(location.href));
 
 /**
- * Follow links of this application without loading the page anew. The module of a page is loaded ahead, when the pointer or
- * the focus comes to a link to it and nothing is on its way that the reader waits for. @param {string} base such as `/console` @param {Routes} routes
+ * Follow links of this application without loading the page again. The module of a page is loaded early: when the pointer
+ * or the focus reaches a link to it, and the reader waits for no other data. @param {string} base such as `/console` @param {Routes} routes
  */
 export function start(base, routes) {
   /** @param {Event} event @returns {HTMLAnchorElement | null} a link to a page of this application */
@@ -55,10 +55,9 @@ export function page(load) {
   );
 }
 
-/**
- * Shows the page of the address, or why there is none.
+/** The page of the address, or the reason why it is missing.
  * @param {{routes: Routes, home: [string, string], place?: string}} props `home`: address and words of the way back;
- *   `place`: a page of another place starts anew
+ *   `place`: a page of another place is created again
  */
 export function Outlet({ routes, home, place = "" }) {
   const [error, reset] = useErrorBoundary((/** @type {any} */ problem) => console.error(problem));
@@ -75,7 +74,7 @@ export function Outlet({ routes, home, place = "" }) {
   return html`<main class="page" id="main" tabindex="-1">${h(Page, { key: [place, ...Object.values(object)].join(" "), ...params })}</main>`;
 }
 
-/** Open an address. @param {string} to @param {string} [row] the row that has the focus when the reader comes back */
+/** Open an address. @param {string} to @param {string} [row] the row that gets the focus when the reader returns */
 export function go(to, row) {
   if (row) history.replaceState({ row }, "");
   history.pushState(null, "", to);
@@ -83,14 +82,14 @@ export function go(to, row) {
   scrollTo(0, 0);
 }
 
-/** Scroll a bar of links until that of the present page is in view, where they have not room side by side. @param {HTMLElement | null} bar */
+/** Scroll a bar of links to that of the current page, if the bar is too narrow for all. @param {HTMLElement | null} bar */
 export function reveal(bar) {
   const tab = bar?.querySelector("[aria-current]");
   const hidden = tab && bar ? tab.getBoundingClientRect().right - bar.getBoundingClientRect().right : 0;
   if (bar && hidden > 0) bar.scrollLeft += hidden;
 }
 
-/** Change parameters of the address; what is empty is left out. @param {Record<string, string | null | undefined>} changes */
+/** Change parameters of the address; empty ones are removed. @param {Record<string, string | null | undefined>} changes */
 export function setQuery(changes) {
   const url = new URL(location.href);
   for (const [name, value] of Object.entries(changes)) {
@@ -106,18 +105,18 @@ export function query() {
   return Object.fromEntries(address.value.searchParams);
 }
 
-/** Take filters out of the address. @param {{name: string}[]} filters */
+/** Remove filters from the address. @param {{name: string}[]} filters */
 export function clear(filters) {
   setQuery(Object.fromEntries(filters.map(({ name }) => [name, null])));
 }
 
-/** Return what filters ask for, of the address. @param {{name: string}[]} filters */
+/** Return the values of filters in the address. @param {{name: string}[]} filters */
 export function asked(filters) {
   const given = query();
   return Object.fromEntries(filters.filter(({ name }) => given[name]).map(({ name }) => [name, given[name]]));
 }
 
-/** Return the row that had the focus when this address was left. @returns {string | undefined} */
+/** Return the row that had the focus when the reader left this address. @returns {string | undefined} */
 export function lastRow() {
   return history.state?.row;
 }

@@ -3,12 +3,12 @@
 const TOLERANCE_S = 300;
 const PREFIX = "whsec_";
 
-/** @typedef {{body: string, secret: string, headers: Record<string, string>, now: number, sent?: string | null}} Received `now` in ms; `sent`: the body that was sent, where it is known */
+/** @typedef {{body: string, secret: string, headers: Record<string, string>, now: number, sent?: string | null}} Received `now` in ms; `sent`: the sent body, if known */
 /**
- * @typedef {{kind: "valid" | "headers" | "secret" | "undecoded" | "stale" | "newline" | "reserialised" | "changed" | "id" | "mismatch" | "asymmetric", detail?: string}} Verdict
+ * @typedef {{kind: "valid" | "headers" | "secret" | "undecoded" | "stale" | "newline" | "reserialised" | "changed" | "id" | "empty" | "other" | "mismatch" | "asymmetric", detail?: string}} Verdict
  */
 
-/** Parse headers as they are copied: `name: value` lines. @param {string} text @returns {Record<string, string>} */
+/** Parse copied headers: lines of `name: value`. @param {string} text @returns {Record<string, string>} */
 export function parseHeaders(text) {
   const found = [...text.matchAll(/^\s*["']?([\w-]+)["']?\s*[:=]\s*["']?([^"'\n]*?)["']?,?\s*$/gm)];
   return Object.fromEntries(found.map(([, name, value]) => [name.toLowerCase(), value.trim()]));
@@ -44,7 +44,7 @@ export function firstDifference(one, two) {
   return a.length === b.length ? -1 : shorter;
 }
 
-/** Return texts that frameworks make of a body when they parse it and write it again. @param {string} body @returns {string[]} */
+/** Return the texts that frameworks produce when they parse a body and serialise it again. @param {string} body @returns {string[]} */
 function rewritings(body) {
   try {
     const value = JSON.parse(body);
@@ -59,7 +59,7 @@ function rewritings(body) {
   }
 }
 
-/** Return whether two bodies hold the same JSON. @param {string} one @param {string} two */
+/** Return true if two bodies have the same JSON. @param {string} one @param {string} two */
 function same(one, two) {
   const sorted = (/** @type {string} */ _, /** @type {any} */ value) =>
     value && typeof value === "object" && !Array.isArray(value)
@@ -77,7 +77,7 @@ function same(one, two) {
   }
 }
 
-/** Check what was received. @param {Received} received @returns {Promise<Verdict>} */
+/** Check a received request. @param {Received} received @returns {Promise<Verdict>} */
 export async function check({ body, secret, headers, now, sent }) {
   const id = headers["webhook-id"];
   const timestamp = headers["webhook-timestamp"];
@@ -101,6 +101,7 @@ export async function check({ body, secret, headers, now, sent }) {
     const age = Math.round(now / 1000 - Number(timestamp));
     return Math.abs(age) > TOLERANCE_S ? { kind: "stale", detail: String(age) } : { kind: "valid" };
   }
+  if (!body) return { kind: "empty" };
   for (const raw of [bare, secret.trim()])
     if (await matches(new TextEncoder().encode(raw), body)) return { kind: "undecoded" };
   for (const other of [
@@ -119,5 +120,5 @@ export async function check({ body, secret, headers, now, sent }) {
     return { kind: same(body, sent) ? "reserialised" : "changed", detail: String(firstDifference(body, sent)) };
   const named = /"id"\s*:\s*"([^"]+)"/.exec(body)?.[1];
   if (named && named !== id && (await matches(key, body, named))) return { kind: "id", detail: named };
-  return { kind: "mismatch" };
+  return { kind: body === sent ? "other" : "mismatch" };
 }

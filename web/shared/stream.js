@@ -2,20 +2,23 @@
 import { computed, signal, useEffect, useRef } from "../vendor/preact.js";
 import { ApiError, queryOf, renewals } from "./api.js";
 
-/** True while the reader holds the page still. */
+/** True while the reader pauses the page. */
 export const paused = signal(false);
-/** @type {import("../vendor/preact.js").Signal<"off" | "open" | "lost" | "polled">} */
-const connection = signal("off");
+/** @typedef {"open" | "lost" | "polled"} Connection */
+/** Each stream that a part of the page follows. @type {import("../vendor/preact.js").Signal<Map<AbortController, Connection>>} */
+const streams = signal(new Map());
 const hidden = signal(document.hidden);
 document.addEventListener("visibilitychange", () => {
   hidden.value = document.hidden;
 });
 
-/** How the page is fed: "live", "paused", "stale" (the connection is lost), "polled" (the service gives it no stream, as
- * where all places are taken: then it loads anew) or "still" (it follows nothing). */
-export const feed = computed(() =>
-  paused.value ? "paused" : { off: "still", open: "live", lost: "stale", polled: "polled" }[connection.value],
-);
+/** The source of the page's data: "live", "paused", "stale" (the connection is lost), "polled" (without a stream, for example
+ * because all places are taken: the page loads its data repeatedly) or "still" (the page follows no topic). */
+export const feed = computed(() => {
+  const found = [...streams.value.values()]; // the worst counts
+  if (paused.value) return "paused";
+  return found.includes("lost") ? "stale" : found.includes("polled") ? "polled" : found.length ? "live" : "still";
+});
 
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15000;
@@ -45,6 +48,21 @@ export async function readEvents(body, tell) {
   }
 }
 
+/** Health as a message brought it. It knows no age of what waits only in the database: that is at least as old as before. @param {any} was @param {any} is */
+function renewed(was, is) {
+  const { pending, oldestPendingSeconds: age } = is.queue;
+  if (!pending || age !== null) return is;
+  return { ...is, queue: { ...is.queue, oldestPendingSeconds: was.queue.oldestPendingSeconds } };
+}
+
+/** Summaries with the health that a message brought. @param {any[]} rows @param {any[]} told @returns {any[]} */
+export function withHealth(rows, told) {
+  const by = new Map(told.map((each) => [each.destinationId, each]));
+  return rows.map((row) =>
+    by.has(row.destination.id) ? { ...row, health: renewed(row.health, by.get(row.destination.id)) } : row,
+  );
+}
+
 /**
  * Follow topics while the page is shown and not paused. `again` is called when the stream opens after a gap.
  * @param {import("./api.js").Api} api @param {string} topics @param {import("./api.js").Query} query
@@ -60,27 +78,30 @@ export function useStream(api, topics, query, handlers, again) {
     const abort = new AbortController();
     let wait = FIRST_WAIT_MS;
     let timer = 0;
+    const became = (/** @type {Connection} */ state) => {
+      streams.value = new Map(streams.peek()).set(abort, state);
+    };
     const open = async () => {
       try {
         const answer = await api.open("GET", "/stream", { query: { topics, ...query }, signal: abort.signal });
-        const gap = opened.current++ > 0 || connection.value === "polled";
-        connection.value = "open";
+        const gap = opened.current++ > 0 || streams.peek().get(abort) === "polled";
+        became("open");
         wait = FIRST_WAIT_MS;
         if (gap) current.current.again?.();
         await readEvents(/** @type {any} */ (answer.body), (topic, data) => current.current.handlers[topic]?.(data));
       } catch (error) {
         if (abort.signal.aborted) return;
         if (/** @type {any} */ (error).status === 401) return;
-        // Else it comes from a proxy that does not reach the service: nothing can be loaded.
+        // Otherwise it comes from a proxy that does not reach the service, so no data can be loaded.
         if (error instanceof ApiError && error.status && error.code && error.code !== "internal") {
-          if (connection.value === "polled") current.current.again?.();
-          connection.value = "polled";
+          if (streams.peek().get(abort) === "polled") current.current.again?.();
+          became("polled");
           timer = window.setTimeout(open, Math.max(POLLED_MS, (error.retryAfterS ?? 0) * 1000));
           return;
         }
       }
       if (abort.signal.aborted) return;
-      connection.value = "lost";
+      became("lost");
       timer = window.setTimeout(open, wait);
       wait = Math.min(wait * 2, LONGEST_WAIT_MS);
     };
@@ -88,7 +109,7 @@ export function useStream(api, topics, query, handlers, again) {
     return () => {
       abort.abort();
       clearTimeout(timer);
-      connection.value = "off";
+      streams.value = new Map([...streams.peek()].filter(([each]) => each !== abort));
     };
   }, [topics, queryOf(query), still, renewals.value]);
 }

@@ -1,4 +1,5 @@
-"""`angarium demo`: a demonstration on the running server. It exits with 0 only if every promise held."""
+"""`angarium demo`: a demonstration on the running server. It exits with 0 only if every check
+passes."""
 
 import secrets
 import sys
@@ -22,31 +23,33 @@ WORKSPACE = "demo"
 KEY_VALID_S = 5.0  # a running server knows a new key within a second
 CLEAN_UP_S = 10.0
 
-HELP = """Show the service at work, against the server that runs on the same data.
+HELP = """Show the service with the server that runs on the same data.
 
-In a workspace and with a key of its own: a receiver on this machine, a destination and rules, events
-one by one and in batches, every signature verified; then a receiver that fails for a while, and a
-STRICT destination whose retries bring everything through in order. It cleans up after itself.
+The demo creates a workspace, a key, a receiver on this machine, a destination and rules. It sends
+events one by one and in batches, and verifies every signature. Then a receiver fails for a while, and a
+STRICT destination delivers everything in order with retries. At the end the demo removes its objects.
 
 \b
-Exit codes: 0 all of it was true; 1 something was not; 3 no server.
+Exit codes: 0 every check passed; 1 a check failed; 3 no server.
 """
 
 NEXT = """
 [bold]What to try next[/bold]
-   angarium listen 9000                    a receiver of your own, that prints and verifies
+   angarium listen 9000                    a receiver that prints and verifies webhooks
    angarium keys create --environment DEVELOPMENT --scope manage
    {url}/docs         every call of the API
-   docs/start.md                           the same by hand, with curl
-   Kill the server (kill -9) while events are on their way, and start it again: all arrive."""
+   docs/start.md                           the same steps with curl
+   Kill the server (kill -9) during deliveries, and start it again: all events arrive."""
 
 
-@click.command("demo", help=HELP, short_help="Show it at work (needs a running server).")
+@click.command("demo", help=HELP, short_help="Show a demonstration (needs a running server).")
 @click.option("--url", metavar="URL", help="Address of the server. [from the setting bind]")
-@click.option("--events", type=click.IntRange(2, 100_000), default=2_000, help="How many. [2000]")
+@click.option(
+    "--events", type=click.IntRange(2, 100_000), default=2_000, help="The number of events. [2000]"
+)
 @settings_flags("bind", *DATABASE)
 def command(url: str | None, events: int, **flags: Any) -> None:
-    """Play the demo."""
+    """Run the demo."""
     settings = settings_from(flags)
     sys.exit(trio.run(_demo, settings, url or server_url(settings), events))
 
@@ -56,7 +59,7 @@ async def _demo(settings: Settings, url: str, events: int) -> int:
     async with AsyncClient(url, "none", trust_env=False, retry=RetryPolicy(retries=0)) as nobody:
         await _find_server(nobody, url)
     made = await _make_key(settings)
-    screen.say(f"A server at {url}; workspace [bold]{WORKSPACE}[/bold], a key of its own")
+    screen.say(f"A server at {url}; workspace [bold]{WORKSPACE}[/bold], with its own key")
     try:
         async with AsyncClient(url, made.secret, trust_env=False) as client:
             await _wait_valid(client, url)
@@ -71,9 +74,9 @@ async def _demo(settings: Settings, url: str, events: int) -> int:
             await _revoke(settings, made)
     screen.say("\nCleaned up: rules deleted, destinations archived, key revoked.")
     if story.problems:
-        screen.say("[red]Not everything was as promised:[/red] " + "; ".join(story.problems))
+        screen.say("[red]Some checks failed:[/red] " + "; ".join(story.problems))
         return FAILED
-    screen.say("[green]All of it was true.[/green]")
+    screen.say("[green]Every check passed.[/green]")
     screen.say(NEXT.format(url=url))
     return 0
 
@@ -82,7 +85,7 @@ async def _find_server(client: AsyncClient, url: str) -> None:
     try:
         await client.auth_context()
     except AuthenticationError:
-        return  # it is Angarium: it knows the question and not the key
+        return  # it is Angarium, which refuses the key
     except AngariumError as error:
         raise UnreachableTrouble(
             f"no server at {url} ({error}).\nStart one in another terminal: make run"
@@ -110,6 +113,6 @@ async def _wait_valid(client: AsyncClient, url: str) -> None:
             else:
                 return
     raise UnreachableTrouble(
-        f"the server at {url} does not know a key that was just made: it runs on other data.\n"
-        "Give --data-dir or --database-url as the server has them."
+        f"the server at {url} does not know a key that was just created: it uses other data.\n"
+        "Give the server's --data-dir or --database-url."
     )

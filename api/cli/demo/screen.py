@@ -1,4 +1,4 @@
-"""The demo's screen and its tally: a live table on a terminal, plain lines elsewhere."""
+"""The output of the demo and its counts: a live table on a terminal, plain lines elsewhere."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from rich.table import Table
 
 @dataclass(slots=True)
 class DemoTally:
-    """The counts of one act. Instants are seconds of any one clock."""
+    """The counts of one part of the demo. Instants are seconds of one clock."""
 
     expected: int
     accepted: int = 0
@@ -27,11 +27,12 @@ class DemoTally:
     _arrived: set[int] = field(default_factory=set)
 
     def sent(self, number: int, now: float | None) -> None:
-        """Count an event that is on its way to the service; without an instant it is not timed."""
+        """Count an event before it is sent to the service; without an instant its latency is not
+        measured."""
         self._sent[number] = now
 
     def arrived(self, number: object, now: float) -> None:
-        """Count a genuine webhook that came and was answered with success."""
+        """Count a genuine webhook that was answered with success."""
         self.verified += 1
         if not isinstance(number, int) or number not in self._sent:
             self.unknown += 1
@@ -45,7 +46,7 @@ class DemoTally:
 
     @property
     def complete(self) -> bool:
-        """Whether every event that was sent has arrived."""
+        """True if every expected event has arrived."""
         return len(self._arrived) >= self.expected
 
     @property
@@ -61,7 +62,7 @@ class DemoTally:
         return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
     def problems(self, *, in_order: bool) -> list[str]:
-        """Return the broken promises; an empty list if all held."""
+        """Return the failed checks; an empty list if all passed."""
         found = []
         if self.accepted != self.expected:
             found.append(f"{self.expected - self.accepted} of {self.expected} events not accepted")
@@ -72,14 +73,14 @@ class DemoTally:
         if self.duplicates:
             found.append(f"{self.duplicates} webhooks came again after their success")
         if self.unknown:
-            found.append(f"{self.unknown} webhooks were never sent by us")
+            found.append(f"{self.unknown} webhooks were not sent by this demo")
         if in_order and self.order != sorted(self.order):
             found.append("events arrived out of order at a STRICT destination")
         return found
 
 
-FRAME_S = 0.1  # ten frames a second look live
-LINE_S = 1.0  # plain lines: enough to see that it goes on
+FRAME_S = 0.1  # ten frames a second
+LINE_S = 1.0  # between plain lines
 
 
 class Screen:
@@ -89,12 +90,12 @@ class Screen:
         self._console = console or Console(highlight=False)
 
     def say(self, text: str = "") -> None:
-        """Print a line of the story. `[bold]` and the like are rich's."""
+        """Print a line. `[bold]` and similar marks are rich's."""
         self._console.print(text, soft_wrap=True)
 
     @asynccontextmanager
     async def watching(self, tally: DemoTally) -> AsyncIterator[None]:
-        """Show a tally as it grows, for as long as the block runs."""
+        """Show the counts during the block."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._live if self._console.is_terminal else self._lines, tally)
             try:
@@ -121,7 +122,7 @@ class Screen:
 
 
 def line_of(tally: DemoTally) -> str:
-    """Return a tally as one line."""
+    """Return the counts as one line."""
     parts = [
         f"accepted {tally.accepted}/{tally.expected}",
         f"arrived {len(tally.order)}",
@@ -135,7 +136,7 @@ def line_of(tally: DemoTally) -> str:
 
 
 def table_of(tally: DemoTally) -> Table:
-    """Return a tally as a table."""
+    """Return the counts as a table."""
     table = Table.grid(padding=(0, 2))
     share = len(tally.order) / max(1, tally.expected)
     bar = "━" * round(30 * share)
@@ -153,7 +154,7 @@ def table_of(tally: DemoTally) -> Table:
 
 
 def milliseconds(tally: DemoTally, share: float) -> str:
-    """Return a percentile of the latency as people read it."""
+    """Return a percentile of the latency with its unit."""
     value = tally.latency_ms(share)
     if value is None:
         return "-"

@@ -1,4 +1,4 @@
-"""The demo's two acts, played against a running service with its public API alone."""
+"""The two parts of the demo, run against a server with its public API only."""
 
 import time
 from collections.abc import Iterable
@@ -14,12 +14,12 @@ from api.cli.demo.screen import DemoTally, Screen, milliseconds
 from api.cli.errors import Trouble
 from api.cli.receiver import ReceivedRequest, ReceiverReply, listen, port_of, receive
 
-SENDERS = 1  # one by one: with more, the latency shown would be that of this program's own queue
+SENDERS = 1  # with more, the latency would include this program's queue
 BATCH = 100
-QUIET_S = 30.0  # nothing new for so long: it will not come
+QUIET_S = 30.0  # without a webhook, until the demo stops waiting
 OUTAGE_S = 3.0
 ORDERED_EVENTS = 40
-# Three seconds of outage meet the first entries; the rest is room for a machine that is busy.
+# The first entries cover three seconds of outage; the others are a reserve for a busy machine.
 ORDERED_SCHEDULE = [1, 1, 1, 1, 2, 2, 5, 5, 10, 10]
 REFUSED = (
     "the server refuses receivers on this machine, as it should in production.\n"
@@ -62,18 +62,18 @@ class Inbox:
 
 @dataclass(slots=True)
 class Story:
-    """The player of the acts: it remembers what to clean up and which promises broke."""
+    """The demo: it runs both parts, removes its objects, and collects failed checks."""
 
     client: AsyncClient
     screen: Screen
-    run: str  # a word of this run alone: two demos at once do not meet
+    run: str  # unique for each run, so that two demos do not interfere
     events: int
     destinations: list[str] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     async def play(self) -> None:
-        """Play both acts. Raises AngariumError or Trouble if the service cannot play them."""
+        """Run both parts. Raises AngariumError or Trouble if the server prevents it."""
         await self.steady_receiver()
         await self.failing_receiver()
 
@@ -84,7 +84,7 @@ class Story:
         for destination in self.destinations:
             await self.client.destinations.archive(destination)
 
-    # --- the first act
+    # --- the first part
 
     async def steady_receiver(self) -> None:
         """Send events one by one and in batches to a healthy receiver."""
@@ -95,7 +95,7 @@ class Story:
             sockets = await listen("127.0.0.1", 0)
             nursery.start_soon(receive, sockets, inbox.respond)
             address = f"http://127.0.0.1:{port_of(sockets)}/hooks"
-            self.screen.say(f"\n[bold]1. A receiver that does well[/bold], at {address}")
+            self.screen.say(f"\n[bold]1. A receiver that works[/bold], at {address}")
             destination = await self.destination("steady", address, inbox, {"concurrency": 32})
             await self.rule(destination, "orders", "order.*")
             await self.rule(destination, "invoices", "invoice.*")
@@ -151,11 +151,12 @@ class Story:
         for start in range(numbers.start, numbers.stop, BATCH):
             chunk = range(start, min(start + BATCH, numbers.stop))
             for number in chunk:
-                tally.sent(number, None)  # a hundred at once say nothing of how long one takes
+                tally.sent(number, None)  # the latency of a batch is not that of one event
             answer = await self.client.events.send_batch(
                 [self.event("invoice.paid", number) for number in chunk]
             )
-            # A batch that was sent again after a lost answer is made of duplicates: accepted before.
+            # Duplicates are from a batch that was sent again after a lost answer: they were accepted
+            # before.
             tally.accepted += answer["accepted"] + answer["duplicates"]
 
     async def count_delivered(self, destination: str, expected: int) -> int:
@@ -169,7 +170,7 @@ class Story:
                 return count
             await trio.sleep(0.2)
 
-    # --- the second act
+    # --- the second part
 
     async def failing_receiver(self) -> None:
         """Send events to a STRICT destination whose receiver is down for a while."""
@@ -202,7 +203,7 @@ class Story:
         self.judge(tally, in_order=True)
         attempts = await self.attempts_of(first)
         if tally.failures == 0 or attempts < 2:
-            self.problems.append("the receiver's failures left no attempts in the record")
+            self.problems.append("the failed attempts were not recorded")
         self.screen.say(
             f"   {tally.failures} attempts failed on purpose, {len(tally.order)} events arrived in "
             f"order; the first one took {attempts} attempts, all of them recorded"
@@ -220,7 +221,7 @@ class Story:
                 await trio.sleep(0.2)
         return attempts
 
-    # --- what both need
+    # --- shared by both parts
 
     def event(self, kind: str, number: int) -> EventInput:
         """Return an event of this run."""
@@ -252,7 +253,7 @@ class Story:
         self.rules.append(rule["id"])
 
     async def wait_complete(self, inbox: Inbox) -> None:
-        """Wait until everything has arrived, or nothing new arrives for a while."""
+        """Wait until everything has arrived, or no webhook arrives for `QUIET_S`."""
         while not inbox.tally.complete:
             inbox.moved = trio.Event()
             with trio.move_on_after(QUIET_S) as quiet:
@@ -261,7 +262,7 @@ class Story:
                 return
 
     def judge(self, tally: DemoTally, *, in_order: bool) -> None:
-        """Note the broken promises."""
+        """Collect and show the failed checks."""
         for problem in tally.problems(in_order=in_order):
             self.problems.append(problem)
             self.screen.say(f"   [red]{problem}[/red]")

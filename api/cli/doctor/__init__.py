@@ -1,4 +1,4 @@
-"""`angarium doctor`: the faults of a setup in words, each with its remedy. It changes nothing."""
+"""`angarium doctor`: the problems of a setup, each with its remedy. It changes nothing."""
 
 import os
 import sys
@@ -23,20 +23,20 @@ MARKS = {
     Level.FAILURE: click.style("FAILURE", fg="red", bold=True),
 }
 
-# As a unit's variables are not those of the shell beside it.
+# A service unit, for example, does not have the shell's variables.
 VALID = "valid: the flags and environment of this command. A running server can have others"
 
-HELP = """Say what is wrong with a setup, and what to do about it. It changes nothing.
+HELP = """Find the problems of a setup, and what to do about them. The command changes nothing.
 
-Takes the same settings as `angarium serve`, and judges those of its own flags and environment: a
-server that runs is not asked which it was started with. Run it as the server is run.
+It reads the same settings as `angarium serve`, from its own flags and environment: it does not read the
+settings of a running server. Run it with the flags and variables of the server.
 
 \b
-Exit codes: 0 nothing is in the way of a server (there may be warnings); 1 something is.
+Exit codes: 0 a server can run (there can be warnings); 1 a problem prevents it.
 """
 
 
-@click.command("doctor", help=HELP, short_help="Find the faults of a setup.")
+@click.command("doctor", help=HELP, short_help="Find the problems of a setup.")
 @output_option
 @settings_flags()
 def command(output: str, **flags: Any) -> None:
@@ -66,7 +66,7 @@ def command(output: str, **flags: Any) -> None:
 
 
 def examine(flags: dict[str, Any]) -> list[Finding]:
-    """Make all possible checks; without valid settings, only those of the machine."""
+    """Run all checks; without valid settings, only those of the machine."""
     general = [
         machine.check_variables(os.environ),
         machine.check_descriptors(),
@@ -77,7 +77,7 @@ def examine(flags: dict[str, Any]) -> list[Finding]:
     try:
         settings = settings_from(flags)
     except ValidationError as error:
-        remedy = "`angarium serve --help` says what each may be"
+        remedy = "`angarium serve --help` describes each setting"
         return [failure("settings", settings_trouble(error), remedy), *general]
     return [ok("settings", VALID), *general, *_of_settings(settings)]
 

@@ -1,4 +1,4 @@
-"""Checks of the database: reachable, new enough, with our tables, and with a key that opens its
+"""The checks of the database: its connection, version, rights and tables, and the key for its
 secrets."""
 
 import time
@@ -23,7 +23,7 @@ CLOCK_DRIFT_S = 5.0
 
 
 async def check_database(settings: Settings) -> list[Finding]:
-    """Ask the database, if there is one; an embedded database that is not running is left alone."""
+    """Check the database. An embedded database that does not run is not started."""
     if settings.database_url is None:
         try:
             url = await trio.to_thread.run_sync(running_url, settings.data_dir)
@@ -53,7 +53,7 @@ async def check_database(settings: Settings) -> list[Finding]:
 def _at_rest(data_dir: Path) -> Finding:
     if (data_dir / "postgres" / "PG_VERSION").exists():
         return ok("database", "embedded; not running now, starts with the server")
-    return ok("database", "embedded; made at the first start")
+    return ok("database", "embedded; created at the first start")
 
 
 async def _ask(pool: Pool) -> list[Finding]:
@@ -72,7 +72,7 @@ async def _ask(pool: Pool) -> list[Finding]:
     encoding = await pool.fetch_value("SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
         findings.append(
-            failure("database", f"its encoding is {encoding}", "make it with ENCODING 'UTF8'")
+            failure("database", f"its encoding is {encoding}", "create it with ENCODING 'UTF8'")
         )
     findings.append(await _rights(pool))
     findings.append(await _tables(pool))
@@ -91,25 +91,25 @@ async def _rights(pool: Pool) -> Finding:
     if not allowed:
         return failure(
             "database",
-            "this account may not make tables",
-            "GRANT CREATE, USAGE ON SCHEMA public TO it (PostgreSQL 15 took that away from all)",
+            "this account cannot create tables",
+            "GRANT CREATE, USAGE ON SCHEMA public TO it (not a default since PostgreSQL 15)",
         )
     standby = await pool.fetch_value("SELECT pg_is_in_recovery()")
     if standby:
         return failure("database", "it is a read-only standby", "use the primary's address")
-    return ok("database", "this account may make tables")
+    return ok("database", "this account can create tables")
 
 
 async def _tables(pool: Pool) -> Finding:
     if not await pool.fetch_value("SELECT to_regclass('schema_migrations') IS NOT NULL"):
-        return ok("tables", "none yet: made at the first start")
+        return ok("tables", "none yet: created at the first start")
     applied = int(await pool.fetch_value("SELECT count(*) FROM schema_migrations"))
     wanted = len(known_migrations())
     if applied > wanted:
         return failure(
             "tables",
-            f"of a newer Angarium ({applied} migrations, this one knows {wanted})",
-            "start the newer one",
+            f"of a newer Angarium ({applied} migrations, this version has {wanted})",
+            "start the newer version",
         )
     if applied < wanted:
         return ok("tables", f"{wanted - applied} migrations will be applied at the next start")
@@ -120,7 +120,7 @@ async def _secrets(pool: Pool, settings: Settings) -> list[Finding]:
     """Check that the master key opens sealed values: the oldest and the newest destination."""
     key_file = settings.data_dir / KEY_FILE
     if settings.master_key is None and not key_file.exists():
-        return []  # said by the check of the key itself; nothing is made here
+        return []  # `check_master_key` reports it; this check creates no key
     if not await pool.fetch_value("SELECT to_regclass('destinations') IS NOT NULL"):
         return []
     rows = await pool.fetch(
@@ -138,6 +138,6 @@ async def _secrets(pool: Pool, settings: Settings) -> list[Finding]:
         for row in rows:
             await Destinations(pool, box).find(row["id"])
     except SecretBoxError as error:
-        remedy = "bring back the key that this database was used with"
+        remedy = "restore the key that was used with this database"
         return [failure("master key", f"does not open the database's secrets: {error}", remedy)]
     return [ok("master key", "opens the database's secrets")] if rows else []

@@ -1,4 +1,4 @@
-"""The finding of a check: fine, worth knowing, or a fault; with the remedy in words."""
+"""The finding of a check, with its severity and its remedy."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -23,15 +23,15 @@ class Finding:
 
 
 def ok(subject: str, message: str) -> Finding:
-    """Return a finding that needs nothing."""
+    """Return a finding without a problem."""
     return Finding(Level.OK, subject, message)
 
 
 def warning(subject: str, message: str, remedy: str) -> Finding:
-    """Return a finding that a server can live with."""
+    """Return a finding that does not prevent a server from working."""
     return Finding(Level.WARNING, subject, message, remedy)
 
 
 def failure(subject: str, message: str, remedy: str) -> Finding:
-    """Return a finding that keeps a server from doing its work."""
+    """Return a finding that prevents a server from working."""
     return Finding(Level.FAILURE, subject, message, remedy)

@@ -1,4 +1,4 @@
-"""Checks of the machine: port, data folder, descriptors, clock, locale. A check leaves nothing behind."""
+"""The checks of the machine: port, data folder, descriptors, clock, locale. A check leaves no files."""
 
 import errno
 import os
@@ -29,25 +29,25 @@ from engine.wire.tls import AuthoritiesError, client_context
 from storage.backup.making import read_last
 from storage.files.blobs import FileStoreError, open_blobs, try_store
 
-DESCRIPTORS_FEW = 4_096  # 45 % for clients and as much for receivers: 1,800 connections each
+DESCRIPTORS_FEW = 4_096  # 45 % for clients and as many for receivers: 1,800 connections each
 DESCRIPTORS_GOOD = 65_536
-DISK_FEW = 2 * 1024**3  # embedded: 1 GB of write-ahead log and the data of a few million events
+DISK_FEW = 2 * 1024**3  # embedded: 1 GB of write-ahead log, and a few million events
 BUILT_AT = 1_790_000_000  # September 2026: a correct clock shows a later time
 LIVEZ_S = 2.0
-BACKUP_OLD_DAYS = 7  # backup jobs commonly run daily: such a job has failed for a week
+BACKUP_OLD_DAYS = 7  # a daily backup job has failed for a week
 
-# Variables of the name that neither the settings nor the commands over HTTP read.
+# Variables with the prefix that neither the settings nor the commands over HTTP read.
 OTHER_VARIABLES = frozenset(
     {
-        PREFIX + "SCREENSHOTS",  # where the browser tests keep pictures of the pages
-        PREFIX + "BENCH_BASE",  # `bench run against`: the tree that is compared with
+        PREFIX + "SCREENSHOTS",  # the folder for screenshots of the browser tests
+        PREFIX + "BENCH_BASE",  # `bench run against`: the tree to compare with
         PREFIX + "ADVISORIES_URL",  # `make audit`: a mirror of the advisories
     }
 )
 
 
 def check_variables(variables: Mapping[str, str]) -> Finding:
-    """Find variables that nothing reads: most often a typing error."""
+    """Find variables that nothing reads, mostly typing errors."""
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
     known |= {str(option.envvar) for option in common_options() if option.envvar}
     stray = sorted(name for name in variables if name.startswith(PREFIX) and name not in known)
@@ -55,13 +55,13 @@ def check_variables(variables: Mapping[str, str]) -> Finding:
         return warning(
             "variables",
             f"nothing reads {', '.join(stray)}",
-            "`angarium serve --help` lists the settings, docs/cli.md what commands read besides",
+            "`angarium serve --help` lists the settings, docs/cli.md the variables of commands",
         )
-    return ok("variables", f"every {PREFIX} variable is read by something")
+    return ok("variables", f"every {PREFIX} variable is a known one")
 
 
 def check_port(settings: Settings) -> Finding:
-    """Check that the address is free, or find the program that has it."""
+    """Check that the address is free, or used by a running Angarium."""
     host, port = settings.address
     try:
         see_that_free(host, port)
@@ -84,11 +84,11 @@ def _taken(settings: Settings, error: OSError) -> Finding:
         return failure(
             "port",
             f"{settings.bind} is in use by another program",
-            f"stop it (who: ss -ltnp), or choose another: {PREFIX}BIND=127.0.0.1:8081",
+            f"stop it (find it with ss -ltnp), or choose another address: {PREFIX}BIND=127.0.0.1:8081",
         )
     if error.errno == errno.EACCES:
         return failure(
-            "port", f"{settings.bind}: ports below 1024 are root's", "choose a higher one"
+            "port", f"{settings.bind}: ports below 1024 need root", "choose a higher port"
         )
     if error.errno == errno.EADDRNOTAVAIL:
         return failure(
@@ -109,11 +109,11 @@ def _is_angarium(url: str) -> bool:
 
 
 def check_data_dir(settings: Settings) -> list[Finding]:
-    """Check that the data folder can be written, is private and has room."""
+    """Check that the data folder can be written and has room."""
     folder = settings.data_dir.absolute()
-    # By os.path: a folder above that is closed to this account has nothing, instead of raising.
+    # `os.path.exists` returns False below a folder that this account cannot read, instead of raising.
     if os.path.exists(folder) and not folder.is_dir():
-        return [failure("data folder", f"{folder} is no folder", f"set {PREFIX}DATA_DIR")]
+        return [failure("data folder", f"{folder} is not a folder", f"set {PREFIX}DATA_DIR")]
     place = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))
     fault = _write_fault(place)
     if fault:
@@ -124,25 +124,27 @@ def check_data_dir(settings: Settings) -> list[Finding]:
                 f"give it to this account (chown), or set {PREFIX}DATA_DIR",
             )
         ]
-    findings = [ok("data folder", f"{folder} can be {'written' if folder.exists() else 'made'}")]
+    findings = [ok("data folder", f"{folder} can be {'written' if folder.exists() else 'created'}")]
     free = shutil.disk_usage(place).free
     if free < DISK_FEW:
         findings.append(
             warning(
                 "disk",
                 f"{free // 1024**2} MiB free at {place}",
-                "an embedded database stops accepting when the disk is full: make room",
+                "an embedded database accepts no events when the disk is full: make room",
             )
         )
     return findings
 
 
 def check_backup(settings: Settings, now: float | None = None) -> Finding:
-    """Find the last backup of the embedded database by our own command."""
+    """Find the last backup of the embedded database by `angarium backup`."""
     if settings.database_url is not None:
-        return ok("backup", "of a PostgreSQL of your own: by its own tools")
+        return ok(
+            "backup", "the database is a PostgreSQL of your own: back it up with its own tools"
+        )
     last = read_last(settings.data_dir)
-    how = "`angarium backup TARGET` makes one while the server runs"
+    how = "make one with `angarium backup TARGET`, while the server runs"
     if last is None:
         if os.path.exists(settings.data_dir / "postgres"):
             return warning("backup", "none was made by `angarium backup`", how)
@@ -176,13 +178,13 @@ def check_descriptors() -> Finding:
 
 
 def check_clock(now: float | None = None) -> Finding:
-    """Check that the clock can be right: signatures carry its time, and receivers allow 5 minutes."""
+    """Check that the clock is plausible: signatures have its time, and receivers allow 5 minutes."""
     now = time.time() if now is None else now
     if now < BUILT_AT:
         return failure(
             "clock",
-            f"it shows {time.strftime('%Y-%m-%d', time.gmtime(now))}, which is past",
-            "set it, and keep it set by NTP: receivers refuse signatures with a wrong time",
+            f"it shows {time.strftime('%Y-%m-%d', time.gmtime(now))}, which is in the past",
+            "set it, and synchronise it with NTP: receivers refuse signatures with a wrong time",
         )
     return ok("clock", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now)))
 
@@ -197,7 +199,7 @@ def check_locale() -> Finding:
 
 
 def check_workers() -> Finding:
-    """Check how the processes that run scripts can be confined here: start one that reports it."""
+    """Check the confinement of the processes that run scripts: start one that reports it."""
     try:
         done = subprocess.run(  # noqa: S603 - our own file, by our own interpreter
             [sys.executable, "-I", "-S", "-B", worker.__file__],
@@ -213,17 +215,19 @@ def check_workers() -> Finding:
         cause = done.stdout.decode("utf-8", "replace") or f"exit code {done.returncode}"
         return warning(
             "scripts",
-            f"their processes do not start here, so that no script runs: {cause}",
-            "run the server as an account of its own, not as root; a container whose server is root needs"
-            " CAP_SETUID and CAP_SETGID, and a map of users with the number 65533",
+            f"their processes do not start, so scripts cannot run: {cause}",
+            "run the server as its own account, not as root; a container whose server is root needs"
+            " CAP_SETUID and CAP_SETGID, and a user map that includes 65533",
         )
     if done.returncode & seal.FILTERED:
-        return ok("scripts", "their processes have no privileges to gain, and few system calls")
+        return ok(
+            "scripts", "their processes cannot gain privileges, and can make only few system calls"
+        )
     return warning(
         "scripts",
-        "their processes have all system calls: a hole in the script engine would be a hole in"
-        " this machine",
-        "run strangers' scripts on Linux, x86_64 or aarch64, where the kernel and the container's own"
+        "their processes can make all system calls: a vulnerability of the script engine would "
+        "expose this machine",
+        "run untrusted scripts on Linux, x86_64 or aarch64, where the kernel and the container's"
         " filter allow prctl(PR_SET_SECCOMP)",
     )
 
@@ -238,8 +242,8 @@ def check_plans(settings: Settings) -> Finding:
 
 
 def check_templates(settings: Settings) -> Finding:
-    """Check that a server can read the destination templates, and that it knows the templates with
-    extra hosts."""
+    """Check that a server can read the destination templates, and that templates with extra hosts
+    exist."""
     try:
         catalog = catalog_of(settings)
     except TemplateFileError as error:
@@ -255,7 +259,7 @@ def check_authorities(settings: Settings) -> Finding:
     except AuthoritiesError as error:
         return failure("authorities", str(error), f"see {PREFIX}EGRESS_CA")
     also = "" if settings.egress_ca is None else f", and those in {settings.egress_ca}"
-    return ok("authorities", f"receivers' certificates may be of the system's{also}")
+    return ok("authorities", f"receivers' certificates are checked with the system's{also}")
 
 
 def check_file_store(settings: Settings) -> Finding:
@@ -269,4 +273,4 @@ def check_file_store(settings: Settings) -> Finding:
         return failure("file store", str(error), f"see {PREFIX}FILE_STORE")
     except BlobsAwayError as error:
         return failure("file store", str(error), f"see the endpoint in {PREFIX}FILE_STORE")
-    return ok("file store", "it takes objects and removes them")
+    return ok("file store", "it stores and removes objects")

@@ -1,4 +1,4 @@
-"""Checks of protections: the private networks allowed for receivers, the certificate, the master key."""
+"""The security checks: private networks allowed for receivers, the certificate, the master key."""
 
 import os
 import ssl
@@ -15,9 +15,9 @@ from storage.encryption.key_file import KEY_FILE
 from storage.encryption.secretbox import SecretBoxError, parse_keys
 
 EXPIRY_NEAR = timedelta(days=14)
-WIDE_IPV4 = 8  # bits: a network wider than 10.0.0.0/8 is a slip or worse
+WIDE_IPV4 = 8  # bits: a network wider than 10.0.0.0/8 is probably a mistake
 WIDE_IPV6 = 32
-# Answers to whoever asks on this machine or in this cloud account, with its credentials.
+# The metadata services of clouds, which give credentials to any program on the machine.
 METADATA = (
     ip_network("169.254.169.254/32"),
     ip_network("168.63.129.16/32"),
@@ -29,7 +29,7 @@ METADATA = (
 def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding]:
     """Find networks that tenants should not be able to reach through the service."""
     if not allowed:
-        return [ok("egress", "by these settings receivers must have public addresses")]
+        return [ok("egress", "receivers must have public addresses")]
     findings = []
     for network in allowed:
         name = str(network)
@@ -38,7 +38,7 @@ def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding
             findings.append(
                 failure(
                     "egress",
-                    f"{name} holds a cloud's metadata service, which hands out credentials",
+                    f"{name} includes a cloud's metadata service, which gives out credentials",
                     f"name smaller networks in {PREFIX}EGRESS_ALLOW",
                 )
             )
@@ -46,7 +46,7 @@ def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding
             findings.append(
                 warning(
                     "egress",
-                    f"{name} is very wide: every tenant can make the service call anything in it",
+                    f"{name} is very wide: every tenant can send requests to any address in it",
                     "name only the networks of your receivers",
                 )
             )
@@ -59,7 +59,7 @@ def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding
                 )
             )
         else:
-            findings.append(ok("egress", f"{name} is allowed although not public"))
+            findings.append(ok("egress", f"{name} is private and allowed"))
     return findings
 
 
@@ -72,18 +72,20 @@ def check_tls(settings: Settings) -> list[Finding]:
         context.load_cert_chain(settings.tls_cert, settings.tls_key)
         certificate = x509.load_pem_x509_certificate(settings.tls_cert.read_bytes())
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        return [failure("TLS", f"certificate or key cannot be used: {error}", "see both paths")]
+        return [failure("TLS", f"certificate or key cannot be used: {error}", "check both files")]
     now = datetime.fromtimestamp(time.time(), tz=UTC)
     ends = certificate.not_valid_after_utc
     if ends <= now:
-        return [failure("TLS", f"the certificate ended on {ends:%Y-%m-%d}", "renew it")]
+        return [failure("TLS", f"the certificate expired on {ends:%Y-%m-%d}", "renew it")]
     if ends - now < EXPIRY_NEAR:
-        return [warning("TLS", f"the certificate ends on {ends:%Y-%m-%d}", "renew it in time")]
+        return [
+            warning("TLS", f"the certificate expires on {ends:%Y-%m-%d}", "renew it before that")
+        ]
     return [ok("TLS", f"the certificate is valid until {ends:%Y-%m-%d}")]
 
 
 def check_master_key(settings: Settings) -> Finding:
-    """Check that there is a key to encrypt secrets with, and that it is kept safe."""
+    """Check that there is a master key, and that only this account can read its file."""
     key_file = settings.master_key_file or settings.data_dir / KEY_FILE
     if settings.master_key is not None:
         try:
@@ -94,27 +96,27 @@ def check_master_key(settings: Settings) -> Finding:
     if settings.database_url is not None and settings.master_key_file is None:
         return failure(
             "master key",
-            "needed with a database of your own",
+            "required with a database of your own",
             f"export {PREFIX}MASTER_KEY=$(openssl rand -base64 32), and keep it: without it the "
             "signing secrets in the database are lost",
         )
     try:
         there = key_file.exists()
-    except PermissionError:  # a folder above is closed to this account
+    except PermissionError:  # this account cannot read a folder above it
         there = True
     if not there:
         if (settings.data_dir / "postgres").exists():
             return warning(
                 "master key",
                 f"there is a database and no {key_file}",
-                "fine before the server's first start; later, bring it back from its backup: the "
-                "signing secrets are lost without it",
+                "before the server's first start this is normal; later, restore it from its "
+                "backup: the signing secrets are lost without it",
             )
-        return ok("master key", f"made at the first start, at {key_file}")
+        return ok("master key", f"created at the first start, at {key_file}")
     if not os.access(key_file, os.R_OK):
         return failure(
-            "master key", f"{key_file} cannot be read", "run as the account that made it"
+            "master key", f"{key_file} cannot be read", "run as the account that created it"
         )
     if stat.S_IMODE(key_file.stat().st_mode) & 0o077:
-        return warning("master key", f"others can read {key_file}", f"chmod 600 {key_file}")
-    return ok("master key", f"{key_file}; back it up, apart from the database")
+        return warning("master key", f"other accounts can read {key_file}", f"chmod 600 {key_file}")
+    return ok("master key", f"{key_file}; back it up separately from the database")

@@ -1,1 +1,1 @@
-"""Commands over HTTP: each group mirrors a resource of the API, by the client library alone."""
+"""The commands over HTTP: one group for each resource of the API, through the client library only."""

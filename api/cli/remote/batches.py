@@ -1,5 +1,5 @@
-"""The sending of an event stream, one event a line, in batches within the API's bounds. Bad lines are
-named."""
+"""The sender of an event stream, one event a line, in batches within the API's bounds. It reports bad
+lines."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -13,10 +13,10 @@ from api.cli.remote.output import Output, note
 if TYPE_CHECKING:
     from angarium import Client
 
-MOST_EVENTS = 1_000  # as the API has it
+MOST_EVENTS = 1_000  # the API's limit
 MOST_BYTES = 4 * 1024 * 1024  # of the API's 5 MiB, since keys and brackets are added
-KEY_BYTES = 64  # more than an added idempotency key takes
-MOST_NAMED = 100  # rejected lines that are named one by one
+KEY_BYTES = 64  # more than an added idempotency key needs
+MOST_NAMED = 100  # rejected lines that are reported one by one
 
 
 class Line(NamedTuple):
@@ -35,18 +35,18 @@ class BatchTally:
         self.rejected = 0
 
     def reject(self, line: Line, why: str) -> None:
-        """Count and name a rejected line."""
+        """Count and report a rejected line."""
         self.rejected += 1
         if self.rejected <= MOST_NAMED:
             note(f"line {line.number}: {why}")
         elif self.rejected == MOST_NAMED + 1:
-            note("... and more, which are only counted")
+            note("... further rejected lines are only counted")
 
 
 def send_lines(
     client: "Client", lines: Iterable[bytes], output: Output, most: int = MOST_EVENTS
 ) -> None:
-    """Send all lines and print the totals. Raises Exit 1 where one was rejected, AngariumError."""
+    """Send all lines and print the totals. Raises Exit 1 if a line was rejected, and AngariumError."""
     tally = BatchTally()
     try:
         for chunk in _chunks(_objects(lines, tally), most):
@@ -70,7 +70,7 @@ def _objects(lines: Iterable[bytes], tally: BatchTally) -> Iterator[Line]:
             continue
         try:
             if not isinstance(json.loads(line.raw), dict):
-                raise ValueError("the line is no JSON object")  # noqa: TRY004, TRY301 - one way out
+                raise ValueError("the line is not a JSON object")  # noqa: TRY004, TRY301 - one way out
         except ValueError as error:
             tally.reject(line, f"not JSON: {error}")
         else:

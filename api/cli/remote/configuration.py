@@ -1,4 +1,4 @@
-"""The configuration of a template from flags: as values, or as places that hold secrets."""
+"""The flags for a template's configuration: values, or the files and variables that have secrets."""
 
 import os
 import sys
@@ -24,17 +24,17 @@ def config_options(command: Command) -> Command:
         (
             click.option(
                 "--config", "literal", type=PAIR, multiple=True, metavar="NAME=VALUE",
-                help="Set a field of the template's configuration; may be repeated, and a list"
-                    " takes the same name again. Other users of this machine can see a command"
-                    " line: give secrets by the next two flags.",
+                help="Set a field of the template's configuration; can be repeated, for a list"
+        " with the same name. Other users of this machine can see a command"
+        " line: give secrets with the next two flags.",
             ),
             click.option(
                 "--config-file", "from_files", type=PAIR, multiple=True, metavar="NAME=FILE",
-                help="The same, the value read from a file, or from standard input for -.",
+                help="The same, with the value from a file, or from standard input for -.",
             ),
             click.option(
                 "--config-env", "from_variables", type=PAIR, multiple=True, metavar="NAME=VARIABLE",
-                help="The same, the value that of an environment variable.",
+                help="The same, with the value from an environment variable.",
             ),
         )
     ):  # fmt: skip
@@ -43,7 +43,7 @@ def config_options(command: Command) -> Command:
 
 
 def given_config(given: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the given values, as text, by field. Raises SettingsTrouble."""
+    """Return the given values as texts, by field. Raises SettingsTrouble."""
     found: dict[str, list[str]] = {}
     for name, value in given["literal"]:
         found.setdefault(name, []).append(value)
@@ -62,7 +62,9 @@ def typed(values: Mapping[str, list[str]], template: "DestinationTemplate") -> d
     unknown = [name for name in values if name not in fields]
     if unknown:
         known = ", ".join(fields)
-        raise click.UsageError(f"{template['id']} has no field {unknown[0]}; it has {known}")
+        raise click.UsageError(
+            f"{template['id']} has no field {unknown[0]}; its fields are {known}"
+        )
     return {name: _typed(name, texts, fields[name]["type"]) for name, texts in values.items()}
 
 
@@ -74,13 +76,13 @@ def _typed(name: str, texts: list[str], kind: str) -> Any:
     (text,) = texts
     if kind == "boolean":
         if text.lower() not in _FLAGS:
-            raise click.UsageError(f"{name} is true or false")
+            raise click.UsageError(f"{name} must be true or false")
         return _FLAGS[text.lower()]
     if kind in ("integer", "number"):
         try:
             return int(text) if kind == "integer" else float(text)
         except ValueError:
-            raise click.UsageError(f"{name} is a number") from None
+            raise click.UsageError(f"{name} must be a number") from None
     return text
 
 

@@ -1,4 +1,4 @@
-"""`angarium customers`: quotas of end-customers, and what they have."""
+"""`angarium customers`: quotas and objects of end-customers."""
 
 from typing import Any
 
@@ -27,27 +27,28 @@ add_plain(command, PLAIN)
 
 @command.command("set")
 @click.argument("customer", metavar="EXTERNAL_ID")
-@click.option("--name", metavar="TEXT", help="What people call it.")
+@click.option("--name", metavar="TEXT", help="A name for people.")
 @click.option("--destinations", type=_COUNT, help="The most destinations of the customer.")
-@click.option("--rules", type=_COUNT, help="Routing rules of its destinations.")
-@click.option("--transforms", type=_COUNT, help="Transform scripts of its destinations.")
+@click.option("--rules", type=_COUNT, help="The most routing rules of its destinations.")
+@click.option("--transforms", type=_COUNT, help="The most transform scripts of its destinations.")
 @click.option(
-    "--requests", type=click.IntRange(min=1), help="Requests a minute of all its sessions."
+    "--requests", type=click.IntRange(min=1), help="The most requests a minute of all its sessions."
 )
 @click.option(
     "--allow", "allowed", multiple=True, metavar="ABILITY",
-    help="Allow this to its sessions, whatever `customerMay` of the workspace is; may be repeated.",
+    help="Allow this in its sessions, whatever the workspace's `customerMay` has; can be repeated.",
 )  # fmt: skip
 @click.option(
     "--deny",
     "denied",
     multiple=True,
     metavar="ABILITY",
-    help="Forbid this to its sessions; may be repeated.",
+    help="Forbid this in its sessions; can be repeated.",
 )
 @over_http
 def set_(session: Session, customer: str, **given: Any) -> None:
-    """Set name, quotas and permissions, whole: what is not given is as plan and workspace have it."""
+    """Set name, quotas and permissions. Values that are not given get the defaults of plan and
+    workspace."""
     with session.client() as client:
         session.output.one(
             client.customers.put(

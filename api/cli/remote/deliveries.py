@@ -1,4 +1,4 @@
-"""`angarium deliveries`: the results of events, once or continuously."""
+"""`angarium deliveries`: show deliveries, once or continuously, and retry or cancel them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from angarium import Client
 
 WAITING = ("PENDING", "RETRYING")
-LAST = 10  # as tail(1)
+LAST = 10  # like tail(1)
 EVERY_S = 2.0
 
 
-@click.group("deliveries", help="What became of events.", cls=CommandGroup)
+@click.group("deliveries", help="Show, retry and cancel deliveries of events.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on deliveries."""
 
@@ -28,17 +28,20 @@ add_plain(command, PLAIN)
 
 
 @command.command("tail")
-@click.option("--destination", "destination_id", metavar="ID", help="Only to this destination.")
+@click.option(
+    "--destination", "destination_id", metavar="ID", help="Only deliveries to this destination."
+)
 @click.option("-n", "--lines", type=click.IntRange(0, 100), default=LAST, help=f"[{LAST}]")
 @click.option(
     "--interval", type=click.FloatRange(0.1, 3600), default=EVERY_S, metavar="SECONDS",
-    help=f"How often to look; each look counts against the rate limit. [{EVERY_S:g}]",
+    help=f"The time between two reads; each read counts against the rate limit. [{EVERY_S:g}]",
 )  # fmt: skip
 @over_http
 def tail(session: Session, destination_id: str | None, lines: int, interval: float) -> None:
     """Show the last deliveries, then each new one and each change, until Ctrl-C.
 
-    If the server is away, the command waits for it. With --output json or jsonl: a line a change.
+    If the server does not respond, the command waits for it. With --output json or jsonl: one line for
+    each change.
     """
     from api.cli.remote.tail import follow
 
@@ -52,17 +55,18 @@ def _bulk(decorated: Any) -> Any:
     """Add the options that both bulk commands share."""
     for option in (
         click.option("--yes", "-y", is_flag=True, help="Do not ask."),
-        click.option("--dry-run", is_flag=True, help="Only say how many."),
+        click.option("--dry-run", is_flag=True, help="Only print the number."),
         wait_option,
-        click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many deliveries."),
+        click.option("--limit", type=click.IntRange(1), metavar="N", help="The most deliveries."),
         click.option(
             "--status", type=click.Choice(WAITING, case_sensitive=False), help="[both]"
         ),
         click.option(
-            "--customer", "customer_external_id", metavar="CUSTOMER", help="Of its events."
+            "--customer", "customer_external_id", metavar="CUSTOMER",
+            help="Only deliveries of this customer's events.",
         ),
         click.option(
-            "--type", "event_types", multiple=True, metavar="EVENT_TYPE", help="May be repeated."
+            "--type", "event_types", multiple=True, metavar="EVENT_TYPE", help="Can be repeated."
         ),
     ):  # fmt: skip
         decorated = option(decorated)
@@ -75,7 +79,7 @@ def _bulk(decorated: Any) -> Any:
 @_bulk
 @over_http
 def retry_all(session: Session, **given: Any) -> None:
-    """Retry all deliveries of a destination that wait and match, as a job. It asks first."""
+    """Retry all waiting deliveries of a destination that match, as a job. The command asks first."""
     _all(session, "retry", **given)
 
 
@@ -83,7 +87,7 @@ def retry_all(session: Session, **given: Any) -> None:
 @_bulk
 @over_http
 def cancel_all(session: Session, **given: Any) -> None:
-    """Cancel all deliveries of a destination that wait and match, as a job. It asks first."""
+    """Cancel all waiting deliveries of a destination that match, as a job. The command asks first."""
     _all(session, "cancel", **given)
 
 
@@ -109,7 +113,7 @@ def _all(
 
 
 def _counted(client: "Client", job: Any) -> Any:
-    """Wait until a dry run has counted; return it."""
+    """Wait for the count of a dry run; return its job."""
     for _ in client.replay_jobs.watch(job["id"]):
         pass
     return client.replay_jobs.get(job["id"])

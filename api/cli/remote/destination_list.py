@@ -1,4 +1,4 @@
-"""`angarium destinations list`: state, backlog, rate and concurrency for people, also live."""
+"""`angarium destinations list`: state, backlog, rate and concurrency, once or live."""
 
 import time
 from typing import Any
@@ -18,14 +18,16 @@ ARCHIVED = "ARCHIVED"
 @click.command("list")
 @click.option(
     "--status", "statuses", type=click.Choice(DESTINATION_STATUS, case_sensitive=False),
-    multiple=True, help="May be repeated. [ACTIVE and DISABLED]",
+    multiple=True, help="Can be repeated. [ACTIVE and DISABLED]",
 )  # fmt: skip
 @click.option("--customer-account", "account", metavar="ID", help="Destinations of this account.")
-@click.option("--sort", type=click.Choice(SORTS), default="trouble", help="Of a table. [trouble]")
-@click.option("--watch", is_flag=True, help="Again and again, until Ctrl-C.")
+@click.option(
+    "--sort", type=click.Choice(SORTS), default="trouble", help="The order of a table. [trouble]"
+)
+@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C.")
 @click.option(
     "--interval", type=click.FloatRange(0.5, 3600), default=EVERY_S, metavar="SECONDS",
-    help=f"With --watch: how often. [{EVERY_S:g}]",
+    help=f"With --watch: the time between two reads. [{EVERY_S:g}]",
 )  # fmt: skip
 @paged
 @over_http
@@ -41,12 +43,12 @@ def command(
 ) -> None:
     """List destinations.
 
-    A table shows state, backlog, attempts per second and concurrency, the ones in trouble first. JSON is
-    that of the API's list, newest first; with --watch, it is lines of what the table shows.
+    A table shows state, backlog, attempts per second and concurrency, failing destinations first. JSON
+    is the API's list, newest first; with --watch, it is the rows of the table.
     """
     output = session.output
     if watch and (cursor is not None or ARCHIVED in statuses):
-        raise click.UsageError("--watch takes neither --cursor nor archived destinations")
+        raise click.UsageError("--watch cannot be used with --cursor or archived destinations")
     with session.client() as client:
         overview = Overview(client, sort, statuses, account)
         if watch:

@@ -43,7 +43,7 @@ the_id = click.argument("destination_id", metavar="ID")
 
 @click.group(
     "destinations",
-    help="Receivers: make them, change them, and see their health.",
+    help="Create, change and test receivers, and show their health.",
     cls=CommandGroup,
 )
 def command() -> None:
@@ -70,14 +70,14 @@ add_plain(command, [plain for plain in PLAIN if plain.name != "list"])
 @secret_option
 @over_http
 def create(session: Session, secret_file: Path | None, template: str | None, **given: Any) -> None:
-    """Make a destination called NAME that receives at URL, or one of a template."""
+    """Create a destination NAME with a URL or from a template."""
     from angarium.calls import Call
 
     values = given_config(given)
     if (given["address"] is None) is (template is None) and not given["data"]:
         raise click.UsageError("give either a URL or --template")
     if values and template is None:
-        raise click.UsageError("--config is of a template: give --template")
+        raise click.UsageError("--config needs --template")
     body = destination_body(given)
     with session.client() as client:
         if template is not None:
@@ -90,21 +90,21 @@ def create(session: Session, secret_file: Path | None, template: str | None, **g
 @command.command("update")
 @the_id
 @click.option("--name", metavar="NAME")
-@click.option("--address", metavar="URL", help="Where it receives.")
+@click.option("--address", metavar="URL", help="The URL of the receiver.")
 @click.option(
-    "--remove-header", "removed_headers", multiple=True, metavar="NAME", help="May be repeated."
+    "--remove-header", "removed_headers", multiple=True, metavar="NAME", help="Can be repeated."
 )
 @config_options
 @click.option(
-    "--remove-config", "removed_config", multiple=True, metavar="NAME", help="May be repeated."
+    "--remove-config", "removed_config", multiple=True, metavar="NAME", help="Can be repeated."
 )
 @click.option("--no-rate-limit", is_flag=True, help="Send without a rate limit.")
-@click.option("--no-authentication", is_flag=True, help="Send without one.")
-@click.option("--no-disable-after", is_flag=True, help="Never disable it for failing.")
-@click.option("--rotate-secret", is_flag=True, help="Make a new secret.")
+@click.option("--no-authentication", is_flag=True, help="Remove the authentication.")
+@click.option("--no-disable-after", is_flag=True, help="Never disable it because of failures.")
+@click.option("--rotate-secret", is_flag=True, help="Create a new secret.")
 @click.option(
     "--grace-seconds", type=click.IntRange(0, 604_800),
-    help="How long the former secret still signs. [86400]",
+    help="How long the former secret also signs. [86400]",
 )  # fmt: skip
 @destination_options
 @secret_option
@@ -118,7 +118,7 @@ def update(
     removed_config: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Change what is given; it acts on every attempt not yet begun."""
+    """Change the given fields; the change applies to attempts that begin later."""
     change: Any = destination_body(given)
     values = given_config(given)
     if rotate_secret:
@@ -138,23 +138,25 @@ def update(
 def _template_of(client: "Client", destination_id: str) -> "DestinationTemplate":
     template = client.destinations.get(destination_id)["templateId"]
     if template is None:
-        raise click.UsageError("the destination is of no template")
+        raise click.UsageError("the destination was not made from a template")
     return client.templates.get(template)
 
 
 @command.command("test")
 @the_id
-@click.option("--type", "event_type", metavar="EVENT_TYPE", help="Of the sample. [angarium.test]")
+@click.option(
+    "--type", "event_type", metavar="EVENT_TYPE", help="The sample's type. [angarium.test]"
+)
 @click.option(
     "--payload", type=JSON, metavar="JSON",
-    help=f"Of the sample ({JSON_HELP}). [the schema's example]",
+    help=f"The sample's payload ({JSON_HELP}). [the schema's example]",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the request and send nothing.")
 @over_http
 def test(
     session: Session, destination_id: str, event_type: Any, payload: Any, dry_run: bool
 ) -> None:
-    """Send a signed sample now; exit code 1 unless the receiver took it."""
+    """Send a signed sample now; exit code 1 if the receiver does not accept it."""
     with session.client() as client:
         result = client.destinations.test(
             destination_id, event_type=event_type, payload=payload, dry_run=dry_run
@@ -166,14 +168,16 @@ def test(
 
 @command.command("analytics")
 @the_id
-@click.option("--period", type=click.Choice(ANALYTICS_PERIOD), help="Up to now. [24h]")
+@click.option(
+    "--period", type=click.Choice(ANALYTICS_PERIOD), help="The period that ends now. [24h]"
+)
 @click.option(
     "--granularity", type=click.Choice(ANALYTICS_GRANULARITY),
-    help="A row's span. [minute up to 6h, hour up to 7d, else day]",
+    help="The time of one row. [minute up to 6h, hour up to 7d, else day]",
 )  # fmt: skip
 @over_http
 def analytics(session: Session, destination_id: str, period: Any, granularity: Any) -> None:
-    """Show attempts, deliveries and latencies over time. In a table, only spans with something."""
+    """Show attempts, deliveries and latencies over time. A table has only rows with attempts."""
     with session.client() as client:
         found = client.destinations.analytics(
             destination_id, period=period, granularity=granularity

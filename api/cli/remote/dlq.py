@@ -1,4 +1,4 @@
-"""`angarium dlq`: deliveries that died, one by one and by filter."""
+"""`angarium dlq`: dead letters, singly and by filter."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from api.cli.suggestions import CommandGroup
 MOST = 10_000  # of one request
 
 
-@click.group("dlq", help="Dead letters: look at them, retry them, discard them.", cls=CommandGroup)
+@click.group("dlq", help="List, retry and discard dead letters.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on the dead-letter queue."""
 
@@ -28,8 +28,9 @@ def _filters(decorated: Any) -> Any:
     for option in (
         click.option(
             "--error-category", type=click.Choice(ERROR_CATEGORY, case_sensitive=False),
-            help="Of the last attempt.",
+            help="The error of the last attempt.",
         ),
+        click.option("--replay-job", "replay_job_id", metavar="ID", help="Deliveries of this job."),
         click.option("--signature", metavar="DIGEST", help="A group of `angarium dlq groups`."),
         click.option("--event-type", metavar="EVENT_TYPE"),
         click.option("--destination", "destination_id", metavar="ID"),
@@ -42,7 +43,7 @@ def _filters(decorated: Any) -> Any:
 @click.argument("delivery_id", metavar="DELIVERY_ID")
 @over_http
 def get(session: Session, delivery_id: str) -> None:
-    """Show an entry; exit code 4 for a delivery that is not in the queue."""
+    """Show an entry; exit code 4 if the delivery is not in the queue."""
     with session.client() as client:
         entry = client.dlq.get(delivery_id)
     if entry is None:
@@ -57,13 +58,11 @@ def _bulk(decorated: Any) -> Any:
             "--rate",
             type=click.FloatRange(0, min_open=True),
             metavar="PER_SECOND",
-            help="At most so many deliveries a second.",
+            help="The most deliveries a second.",
         ),
-        click.option(
-            "--limit", type=click.IntRange(1), metavar="N", help="At most so many deliveries."
-        ),
+        click.option("--limit", type=click.IntRange(1), metavar="N", help="The most deliveries."),
         click.option("--yes", "-y", is_flag=True, help="Do not ask."),
-        click.option("--dry-run", is_flag=True, help="Only say how many."),
+        click.option("--dry-run", is_flag=True, help="Only print the number."),
     ):
         decorated = option(decorated)
     return click.argument("ids", metavar="[DELIVERY_ID]...", nargs=-1)(_filters(decorated))
@@ -73,9 +72,10 @@ def _bulk(decorated: Any) -> Any:
 @_bulk
 @over_http
 def retry(session: Session, **given: Any) -> None:
-    """Send again, with a fresh schedule: these deliveries, or all that the filters allow.
+    """Retry these deliveries, or all that pass the filters, with a new schedule.
 
-    It asks first, saying how many; what more dies meanwhile with --to absent is retried as well.
+    The command prints their number and asks first. Without --to, it also retries dead letters that come
+    meanwhile.
     """
     _all(session, "retry", "retried", **given)
 
@@ -84,7 +84,7 @@ def retry(session: Session, **given: Any) -> None:
 @_bulk
 @over_http
 def discard(session: Session, **given: Any) -> None:
-    """Give up for good: these deliveries, or all that the filters allow. The record stays."""
+    """Discard these deliveries, or all that pass the filters. Their records stay."""
     _all(session, "discard", "discarded", **given)
 
 
@@ -117,7 +117,7 @@ def _all(
             session.confirm(f"{verb.capitalize()} {deliveries}?", yes=number == 0)
         chosen |= {} if rate is None else {"rate_per_second": rate}
         total, left = 0, 1
-        while left:  # a request has a bound; what is beyond it is the next one's
+        while left:  # each request has a bound; the next one takes the rest
             if limit is not None:
                 chosen["limit"] = min(MOST, limit - total)
             answer: Any = act(**chosen)

@@ -1,4 +1,4 @@
-"""The flags for a destination or a rule, and the request body that they make."""
+"""The flags for a destination or a rule, and the request body made from them."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,12 +24,12 @@ DELIVERY = {  # flag's name -> the API's field of `delivery`
 REMOVED = {"no_authentication": "authentication", "no_disable_after": "disableAfterSeconds"}
 data_option = click.option(
     "--data", type=JSON, metavar="JSON",
-    help=f"The body as the API has it ({JSON_HELP}); other flags win over it.",
+    help=f"The API's body ({JSON_HELP}); other flags override its fields.",
 )  # fmt: skip
 secret_option = click.option(
     "--secret-file", type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the signing secret to this file, readable by its owner only, instead of"
-        " showing it.",
+    help="Write the signing secret to this file, which only its owner can read, instead of "
+        "printing it.",
 )  # fmt: skip
 
 
@@ -37,10 +37,10 @@ def destination_options(command: Command) -> Command:
     """Add the flags of a destination."""
     for option in reversed(
         (
-            click.option("--description", metavar="TEXT", help="What it is for."),
+            click.option("--description", metavar="TEXT", help="Its purpose."),
             click.option(
                 "--header", "headers", type=PAIR, multiple=True, metavar="NAME=VALUE",
-                help="Sent with every request; may be repeated.",
+                help="A header of every request; can be repeated.",
             ),
             click.option(
                 "--method", type=click.Choice(HTTP_METHOD, case_sensitive=False),
@@ -48,11 +48,11 @@ def destination_options(command: Command) -> Command:
             ),
             click.option(
                 "--authentication", type=JSON, metavar="JSON",
-                help=f"How requests prove who sends them, as the API has it ({JSON_HELP}).",
+                help=f"The API's `authentication` of requests ({JSON_HELP}).",
             ),
             click.option(
                 "--disable-after", type=click.IntRange(min=1), metavar="SECONDS",
-                help="Disable it after it has failed for so long.",
+                help="Disable it after failing for this time.",
             ),
             click.option(
                 "--concurrency", type=CONCURRENCY, metavar="NUMBER|auto",
@@ -63,10 +63,10 @@ def destination_options(command: Command) -> Command:
                 help="The scope of first-in first-out order: none, a key of the event, or the"
                     " destination.",
             ),
-            click.option("--timeout-ms", type=click.IntRange(100, 60_000), help="Of an attempt."),
+            click.option("--timeout-ms", type=click.IntRange(100, 60_000), help="For one attempt."),
             click.option(
                 "--rate-limit", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
-                help="Attempts a second.",
+                help="The most attempts a second.",
             ),
             click.option(
                 "--retry-schedule", callback=_seconds, metavar="SECONDS,...",
@@ -111,7 +111,7 @@ def rule_options(command: Command) -> Command:
         (
             click.option(
                 "--filter", "expression", metavar="CEL",
-                help="Only events for which it is true: event.payload.total > 100.",
+                help="Only events for which this is true: event.payload.total > 100.",
             ),
             click.option("--priority", type=click.Choice(PRIORITY, case_sensitive=False)),
             data_option,
@@ -144,7 +144,7 @@ def put(body: dict[str, Any], **fields: Any) -> None:
 
 
 def keep_secret(made: Any, file: Path | None) -> Any:
-    """Write the secret of an answer into a file, if one is wanted; return the answer to show."""
+    """Write the secret of an answer to the file, if one is given; return the answer to print."""
     if file is None or not made.get("secret"):
         return made
     file.touch(PRIVATE)
@@ -160,4 +160,4 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     try:
         return [int(part) for part in value.split(",")] if value.strip() else []
     except ValueError:
-        raise click.BadParameter("must be seconds with commas between, such as 5,300") from None
+        raise click.BadParameter("must be seconds separated by commas, such as 5,300") from None

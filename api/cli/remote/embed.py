@@ -18,9 +18,14 @@ add_plain(command, PLAIN)
 
 @command.command("session")
 @click.argument("customer", metavar="EXTERNAL_ID")
-@click.option("--ttl", type=click.IntRange(60, 900), metavar="SECONDS", help="How long. [300]")
+@click.option(
+    "--ttl",
+    type=click.IntRange(60, 900),
+    metavar="SECONDS",
+    help="How long the session is valid. [300]",
+)
 @over_http
 def session(session: Session, customer: str, ttl: int | None) -> None:
-    """Make a token with which an end-customer's browser sees its own destinations, and no others."""
+    """Create a token for an end-customer's browser, which sees only the customer's destinations."""
     with session.client() as client:
         session.output.one(client.embed_sessions.create(customer, ttl_seconds=ttl))

@@ -26,7 +26,7 @@ add_plain(command, PLAIN)
     "--data",
     type=RAW_JSON,
     metavar="JSON",
-    help=f"The payload ({JSON_HELP}), kept byte for byte. [{{}}]",
+    help=f"The payload ({JSON_HELP}), sent with unchanged bytes. [{{}}]",
 )
 @click.option("--customer", metavar="EXTERNAL_ID", help="The end-customer of the event.")
 @click.option(
@@ -39,11 +39,11 @@ add_plain(command, PLAIN)
 @click.option("--metadata", type=JSON, metavar="JSON")
 @click.option(
     "--batch", type=click.File("rb"), metavar="FILE",
-    help="Send many: a line an event, as the API has it; - for standard input.",
+    help="Send many: a file with one event a line, in the API's form; - for standard input.",
 )  # fmt: skip
 @click.option(
     "--batch-size", type=click.IntRange(1, MOST_EVENTS), default=MOST_EVENTS,
-    help=f"How many at once; 1 for a stream that is slow. [{MOST_EVENTS}]",
+    help=f"The events of one request; 1 for a slow stream. [{MOST_EVENTS}]",
 )  # fmt: skip
 @over_http
 def send(
@@ -62,17 +62,17 @@ def send(
 ) -> None:
     """Send one event of EVENT_TYPE, or with --batch many.
 
-    It is durable when this ends with 0. With --batch the exit code is 1 if any event was rejected;
-    those are named on standard error with their lines, and the others are accepted.
+    The event is durable if the exit code is 0. With --batch the exit code is 1 if any event was
+    rejected: standard error has the lines of rejected events, and the others are accepted.
     """
     if batch is not None:
         if event_type is not None or data is not None:
-            raise click.UsageError("--batch has whole events; give neither EVENT_TYPE nor --data")
+            raise click.UsageError("--batch has whole events: leave out EVENT_TYPE and --data")
         with session.client() as client:
             send_lines(client, batch, session.output, batch_size)
         return
     if event_type is None:
-        raise click.UsageError("EVENT_TYPE is needed, or --batch")
+        raise click.UsageError("give EVENT_TYPE or --batch")
     with session.client() as client:
         accepted = client.events.send(
             event_type,

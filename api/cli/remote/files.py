@@ -1,4 +1,4 @@
-"""`angarium files`: upload files, look them up, download them."""
+"""`angarium files`: upload, list and download files."""
 
 import sys
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 from api.cli.suggestions import CommandGroup
 
-# Types of what `mimetypes` says is some other file, compressed.
+# Types of compressed files, for which `mimetypes` returns the type of the content.
 _COMPRESSED = {
     "gzip": "application/gzip",
     "bzip2": "application/x-bzip2",
@@ -23,7 +23,9 @@ _COMPRESSED = {
 }
 
 
-@click.group("files", help="Files: uploaded, and those that came with events.", cls=CommandGroup)
+@click.group(
+    "files", help="Upload, list and download files, also those of events.", cls=CommandGroup
+)
 def command() -> None:
     """Group the commands on files."""
 
@@ -33,7 +35,7 @@ add_plain(command, PLAIN)
 
 @command.command("upload")
 @click.argument("source", metavar="FILE|URL")
-@click.option("--name", "file_name", help="By default the file's.")
+@click.option("--name", "file_name", help="The file's name. [the name of FILE]")
 @click.option(
     "--content-type",
     metavar="TYPE",
@@ -43,29 +45,31 @@ add_plain(command, PLAIN)
 @click.option("--type", "event_type", metavar="EVENT_TYPE", help="[file.received]")
 @click.option("--customer", "customer_external_id", metavar="ID", help="customerExternalId")
 @click.option("--metadata", type=JSON, metavar="JSON")
-@click.option("--idempotency-key", metavar="KEY", help="By default one of its own.")
+@click.option(
+    "--idempotency-key", metavar="KEY", help="Uploads with the same key count as one. [a new key]"
+)
 @over_http
 def upload(session: Session, source: str, **said: Any) -> None:
     """Upload a file of at most 25 MiB, or have the service fetch it from a URL.
 
-    File and event are durable when this returns.
+    File and event are durable if the exit code is 0.
     """
     with session.client() as client:
         if source.startswith(("http://", "https://")):
             session.output.one(client.files.create_from_url(source, **said))
         elif not Path(source).is_file():
-            raise SettingsTrouble(f"{source} is no file")
+            raise SettingsTrouble(f"{source} is not a file")
         else:
             said["content_type"] = said["content_type"] or guessed(said["file_name"] or source)
             session.output.one(client.files.create(source, **said))
 
 
 def guessed(name: str) -> str | None:
-    """Return the type that a file's name tells, or None. A compressed file has none: `a.tar.gz` holds
-    gzip, and the type of `a.tar` would be wrong."""
-    import mimetypes  # it reads the machine's tables: --help can do without
+    """Return the media type for a file's name, or None. `a.tar.gz` is gzip: the type of `a.tar` would
+    be wrong."""
+    import mimetypes  # it reads the machine's tables, which `--help` does not need
 
-    # As a path: it takes what begins with `data:` for a URL.
+    # As a path, because `guess_type` takes a name with the prefix `data:` for a URL.
     kind, encoding = mimetypes.guess_type(f"./{Path(name).name}")
     return _COMPRESSED.get(encoding) if encoding else kind
 
@@ -75,7 +79,7 @@ def guessed(name: str) -> str | None:
 @click.argument("target", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
 @over_http
 def download(session: Session, file_id: str, target: Path) -> None:
-    """Write a file's bytes to FILE, which must not exist yet; `-` is standard output."""
+    """Write a file's bytes to FILE, which must not exist; `-` is standard output."""
     with session.client() as client, _opened(target) as out:
         for piece in client.files.content(file_id):
             out.write(piece)
@@ -83,7 +87,7 @@ def download(session: Session, file_id: str, target: Path) -> None:
 
 @contextmanager
 def _opened(target: Path) -> Iterator[IO[bytes]]:
-    """Provide a place for bytes; a failed download leaves nothing."""
+    """Yield the output for bytes; a failed download leaves no file."""
     if str(target) == "-":
         yield sys.stdout.buffer
         return

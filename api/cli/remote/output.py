@@ -1,7 +1,6 @@
-"""Output of answers: a table for people, JSON and lines of JSON for programs.
+"""The output of answers: a table for people, JSON and lines of JSON for programs.
 
-Answers go to standard output and everything else to standard error, so that a pipe carries answers
-only.
+Answers go to standard output and everything else to standard error, so that a pipe has only answers.
 """
 
 import shutil
@@ -16,25 +15,23 @@ from api.cli.printing import json_text, say
 from api.cli.remote.tables import Column, Table, shown
 
 FORMS = ("table", "json", "jsonl")
-PAGE = 100  # the most that the API gives at once
+PAGE = 100  # the API's largest page
 HOME_AND_ERASE = "\x1b[H\x1b[J"
 Fetch = Callable[[int, str | None], Any]
 
 
 class Output:
-    """Output in one form: a table on a terminal and lines of JSON elsewhere, unless a flag says
-    otherwise."""
+    """The output in one form. Without a flag it is a table on a terminal and lines of JSON
+    elsewhere."""
 
     def __init__(self, form: str | None) -> None:
         self.form = form or ("table" if sys.stdout.isatty() else "jsonl")
-        if isinstance(
-            sys.stdout, TextIOWrapper
-        ):  # a terminal of another encoding shows what it can
+        if isinstance(sys.stdout, TextIOWrapper):  # for terminals with another encoding
             sys.stdout.reconfigure(errors="backslashreplace")
 
     @property
     def for_people(self) -> bool:
-        """Whether a person reads the output."""
+        """True if the output is a table."""
         return self.form == "table"
 
     def one(self, document: Any) -> None:
@@ -59,8 +56,8 @@ class Output:
     def whole(
         self, items: Sequence[Any], columns: Sequence[Column], *, in_place: bool = False
     ) -> None:
-        """Print all objects together: a table as wide as its content. `in_place`: draw over the
-        terminal's present content, and no longer than the terminal."""
+        """Print all objects together, with columns as wide as their content. `in_place`: replace the
+        terminal's content, and print no more lines than it has."""
         if self.form != "table":
             self.rows(items, columns)
             return
@@ -81,8 +78,8 @@ class Output:
     ) -> None:
         """Print a list, following its pages until `limit` items (None: all) are shown.
 
-        `fetch` takes a limit and a cursor and returns a page. With `json` it is one document like the
-        API's, whose `nextCursor` goes on where this ended.
+        `fetch` takes a limit and a cursor and returns a page. With `json` the output is one page like
+        the API's, with the `nextCursor` of the next page.
         """
         table, kept, shown = Table(columns), [], 0
         while True:
@@ -104,7 +101,7 @@ class Output:
         elif self.form == "table":
             if cursor is None and "searchedTo" in page:
                 note(
-                    f"examined back to {page['searchedTo']}: narrow the filters to see what is older"
+                    f"examined back to {page['searchedTo']}: use narrower filters to find older items"
                 )
             if not shown:
                 note("nothing found")
@@ -113,7 +110,7 @@ class Output:
 
 
 def note(text: str) -> None:
-    """Print a remark beside the answers, on standard error."""
+    """Print a remark on standard error."""
     say(text, err=True)
 
 

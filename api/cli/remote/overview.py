@@ -1,5 +1,4 @@
-"""The repeated look at destinations and their health: rows of tables, with the rates
-between two looks."""
+"""The repeated reads of destinations and their health: table rows, with the rates between two reads."""
 
 import time
 from collections.abc import Iterator
@@ -35,12 +34,12 @@ COLUMNS = (
 
 @dataclass
 class Overview:
-    """Looks at destinations. The rate counts attempts since the look before; at first, those of the
+    """The reader of destinations. The rate is that since the previous read; at first, that of the
     present hour."""
 
     client: "Client"
     sort: Sort = "trouble"
-    statuses: tuple[str, ...] = ()  # none: all but archived ones
+    statuses: tuple[str, ...] = ()  # empty: all except archived ones
     account: str | None = None
     _before: dict[str, int] = field(default_factory=dict)
     _looked_at: float = 0.0

@@ -1,4 +1,5 @@
-"""Kinds of arguments: JSON from a flag, file or pipe; instants; `name=value`; lists and their paging."""
+"""The types of arguments: JSON from a flag, file or pipe; instants; `name=value`; the options of
+lists."""
 
 import json
 import re
@@ -17,15 +18,15 @@ else:
     _Kind = click.ParamType  # generic since click 8.2 only
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-SHOWN = 20  # as the API's own pages
+SHOWN = 20  # the API's default
 AUTO = "auto"
-MOST_CONCURRENCY = 256  # the API says no to more; what is loaded here must stay little
+MOST_CONCURRENCY = 256  # the API's limit, repeated because this module must load quickly
 _AGO = re.compile(r"(\d{1,6})(s|m|h|d)", re.ASCII)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 class InstantType(_Kind):
-    """An instant as ISO 8601 with an offset, or how long ago: `90s`, `30m`, `24h`, `7d`."""
+    """An instant as ISO 8601 with an offset, or as an age: `90s`, `30m`, `24h`, `7d`."""
 
     name = "instant"
 
@@ -85,14 +86,14 @@ class PairType(_Kind):
 
 
 class RawJsonType(_Kind):
-    """A JSON object: as it stands, `@FILE`, or `-` for standard input. Its bytes are kept."""
+    """A JSON object as text, as `@FILE`, or `-` for standard input. Its bytes are kept."""
 
     name = "json"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> bytes:
-        """Return the bytes, which are a JSON object."""
+        """Return the bytes of the JSON object."""
         if isinstance(value, bytes):
             return value
         raw = self.read(str(value), param, ctx)
@@ -109,7 +110,7 @@ class RawJsonType(_Kind):
         if text == "-":
             return sys.stdin.buffer.read()
         if not text.startswith("@"):
-            return text.encode("utf-8", "surrogateescape")  # bytes as they were typed
+            return text.encode("utf-8", "surrogateescape")  # the original bytes of the argument
         try:
             return Path(text[1:]).read_bytes()
         except OSError as error:
@@ -117,7 +118,7 @@ class RawJsonType(_Kind):
 
 
 class JsonType(RawJsonType):
-    """A JSON object, read."""
+    """A decoded JSON object."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the object."""
@@ -143,9 +144,11 @@ def paged(command: Command) -> Command:
 
     decorated: Any = run
     for option in (
-        click.option("--cursor", metavar="CURSOR", help="Go on where an earlier list ended."),
-        click.option("--all", "everything", is_flag=True, help="All of them."),
-        click.option("--limit", type=click.IntRange(1), default=SHOWN, help=f"How many. [{SHOWN}]"),
+        click.option("--cursor", metavar="CURSOR", help="Continue after an earlier list."),
+        click.option("--all", "everything", is_flag=True, help="Show all items."),
+        click.option(
+            "--limit", type=click.IntRange(1), default=SHOWN, help=f"The most items. [{SHOWN}]"
+        ),
     ):
         decorated = option(decorated)
     return cast(Command, decorated)
@@ -154,9 +157,13 @@ def paged(command: Command) -> Command:
 def since_until(command: Command) -> Command:
     """Add `--from` and `--to`, as `since` and `until`."""
     command = click.option(
-        "--to", "until", type=INSTANT, metavar="INSTANT", help="Created before. Like --from."
+        "--to",
+        "until",
+        type=INSTANT,
+        metavar="INSTANT",
+        help="Created before this instant. Like --from.",
     )(command)
     return click.option(
         "--from", "since", type=INSTANT, metavar="INSTANT",
-        help="Created at or after: 2026-11-20T12:00:00Z, or an age: 90s, 30m, 24h, 7d.",
+        help="Created at or after this instant: 2026-11-20T12:00:00Z, or an age: 90s, 30m, 24h, 7d.",
     )(command)  # fmt: skip

@@ -1,6 +1,6 @@
-"""The plain commands: each calls one method of the client and prints its answer.
+"""The plain commands: each calls one method of the client and prints the answer.
 
-The modules of `api.cli.remote.made` list them; they are generated from the route table.
+The modules of `api.cli.remote.made`, which are generated from the route table, list them.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,11 +15,11 @@ from api.cli.suggestions import CommandGroup
 
 
 class Option(NamedTuple):
-    """A flag that narrows a list. `words` are the allowed values, if they are limited. With `repeated`,
+    """A flag for a filter of a list. `words` are the allowed values, if they are limited. `repeated`:
     an item passes if it has any of the values."""
 
     flags: str
-    argument: str  # the client's
+    argument: str  # of the client's method
     metavar: str = ""
     words: tuple[str, ...] = ()
     help: str | None = None
@@ -27,9 +27,9 @@ class Option(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """A plain command. `arguments`: the client's names, and their names in the help. `paged`: the
-    client's method returns a page. `spans`: the list can be narrowed by time. `confirm`: the question
-    asked first."""
+    """A plain command. `arguments`: names for the client, and names in the help. `paged`: the client's
+    method returns a page. `spans`: the list has filters by time. `confirm`: the question before the
+    command acts."""
 
     name: str
     method: str

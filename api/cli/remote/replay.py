@@ -1,4 +1,4 @@
-"""`angarium replay`: past deliveries are sent again."""
+"""`angarium replay`: send past deliveries again."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from angarium.shapes import ReplayProgress
 
 
-LINE_S = 5.0  # without a terminal: enough to see that it goes on
+LINE_S = 5.0  # between two lines without a terminal
 
 
 def watch(stream: "Iterable[ReplayProgress]") -> "ReplayProgress":
-    """Show each progress of a stream, and return the last one."""
+    """Show every progress report of a stream, and return the last one."""
     return _bar(stream) if sys.stderr.isatty() else _lines(stream)
 
 
@@ -65,7 +65,7 @@ def _lines(stream: "Iterable[ReplayProgress]") -> "ReplayProgress":
 
 
 def settled(progress: "ReplayProgress") -> int:
-    """Return how many deliveries have ended, one way or another."""
+    """Return the number of deliveries that have ended."""
     return progress["total"] - progress["remaining"]
 
 
@@ -87,7 +87,7 @@ the_id = click.argument("job_id", metavar="ID")
 wait_option = click.option(
     "--wait",
     is_flag=True,
-    help="Wait for the end, with a progress bar; exit code 1 unless COMPLETED.",
+    help="Wait for the end, with a progress bar; exit code 1 if the job is not COMPLETED.",
 )
 
 
@@ -103,17 +103,24 @@ add_plain(command, PLAIN)
 
 @command.command("start")
 @click.argument("ids", metavar="[DELIVERY_ID]...", nargs=-1)
-@click.option("--destination", "destination_id", metavar="ID", help="Deliveries to this one.")
-@click.option("--customer-account", "customer_account_id", metavar="ID", help="To this one's.")
-@click.option("--type", "event_types", multiple=True, metavar="EVENT_TYPE", help="May be repeated.")
+@click.option(
+    "--destination", "destination_id", metavar="ID", help="Deliveries to this destination."
+)
+@click.option(
+    "--customer-account",
+    "customer_account_id",
+    metavar="ID",
+    help="Deliveries to this account's destinations.",
+)
+@click.option("--type", "event_types", multiple=True, metavar="EVENT_TYPE", help="Can be repeated.")
 @click.option(
     "--status", "statuses", multiple=True, type=click.Choice(SETTLED, case_sensitive=False),
-    help="May be repeated. [all three]",
+    help="Can be repeated. [all three]",
 )  # fmt: skip
 @since_until
 @click.option(
     "--rate", "rate_per_second", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
-    help="Deliveries a second, at most.",
+    help="The most deliveries a second.",
 )  # fmt: skip
 @click.option(
     "--missing", is_flag=True,
@@ -148,12 +155,25 @@ def start(
             session.output.one(job)
 
 
+@command.command("rate")
+@the_id
+@click.argument("number", required=False, type=click.FloatRange(0, min_open=True))
+@click.option("--no-limit", is_flag=True, help="As quickly as the receivers take them.")
+@over_http
+def rate(session: Session, job_id: str, number: float | None, no_limit: bool) -> None:
+    """Let a job that has not ended enqueue at most NUMBER deliveries a second from now on."""
+    if no_limit == (number is not None):
+        raise click.UsageError("give either a number or --no-limit")
+    with session.client() as client:
+        session.output.one(client.replay_jobs.update(job_id, {"ratePerSecond": number}))
+
+
 @command.command("progress")
 @the_id
 @wait_option
 @over_http
 def progress(session: Session, job_id: str, wait: bool) -> None:
-    """Show how far a job is."""
+    """Show the progress of a job."""
     with session.client() as client:
         if wait:
             until_finished(session, client, job_id)
@@ -162,12 +182,12 @@ def progress(session: Session, job_id: str, wait: bool) -> None:
 
 
 def until_finished(session: Session, client: "Client", job_id: str) -> None:
-    """Show a job's progress until it is finished, then print the last of it."""
+    """Show a job's progress until it is finished, then print the last progress."""
 
     try:
         last = watch(client.replay_jobs.watch(job_id))
     except KeyboardInterrupt:
-        note(f"the job goes on; angarium replay cancel {job_id} ends it")
+        note(f"the job continues; end it with angarium replay cancel {job_id}")
         raise
     session.output.one(last)
     if last["status"] != "COMPLETED":

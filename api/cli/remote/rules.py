@@ -1,4 +1,4 @@
-"""`angarium rules`: routing rules, and their effect on an event."""
+"""`angarium rules`: create, change and try routing rules."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from api.cli.suggestions import CommandGroup
 the_id = click.argument("rule_id", metavar="ID")
 
 
-@click.group("rules", help="Routing rules: the destinations of events.", cls=CommandGroup)
+@click.group("rules", help="Create, change and try routing rules.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on rules."""
 
@@ -26,7 +26,7 @@ add_plain(command, PLAIN)
 @click.argument("name")
 @click.argument("destination", metavar="DESTINATION_ID")
 @click.argument("types", metavar="EVENT_TYPE...", nargs=-1)
-@click.option("--enabled/--disabled", default=None, help="Whether the rule is active. [enabled]")
+@click.option("--enabled/--disabled", default=None, help="The state of the rule. [enabled]")
 @rule_options
 @over_http
 def create(session: Session, **given: Any) -> None:
@@ -43,12 +43,12 @@ def create(session: Session, **given: Any) -> None:
 @the_id
 @click.option("--name", metavar="NAME")
 @click.option("--destination", metavar="ID", help="Another destination.")
-@click.option("--type", "types", multiple=True, metavar="EVENT_TYPE", help="May be repeated.")
+@click.option("--type", "types", multiple=True, metavar="EVENT_TYPE", help="Can be repeated.")
 @click.option("--no-filter", is_flag=True, help="Remove the filter.")
 @rule_options
 @over_http
 def update(session: Session, rule_id: str, **given: Any) -> None:
-    """Change what is given."""
+    """Change the given fields."""
     change: Any = rule_body(given)
     if not change:
         raise click.UsageError("nothing to change: give at least one flag")
@@ -63,9 +63,9 @@ def update(session: Session, rule_id: str, **given: Any) -> None:
 )
 @over_http
 def preview(session: Session, event: Any, rule: Any) -> None:
-    """Say which destinations an event would reach, and why. Nothing is sent."""
+    """Show which destinations an event would reach, and why. Nothing is sent."""
     with session.client() as client:
         session.output.one(client.routing_rules.preview(event, rule=rule))
 
 
-preview.help = f"{preview.help}\n\nJSON is an event as it would be sent ({JSON_HELP})."
+preview.help = f"{preview.help}\n\nJSON is an event in the form of events.send ({JSON_HELP})."

@@ -1,4 +1,4 @@
-"""`angarium schemas`: what events of a type must look like."""
+"""`angarium schemas`: JSON Schemas for the payloads of event types."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def create(
     example: Any,
     activate: bool,
 ) -> None:
-    """Make the next version of a type's schema, as a DRAFT."""
+    """Create the next version of a type's schema, as a DRAFT."""
     with session.client() as client:
         made = client.schemas.create(event_type, schema, description=description, example=example)
         if activate:
@@ -50,11 +50,13 @@ create.help = f"{create.help}\n\nJSON is the schema ({JSON_HELP})."
 @click.option(
     "--sample", type=click.IntRange(1, 1_000), help="The number of recent events to read. [100]"
 )
-@click.option("--from", "since", type=INSTANT, metavar="INSTANT", help="Only events since then.")
-@click.option("--create", is_flag=True, help="Make a draft of the schema.")
+@click.option(
+    "--from", "since", type=INSTANT, metavar="INSTANT", help="Only events since this instant."
+)
+@click.option("--create", is_flag=True, help="Create a draft from the schema.")
 @over_http
 def infer(session: Session, event_type: str, sample: int | None, since: Any, create: bool) -> None:
-    """Make a schema that recent events of a type conform to."""
+    """Infer a schema to which recent events of a type conform."""
     with session.client() as client:
         session.output.one(
             client.schemas.infer(event_type, sample=sample, since=since, create=create or None)

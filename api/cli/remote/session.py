@@ -1,4 +1,4 @@
-"""The options of every command over HTTP: the server's address, a key, and a form of output."""
+"""The options of every command over HTTP: the server's address, a key, and the form of the output."""
 
 import sys
 from collections.abc import Callable
@@ -36,7 +36,7 @@ SUGGESTED = 3
 def with_ids(client: Callable[[], "Client"], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return a command's options with an id for each name of a destination or rule.
 
-    Raises NotFoundTrouble for an unknown name, and Trouble for a name that several things have.
+    Raises NotFoundTrouble for an unknown name, and Trouble for an ambiguous name.
     """
     found = dict(options)
     for names, kind in ((DESTINATIONS, "destination"), (RULES, "rule")):
@@ -44,7 +44,7 @@ def with_ids(client: Callable[[], "Client"], options: Mapping[str, Any]) -> dict
             value = found.get(option)
             if isinstance(value, str):
                 found[option] = _with_id(client, kind, value)
-            elif isinstance(value, tuple):  # of an option that was repeated
+            elif isinstance(value, tuple):  # from a repeated option
                 found[option] = tuple(_with_id(client, kind, each) for each in value)
     return found
 
@@ -71,7 +71,9 @@ def _only(kind: str, name: str, known: Iterable[tuple[str, str]]) -> str:
         names.setdefault(each, []).append(identifier)
     ids = names.get(name, [])
     if len(ids) > 1:
-        raise Trouble(f"{len(ids)} {kind}s are called {name!r}: give an id: {', '.join(ids)}")
+        raise Trouble(
+            f"{len(ids)} {kind}s have the name {name!r}: give one of the ids {', '.join(ids)}"
+        )
     if not ids:
         close = get_close_matches(name, names, SUGGESTED)
         hint = f": did you mean {' or '.join(map(repr, close))}?" if close else ""
@@ -124,13 +126,13 @@ class Session:
             return
         if not sys.stdin.isatty():
             raise SettingsTrouble(
-                "the command needs a confirmation, and there is no terminal to ask on: give --yes"
+                "the command needs a confirmation, and standard input is not a terminal: give --yes"
             )
         click.confirm(question, abort=True, err=True)
 
 
 def over_http(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the common options to a command, and hand it a `Session` before its own arguments."""
+    """Add the common options to a command, and pass it a `Session` before its own arguments."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
@@ -141,8 +143,8 @@ def over_http(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def maybe_over_http(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the common options to a command that can do without a server: it receives a function that
-    makes the `Session`."""
+    """Add the common options to a command that can run without a server: it gets a function that
+    returns the `Session`."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
@@ -179,7 +181,7 @@ _OPTIONS = (
     ),
     click.option(
         "--key", envvar="ANGARIUM_KEY", metavar="KEY",
-        help="The key. Other users can see a command line: prefer the variable. [ANGARIUM_KEY]",
+        help="The key. Other users can see command lines: prefer the variable. [ANGARIUM_KEY]",
     ),
     click.option(
         "--key-file", envvar="ANGARIUM_KEY_FILE", type=click.Path(path_type=Path, dir_okay=False),
@@ -188,7 +190,7 @@ _OPTIONS = (
     click.option(
         "--environment", envvar="ANGARIUM_ENVIRONMENT",
         type=click.Choice(ENVIRONMENT, case_sensitive=False),
-        help="For an MCP key, which belongs to none. [ANGARIUM_ENVIRONMENT]",
+        help="The environment, needed with an MCP key. [ANGARIUM_ENVIRONMENT]",
     ),
     click.option(
         "--timeout", type=click.FloatRange(0, min_open=True), default=TIMEOUT_S, metavar="SECONDS",
@@ -196,20 +198,20 @@ _OPTIONS = (
     ),
     click.option(
         "--output", "-o", type=click.Choice(FORMS),
-        help="table, json, or jsonl: a line an object. [table on a terminal, else jsonl]",
+        help="table, json, or jsonl (one object a line). [table on a terminal, else jsonl]",
     ),
 )  # fmt: skip
 
 
 def common_options() -> list[click.Option]:
-    """Return the options that `over_http` adds, as a command has them."""
+    """Return the options that `over_http` adds to a command."""
     bare = click.command(over_http(lambda session: None))
     return [option for option in bare.params if isinstance(option, click.Option)]
 
 
 def _key(given: object, file: object) -> str:
-    """Return the key. A flag wins over a variable; of two flags or two variables, the key wins over its
-    file."""
+    """Return the key. A flag wins over a variable. With two flags or two variables, the key wins over
+    its file."""
     context = click.get_current_context()
     source = context.get_parameter_source("key_file")
     if isinstance(file, Path) and (
@@ -225,6 +227,7 @@ def _key(given: object, file: object) -> str:
             raise SettingsTrouble(f"the key file {file} cannot be read: {error}") from None
     if not given:
         raise SettingsTrouble(
-            "no key: set ANGARIUM_KEY or give --key-file FILE (`angarium keys create` makes one)"
+            "no key: set ANGARIUM_KEY or give --key-file FILE (create a key with `angarium keys "
+            "create`)"
         )
     return str(given)

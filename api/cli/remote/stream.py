@@ -15,23 +15,25 @@ if TYPE_CHECKING:
 
 TOPICS = ("throughput", "health", "deliveries", "replays", "dlq")
 COLUMNS = (Column("TOPIC", "topic"), Column("DATA", "data"))
-AWAY_S = 5.0  # between two beginnings, while the server is away
+AWAY_S = 5.0  # between two attempts while the server does not respond
 
 
 @click.command("stream", short_help="Show live updates as lines of JSON.")
 @click.option(
     "--topic", "topics", type=click.Choice(TOPICS), multiple=True,
-    help="May be repeated. [all topics that the key can see]",
+    help="Can be repeated. [all topics that the key can see]",
 )  # fmt: skip
-@click.option("--destination", "destination_id", metavar="ID", help="What concerns this one.")
-@click.option("--customer", metavar="EXTERNAL_ID", help="What concerns this customer.")
+@click.option(
+    "--destination", "destination_id", metavar="ID", help="Only updates about this destination."
+)
+@click.option("--customer", metavar="EXTERNAL_ID", help="Only updates about this customer.")
 @over_http
 def command(
     session: Session, topics: tuple[str, ...], destination_id: str | None, customer: str | None
 ) -> None:
     """Show rates, health, outcomes, replays and dead letters as they happen, until Ctrl-C.
 
-    A line of JSON is {"topic", "data"}. A server that ends the stream is asked again.
+    Each line of JSON is {"topic", "data"}. If the server ends the stream, the command opens it again.
     """
     which = {"destination_id": destination_id, "customer_external_id": customer}
     with session.client() as client:
@@ -41,7 +43,7 @@ def command(
 def _told(
     client: "Client", topics: tuple[str, ...], which: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Yield updates for ever. Raises AngariumError if the first request fails."""
+    """Yield updates without end. Raises AngariumError if the first request fails."""
     from angarium import ConnectionFailedError, ServerError
 
     begun = False
@@ -53,8 +55,8 @@ def _told(
         except (ConnectionFailedError, ServerError) as error:
             if not begun:
                 raise
-            note(f"{error}; asking again")
+            note(f"{error}; trying again")
             time.sleep(AWAY_S)
         else:
-            note("the server ended the stream; asking again")
+            note("the server ended the stream; opening it again")
             time.sleep(1)

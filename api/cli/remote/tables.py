@@ -1,4 +1,4 @@
-"""Tables for people: columns as wide as their content. This module prints nothing."""
+"""The layout of tables, with columns as wide as their content. Nothing here prints."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ import click
 from api.cli.printing import printable
 
 GAP = "  "
-LONGEST = 60  # characters of a cell but the last: more pushes the others off the screen
+LONGEST = 60  # characters of a cell, except in the last column: longer cells would hide the others
 
 COLOURS = {
     "ACTIVE": "green", "DELIVERED": "green", "HEALTHY": "green", "COMPLETED": "green",
@@ -22,7 +22,7 @@ COLOURS = {
 
 
 class Column(NamedTuple):
-    """A column: its title, and the field that it shows (or a function that makes its text)."""
+    """A column: its title, and its field (or a function that returns its text)."""
 
     title: str
     field: str | Callable[[Mapping[str, Any]], Any]
@@ -38,7 +38,7 @@ class Column(NamedTuple):
 
 
 class Table:
-    """Lays out rows, page by page: widths only grow, and the titles stand at the top once."""
+    """The layout of rows, page by page: widths only grow, and the titles are printed once."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
@@ -74,8 +74,7 @@ class Table:
 
 
 def shown(value: Any) -> str:
-    """Return a value in the form that people read; control characters of strangers do not reach the
-    terminal."""
+    """Return a value as text, with control characters escaped for the terminal."""
     if value is None:
         return "-"
     if isinstance(value, bool):

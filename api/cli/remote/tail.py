@@ -1,7 +1,7 @@
-"""A follower of deliveries: it reads again and again, and keeps a bounded number of them.
+"""The follower of deliveries: it reads them repeatedly, and remembers a bounded number.
 
-New deliveries are above the highest id seen. Newer deliveries push unsettled ones off the first page,
-so some of the unsettled ones, the longest unread first, are read singly at each turn.
+New deliveries are above the highest id seen. Newer deliveries displace unsettled ones from the first
+page, so each turn reads some unsettled ones singly, the longest unread first.
 """
 
 import time
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from angarium.shapes import DeliveryItem
 
 PAGE = 100
-MOST_PAGES = 10  # of new ones at one look; what is beyond is said to be skipped
-MOST_WATCHED = 1_000  # unsettled ones that are looked at again
-# At single ones, each turn: with the list 90 a minute at the usual pace, of the least plan's 120.
+MOST_PAGES = 10  # of new deliveries in one turn; further ones are skipped with a note
+MOST_WATCHED = 1_000  # unsettled deliveries that are read again
+# Single reads in each turn: with the list 90 requests a minute at the default interval, of the smallest
+# plan's 120.
 LOOKS = 2
-AWAY_S = 5.0  # between looks for a server that is away
+AWAY_S = 5.0  # between two attempts while the server does not respond
 OPEN = ("PENDING", "DELIVERING", "RETRYING")
 
 
@@ -29,7 +30,8 @@ def follow(
 ) -> Iterator["DeliveryItem"]:
     """Yield the last deliveries, then each new one and each change, for ever.
 
-    Raises AngariumError at the first look only. If the server is away later, the command waits for it.
+    Raises AngariumError only at the first read. If the server does not respond later, the function
+    waits for it.
     """
     from angarium import ConnectionFailedError, RateLimitedError, ServerError
 
@@ -42,7 +44,7 @@ def follow(
             yield from tail.look()
         except (ConnectionFailedError, RateLimitedError, ServerError) as error:
             if not away:
-                note(f"{error}; looking again")
+                note(f"{error}; trying again")
             away = True
         else:
             away = False
@@ -55,10 +57,10 @@ class _Tail:
         self._client = client
         self._destination = destination_id
         self._highest = ""
-        self._watched: OrderedDict[str, tuple[object, ...]] = OrderedDict()  # the longest ago first
+        self._watched: OrderedDict[str, tuple[object, ...]] = OrderedDict()  # longest unread first
 
     def first(self, lines: int) -> Iterator["DeliveryItem"]:
-        """Yield the last deliveries, the newest at the end."""
+        """Yield the last deliveries, the newest last."""
         page = self._client.deliveries.list(limit=PAGE, destination_id=self._destination)
         newest = page["items"][:lines]
         if page["items"]:
@@ -69,7 +71,7 @@ class _Tail:
                 yield delivery
 
     def look(self) -> Iterator["DeliveryItem"]:
-        """Yield the deliveries that are new or have changed since the last look."""
+        """Yield the deliveries that are new or have changed since the last turn."""
         seen = set()
         for delivery in reversed(self._newest()):
             seen.add(delivery["id"])
@@ -83,7 +85,7 @@ class _Tail:
             yield from self._again(identifier)
 
     def _newest(self) -> list["DeliveryItem"]:
-        """Return the first page, and further pages until one has a delivery that was seen."""
+        """Return the first page, and further pages until one has a delivery seen before."""
         found: list[DeliveryItem] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
@@ -94,7 +96,7 @@ class _Tail:
             cursor = page["nextCursor"]
             if cursor is None or not found or found[-1]["id"] <= self._highest:
                 return found
-        note("... more came than is shown: see `angarium deliveries list`")
+        note("... too many new deliveries, some are not shown: see `angarium deliveries list`")
         return found
 
     def _again(self, identifier: str) -> Iterator["DeliveryItem"]:
@@ -105,14 +107,14 @@ class _Tail:
         except NotFoundError:  # retention has removed it
             del self._watched[identifier]
             return
-        item: DeliveryItem = {name: detail[name] for name in _ITEM if name in detail}  # type: ignore[literal-required,assignment]  # a detail is an item and more
+        item: DeliveryItem = {name: detail[name] for name in _ITEM if name in detail}  # type: ignore[literal-required,assignment]  # a detail has all fields of an item
         if self._changed(item):
             yield item
         elif identifier in self._watched:
             self._watched.move_to_end(identifier)
 
     def _changed(self, delivery: "DeliveryItem") -> bool:
-        """Note a delivery's state; return whether it has changed."""
+        """Remember a delivery's state; return True if it has changed."""
         identifier = delivery["id"]
         state = (delivery["status"], delivery["attemptCount"], delivery["dlqStatus"])
         before = self._watched.pop(identifier, None)

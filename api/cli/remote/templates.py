@@ -1,4 +1,4 @@
-"""`angarium templates`: the catalog of services that destinations can be made for."""
+"""`angarium templates`: the catalog of services for which destinations can be created."""
 
 from typing import Any
 
@@ -24,9 +24,7 @@ FIELDS = (
 the_id = click.argument("template_id", metavar="ID")
 
 
-@click.group(
-    "templates", help="The catalog of services that destinations can be made for.", cls=CommandGroup
-)
+@click.group("templates", help="Show and try the templates for destinations.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on templates."""
 
@@ -38,7 +36,7 @@ add_plain(command, PLAIN)
 @the_id
 @over_http
 def show(session: Session, template_id: str) -> None:
-    """Show a template. In a table, the fields of its configuration."""
+    """Show a template. A table shows the fields of its configuration."""
     with session.client() as client:
         found = client.templates.get(template_id)
     if not session.output.for_people:
@@ -68,12 +66,12 @@ def show(session: Session, template_id: str) -> None:
 
 @command.command("preview")
 @the_id
-@click.option("--destination", metavar="ID", help="Begin with this one's configuration.")
+@click.option("--destination", metavar="ID", help="Start from this destination's configuration.")
 @click.option(
     "--event", type=JSON, metavar="JSON",
-    help=f"An event as it is ingested or sent out ({JSON_HELP}). [the template's example]",
+    help=f"An event in its input or outbound form ({JSON_HELP}). [the template's example]",
 )  # fmt: skip
-@click.option("--event-id", metavar="ID", help="An event that was sent.")
+@click.option("--event-id", metavar="ID", help="An accepted event.")
 @config_options
 @over_http
 def preview(
@@ -84,7 +82,7 @@ def preview(
     event_id: str | None,
     **given: Any,
 ) -> None:
-    """Show what the service would be sent, without sending it; exit code 1 where that cannot be made."""
+    """Show the request to the service without sending it; exit code 1 if it cannot be made."""
     values = given_config(given)
     with session.client() as client:
         config = typed(values, client.templates.get(template_id)) if values else None

@@ -1,4 +1,4 @@
-"""`angarium throughput`: an environment's rates, now."""
+"""`angarium throughput`: the present rates of an environment."""
 
 import time
 from collections.abc import Iterator
@@ -26,18 +26,18 @@ EVERY_S = 2.0
 
 
 @click.command("throughput")
-@click.option("--watch", is_flag=True, help="A line again and again, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Print a line repeatedly, until Ctrl-C.")
 @click.option(
     "--interval", type=click.FloatRange(0.1, 3600), default=EVERY_S, metavar="SECONDS",
-    help=f"With --watch: how often. [{EVERY_S:g}]",
+    help=f"With --watch: the time between two lines. [{EVERY_S:g}]",
 )  # fmt: skip
 @over_http
 def command(session: Session, watch: bool, interval: float) -> None:
-    """Show rates per second over the last minute: of the key's environment."""
+    """Show rates per second over the last minute, for the key's environment."""
     with session.client() as client:
         environment = session.environment or client.auth_context()["environment"]
         if environment is None:
-            raise SettingsTrouble("an MCP key belongs to no environment: give --environment")
+            raise SettingsTrouble("an MCP key has no environment: give --environment")
         if watch:
             session.output.rows(_looks(client, environment, interval), COLUMNS)
         elif session.output.for_people:
@@ -49,6 +49,6 @@ def command(session: Session, watch: bool, interval: float) -> None:
 def _looks(client: "Client", environment: Any, interval_s: float) -> Iterator[Any]:
     while True:
         found = client.throughput(environment)
-        # the series is the same again and again, shifted
+        # without the series, which would repeat itself
         yield {name: value for name, value in found.items() if name != "series"}
         time.sleep(interval_s)

@@ -1,4 +1,4 @@
-"""`angarium top`: destinations live in a terminal, those in trouble first, with keys that change them."""
+"""`angarium top`: destinations live in a terminal, failing ones first, with keys that change them."""
 
 import sys
 import time
@@ -14,22 +14,22 @@ from api.cli.remote.top_screen import TopChange, TopScreen
 if TYPE_CHECKING:
     from angarium import Client
 
-MOST = 500  # destinations that are read: five requests, and more than anybody scrolls through
-WAIT_MS = 100  # for a key; then it may be time to look again
+MOST = 500  # destinations read: five requests, and more than a person scrolls through
+WAIT_MS = 100  # the wait for a key, before the time of the next read is checked
 
 
-@click.command("top", short_help="Watch destinations live, those in trouble first.")
+@click.command("top", short_help="Watch destinations live, failing ones first.")
 @click.option("--sort", type=click.Choice(SORTS), default="trouble", help="[trouble]")
 @click.option(
     "--interval", type=click.FloatRange(0.5, 3600), default=EVERY_S, metavar="SECONDS",
-    help=f"How often to look; a look is two requests or more. [{EVERY_S:g}]",
+    help=f"The time between two reads of two or more requests each. [{EVERY_S:g}]",
 )  # fmt: skip
 @over_http
 def command(session: Session, sort: Sort, interval: float) -> None:
-    """Watch destinations in a terminal, those in trouble first.
+    """Watch destinations in a terminal, failing ones first.
 
-    Keys change the selected one: + and - its concurrency (a: auto), r lifts what holds it and closes its
-    circuit, h holds its deliveries or releases them. s changes the order, q quits.
+    Keys change the selected destination: + and - its concurrency (a: auto), r lifts its hold and probes
+    its circuit, h holds its deliveries or releases them. s changes the order, q quits.
     """
     try:
         import curses
@@ -42,17 +42,17 @@ def command(session: Session, sort: Sort, interval: float) -> None:
     with session.client() as client:
         environment = session.environment or client.auth_context()["environment"]
         if environment is None:
-            raise SettingsTrouble("an MCP key belongs to no environment: give --environment")
+            raise SettingsTrouble("an MCP key has no environment: give --environment")
         top = Top(client, TopScreen(environment, sort=sort), interval)
-        top.look()  # a wrong key is told before the screen is taken
+        top.look()  # a wrong key is an error before the screen is used
         try:
             curses.wrapper(top.run)
         except curses.error as error:
-            raise SettingsTrouble(f"this terminal cannot show it: {error}") from None
+            raise SettingsTrouble(f"this terminal cannot show the table: {error}") from None
 
 
 class Top:
-    """The loop between the server, the screen and the keys."""
+    """The loop of reading, drawing and handling keys."""
 
     def __init__(self, client: "Client", screen: TopScreen, interval_s: float) -> None:
         self._client = client
@@ -61,7 +61,7 @@ class Top:
         self._overview = Overview(client, screen.sort)
 
     def run(self, window: Any) -> None:
-        """Draw, wait for a key, and read again when it is time; until `q` or Ctrl-C."""
+        """Draw, wait for a key, and read again after the interval, until `q` or Ctrl-C."""
         import curses
 
         styles = _styles()
@@ -88,7 +88,7 @@ class Top:
                 looked_at = time.monotonic()
 
     def look(self) -> None:
-        """Ask the server. Raises AngariumError."""
+        """Read from the server. Raises AngariumError."""
         self._overview.sort = self._screen.sort
         rows = self._overview.rows(MOST)
         throughput = self._client.throughput(self._screen.environment)  # type: ignore[arg-type]  # a word of the API
@@ -100,7 +100,7 @@ class Top:
         try:
             self.look()
         except AngariumError as error:
-            self._screen.message = f"{error}; looking again"
+            self._screen.message = f"{error}; trying again"
 
     def _apply(self, change: TopChange) -> None:
         from angarium import AngariumError
@@ -123,7 +123,7 @@ class Top:
 
 
 def said(change: TopChange) -> str:
-    """Return the change that was made, in words."""
+    """Return the message for a change that was made."""
     if change.kind == "concurrency":
         return f"{change.name}: concurrency {change.concurrency}"
     return f"{change.name}: {_DONE[change.kind]}"
@@ -135,7 +135,7 @@ _KEYS = {"KEY_UP": "up", "KEY_DOWN": "down", "KEY_PPAGE": "page up", "KEY_NPAGE"
 
 
 def _named(code: int) -> str:
-    """Return a key's name; empty for no key, and for a key without a meaning."""
+    """Return a key's name; empty for no key, and for a key without a function."""
     import curses
 
     if 32 <= code < 127:

@@ -1,4 +1,4 @@
-"""The screen of `angarium top` as text, and the meaning of its keys. Nothing here reads or draws."""
+"""The screen of `angarium top` as text, and the function of its keys. Nothing here reads or draws."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -33,20 +33,20 @@ class TopChange(NamedTuple):
 
 @dataclass
 class TopScreen:
-    """The rows shown, and the selected row: it follows its destination when the order changes."""
+    """The rows, and the selected row, which follows its destination when the order changes."""
 
     environment: str
     rows: list[Row] = field(default_factory=list)
     throughput: dict[str, Any] = field(default_factory=dict)
     sort: Sort = "trouble"
     message: str = ""
-    asking: TopChange | None = None  # for a "y"
+    asking: TopChange | None = None  # waits for a "y"
     quits: bool = False
     _selected: str | None = None
     _first: int = 0  # the row at the top
 
     def show(self, rows: list[Row], throughput: dict[str, Any]) -> None:
-        """Take the result of a look."""
+        """Set the result of a read."""
         self.rows, self.throughput = rows, throughput
 
     @property
@@ -55,7 +55,7 @@ class TopScreen:
         return next((n for n, row in enumerate(self.rows) if row["id"] == self._selected), 0)
 
     def press(self, key: str) -> TopChange | None:
-        """Take a key; return the change to make now."""
+        """Handle a key; return the change to make now."""
         if self.asking is not None:
             asked, self.asking, self.message = self.asking, None, ""
             return asked if key in ("y", "Y") else None
@@ -68,7 +68,7 @@ class TopScreen:
             place = min(max(self.index + _MOVES[key], 0), len(self.rows) - 1)
             self._selected = self.rows[place]["id"]
         elif self.rows:
-            self._selected = self.rows[self.index]["id"]  # stays it when the order changes
+            self._selected = self.rows[self.index]["id"]  # stays selected when the order changes
             return self._change(key, self.rows[self.index])
         return None
 
@@ -89,7 +89,7 @@ class TopScreen:
         return None
 
     def lines(self, width: int, height: int) -> list[TopLine]:
-        """Return the lines of a terminal of this size, none longer than it is wide."""
+        """Return the lines for a terminal of this size, cut to its width."""
         room = max(1, height - HEAD - FOOT)
         self._first = min(max(self._first, self.index - room + 1), self.index)
         shown = self.rows[self._first : self._first + room]
@@ -144,7 +144,7 @@ _MOVES = {"up": -1, "k": -1, "down": 1, "j": 1, "page up": -10, "page down": 10,
 
 
 def stepped(concurrency: int, *, up: bool) -> int:
-    """Return the next concurrency: one more or less while it is small, then a quarter."""
+    """Return the next concurrency: a step of 1 for small values, otherwise of a quarter."""
     step = max(1, concurrency // 4)
     return min(max(concurrency + (step if up else -step), 1), MOST_CONCURRENCY)
 

@@ -1,4 +1,4 @@
-"""`angarium transforms`: scripts, in versions, that change the body sent to a destination."""
+"""`angarium transforms`: scripts that change the requests of a destination, in versions."""
 
 import sys
 from pathlib import Path
@@ -13,13 +13,13 @@ from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 from api.cli.suggestions import CommandGroup
 
-SCRIPT_FAILED = 1  # the exit code of a run whose script failed, as of a request that was refused
+SCRIPT_FAILED = 1  # the exit code of a run whose script failed
 the_id = click.argument("script_id", metavar="ID")
 
 
 @click.group(
     "transforms",
-    help="Transform scripts (JavaScript), which change what destinations are sent.",
+    help="Transform scripts (JavaScript), which change the requests of destinations.",
     cls=CommandGroup,
 )
 def command() -> None:
@@ -31,7 +31,7 @@ add_plain(command, PLAIN)
 
 @command.command("get")
 @the_id
-@click.option("--source", is_flag=True, help="Print the source alone.")
+@click.option("--source", is_flag=True, help="Print only the source.")
 @over_http
 def get(session: Session, script_id: str, source: bool) -> None:
     """Show a version."""
@@ -50,7 +50,8 @@ def get(session: Session, script_id: str, source: bool) -> None:
 @click.option("--publish", is_flag=True, help="Publish it at once.")
 @over_http
 def create(session: Session, destination: str, file: str, name: str | None, publish: bool) -> None:
-    """Make the next version of a destination's script of a FILE (- for standard input), as a DRAFT."""
+    """Create the next version of a destination's script from FILE (- for standard input), as a
+    DRAFT."""
     source, known = _read(file)
     with session.client() as client:
         made = client.transform_scripts.create(destination, name or known, source)
@@ -62,18 +63,41 @@ def create(session: Session, destination: str, file: str, name: str | None, publ
 @command.command("run")
 @the_id
 @click.argument("event", type=JSON, metavar="JSON", required=False)
-@click.option("--event", "event_id", metavar="ID", help="Over the body of this event instead.")
+@click.option("--event", "event_id", metavar="ID", help="Run over the body of this event.")
 @over_http
 def run(session: Session, script_id: str, event: Any, event_id: str | None) -> None:
-    """Run a version over an event; exit code 1 where it fails. Nothing is sent."""
+    """Run a version over an event; exit code 1 if it fails. Nothing is sent."""
     with session.client() as client:
-        found = client.transform_scripts.run(script_id, event, event_id=event_id)
-        session.output.one(found)
+        _tell(session, client.transform_scripts.run(script_id, event, event_id=event_id))
+
+
+@command.command("preview")
+@click.argument("destination", metavar="DESTINATION_ID")
+@click.argument("file", metavar="FILE")
+@click.argument("event", type=JSON, metavar="JSON", required=False)
+@click.option("--event", "event_id", metavar="ID", help="Run over the body of this event.")
+@over_http
+def preview(
+    session: Session, destination: str, file: str, event: Any, event_id: str | None
+) -> None:
+    """Run FILE over an event without storing it; exit code 1 if it fails. Nothing is sent."""
+    source, _ = _read(file)
+    with session.client() as client:
+        _tell(
+            session, client.transform_scripts.preview(destination, source, event, event_id=event_id)
+        )
+
+
+for each in (run, preview):
+    each.help = (
+        f"{each.help}\n\nJSON is the outbound body: type, timestamp, id, data ({JSON_HELP})."
+    )
+
+
+def _tell(session: Session, found: Any) -> None:
+    session.output.one(found)
     if not found["success"]:
         raise click.exceptions.Exit(SCRIPT_FAILED)
-
-
-run.help = f"{run.help}\n\nJSON is the outbound body: type, timestamp, id, data ({JSON_HELP})."
 
 
 def _read(file: str) -> tuple[str, str]:

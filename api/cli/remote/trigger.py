@@ -1,4 +1,4 @@
-"""`angarium trigger`: an example event of a type, to see what its rules and receivers do with it."""
+"""`angarium trigger`: send an example event of a type, to try rules and receivers."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from angarium import Client
 
 SOURCE = "angarium trigger"
-MOST_REASONS = 10  # lines that still fit a screen beside the event
+MOST_REASONS = 10  # lines that fit on a screen with the event
 EXAMPLE: dict[str, Any] = {"example": True}
 
 
@@ -27,7 +27,7 @@ EXAMPLE: dict[str, Any] = {"example": True}
 def command(session: Session, event_type: str, data: bytes | None, customer: str | None) -> None:
     """Send an event of EVENT_TYPE with an example as its payload.
 
-    The example is that of the type's active schema, if there is one.
+    The payload is the example of the type's active schema, if there is one.
     """
     with session.client() as client:
         accepted = client.events.send(
@@ -43,12 +43,12 @@ def command(session: Session, event_type: str, data: bytes | None, customer: str
 
 
 def _reasons(client: "Client", event: str) -> list[str]:
-    """Return the reasons why an event has no delivery, each a line."""
+    """Return the reasons why an event has no delivery, one line each."""
     from angarium import AngariumError
 
     try:
         rules = client.events.explain(event)["rules"]
-    except AngariumError:  # the event is accepted all the same; a key for ingestion cannot read it
+    except AngariumError:  # the event is accepted; a key for ingestion cannot read it
         rules = []
     failed = [
         f"no match: the filter of rule {each['name']!r} failed: {each['filterError']}"
@@ -56,13 +56,13 @@ def _reasons(client: "Client", event: str) -> list[str]:
         if each["reason"] == "FILTER_FAILED"
     ]
     if len(failed) > MOST_REASONS:
-        more = f"{len(failed) - MOST_REASONS} more: `angarium events explain {event}` shows them"
+        more = f"{len(failed) - MOST_REASONS} more: see `angarium events explain {event}`"
         return [*failed[:MOST_REASONS], more]
-    return failed or ["no rule matched: `angarium rules list` shows the patterns"]
+    return failed or ["no rule matched: see the patterns with `angarium rules list`"]
 
 
 def _example(client: "Client", event_type: str) -> dict[str, Any]:
-    """Return an example of a type's active schema, or one of anything."""
+    """Return the example of a type's active schema, or a general one."""
     from angarium import NotFoundError, PermissionDeniedError
 
     try:

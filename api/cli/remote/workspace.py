@@ -1,4 +1,4 @@
-"""`angarium workspace`: how customers' portals look, whence they call, and what customers may do."""
+"""`angarium workspace`: the look of customers' portals, their origins, and customers' permissions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -27,31 +27,37 @@ add_plain(command, PLAIN)
 
 @command.command("set")
 @click.option("--brand", metavar="NAME", help="The name at the top of portals.")
-@click.option("--logo-url", metavar="URL", help="https only.")
+@click.option("--logo-url", metavar="URL", help="The address of the logo; https only.")
 @click.option(
     "--color", "colors", type=PAIR, multiple=True, metavar="NAME=#RRGGBB",
-    help="One of primary, accent, background, text; may be repeated.",
+    help="One of primary, accent, background, text; can be repeated.",
 )  # fmt: skip
 @click.option("--locale", metavar="TAG", help="Such as en, de-CH, zh-Hant-TW.")
-@click.option("--support-url", metavar="URL", help="Where customers find help; https only.")
-@click.option("--return-url", metavar="URL", help="Where the portal leads back to; https only.")
+@click.option("--support-url", metavar="URL", help="The address of help for customers; https only.")
+@click.option(
+    "--return-url", metavar="URL", help="The address of the portal's way back; https only."
+)
 @click.option(
     "--origin", "origins", multiple=True, metavar="ORIGIN",
-    help="That pages may call from, such as https://portal.example.com; may be repeated. They replace "
-    "those that are listed.",
+    help="An origin whose pages can call the API, such as https://portal.example.com; can be "
+        "repeated. They replace the listed origins.",
 )  # fmt: skip
-@click.option("--no-origins", is_flag=True, help="Let no page call.")
+@click.option("--no-origins", is_flag=True, help="Remove all origins.")
 @click.option(
     "--allow", "allowed", multiple=True, metavar="ABILITY",
-    help="Let customers do it: one of `customerMay`, as `show` has them; may be repeated.",
+    help="Allow it to customers: a name in `customerMay`, which `show` prints; can be repeated.",
 )  # fmt: skip
 @click.option(
-    "--deny", "denied", multiple=True, metavar="ABILITY", help="Do not let them; may be repeated."
+    "--deny",
+    "denied",
+    multiple=True,
+    metavar="ABILITY",
+    help="Forbid it to customers; can be repeated.",
 )
 @data_option
 @over_http
 def set_(session: Session, **given: Any) -> None:
-    """Change what is given, in all environments, at once."""
+    """Change the given settings, in all environments, at once."""
     change = change_of(given)
     if not change:
         raise click.UsageError("nothing to change: give at least one flag")
@@ -70,7 +76,7 @@ def permissions_of(allowed: Iterable[str], denied: Iterable[str]) -> dict[str, b
 
 
 def change_of(given: dict[str, Any]) -> Any:
-    """Return the API's body of flags; what was not given is absent."""
+    """Return the API's body for the flags; fields without a flag are absent."""
     body = dict(given["data"] or {})
     branding: dict[str, Any] = {}
     put(branding, name=given["brand"], logoUrl=given["logo_url"], locale=given["locale"])

@@ -1,4 +1,4 @@
-"""All tools, in the order of their listing: first those that read, then those that change."""
+"""The list of all tools, in the order of their listing."""
 
 from api.mcp.tool import Tool
 from api.mcp.tools import dead_letters, deliveries, destinations, events, replays, trouble

@@ -1,4 +1,4 @@
-"""The tools on the dead-letter queue: its causes, and retry or discard by cause."""
+"""The tools for the dead-letter queue: list its causes, and retry or discard by cause."""
 
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from api.mcp.tool import Document, Limit, Tool, ToolArguments, ToolChange, done,
 
 
 class ListCauses(ToolArguments):
-    """What to list."""
+    """The selection of causes."""
 
     destination_id: str | None = Field(None, description="Those of one destination.")
     limit: Limit = 20
@@ -20,20 +20,22 @@ class ClearDeadLetters(ToolChange):
     """The dead letters, and the action on them."""
 
     action: Literal["RETRY", "DISCARD"] = Field(
-        description="RETRY: deliver them again. DISCARD: give them up for good."
+        description="RETRY: deliver them again. DISCARD: give them up permanently."
     )
     signature: str | None = Field(
         None, description="Only dead letters of one cause, from list_dead_letters."
     )
     destination_id: str | None = Field(None, description="Those of one destination.")
     limit: int | None = Field(
-        None, ge=1, description="At most so many, the oldest first. Retry ten before you retry all."
+        None,
+        ge=1,
+        description="The most dead letters, oldest first. Retry ten before you retry all.",
     )
-    rate_per_second: float | None = Field(None, gt=0, description="At most so many a second.")
+    rate_per_second: float | None = Field(None, gt=0, description="The most dead letters a second.")
 
 
 async def list_dead_letters(client: AsyncClient, given: ListCauses) -> Document:
-    """List the causes that deliveries died of."""
+    """List the causes of dead letters."""
     page: Any = await client.send(Call("GET", "/dlq/groups", query_of(given.model_dump())))
     return {"causes": page["items"], "more": page["nextCursor"] is not None}
 
@@ -60,7 +62,7 @@ TOOLS = (
     Tool(
         "list_dead_letters",
         "List dead letters by cause",
-        "List the causes that deliveries died of (destination, error, status), the largest first, "
+        "List the causes of dead letters (destination, error, status), the most frequent first, "
         "with a signature for clear_dead_letters and the id of one delivery as a sample.",
         ListCauses,
         list_dead_letters,
@@ -68,7 +70,8 @@ TOOLS = (
     Tool(
         "clear_dead_letters",
         "Retry or discard dead letters",
-        "Retry or discard the dead letters of a cause or a destination. Without apply it only counts.",
+        "Retry or discard the dead letters of a cause or a destination. Without apply it only "
+        "counts.",
         ClearDeadLetters,
         clear_dead_letters,
         destructive=True,

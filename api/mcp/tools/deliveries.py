@@ -1,4 +1,4 @@
-"""The tools on deliveries: listing, and retry or cancellation of one."""
+"""The tools for deliveries: list them, and retry or cancel one."""
 
 from typing import Literal
 
@@ -10,20 +10,20 @@ from api.mcp.tool import Document, Limit, Tool, ToolArguments, ToolChange, done,
 
 
 class ListDeliveries(ToolArguments):
-    """What to list."""
+    """The selection of deliveries."""
 
-    destination_id: str | None = Field(None, description="Those of one destination.")
+    destination_id: str | None = Field(None, description="Only deliveries to this destination.")
     event_type: str | None = Field(None, description="Only deliveries of this event type.")
     customer_external_id: str | None = Field(
         None, description="Only deliveries of this customer's events."
     )
-    status: DeliveryStatus | None = Field(None, description="Those in one state.")
+    status: DeliveryStatus | None = Field(None, description="Only deliveries with this status.")
     error_category: ErrorCategory | None = Field(
         None, description="Only deliveries with this kind of error."
     )
-    since: str | None = Field(None, description="Made at or after this instant, ISO 8601.")
-    until: str | None = Field(None, description="Made before this instant, ISO 8601.")
-    cursor: str | None = Field(None, description="The former page's nextCursor.")
+    since: str | None = Field(None, description="Created at or after this instant, ISO 8601.")
+    until: str | None = Field(None, description="Created before this instant, ISO 8601.")
+    cursor: str | None = Field(None, description="The nextCursor of the previous page.")
     limit: Limit = 20
 
 
@@ -32,7 +32,7 @@ class SteerDelivery(ToolChange):
 
     delivery_id: str = Field(description="The delivery's id.")
     action: Literal["RETRY", "CANCEL"] = Field(
-        description="RETRY: send it now, also one of the dead-letter queue. CANCEL: never send it."
+        description="RETRY: send it now, also from the dead-letter queue. CANCEL: never send it."
     )
 
 
@@ -57,15 +57,15 @@ TOOLS = (
     Tool(
         "list_deliveries",
         "List deliveries",
-        "List deliveries, newest first, narrowed by destination, type, customer, state, error and "
-        "time. A page with searchedTo and a nextCursor is not the end.",
+        "List deliveries, newest first, selected by destination, type, customer, status, error and "
+        "time. After a page with a nextCursor there can be more.",
         ListDeliveries,
         list_deliveries,
     ),
     Tool(
         "steer_delivery",
         "Retry or cancel a delivery",
-        "Send one delivery now, ahead of its schedule, or cancel it for good.",
+        "Send one delivery now, before its schedule, or cancel it permanently.",
         SteerDelivery,
         steer_delivery,
         destructive=True,

@@ -1,4 +1,4 @@
-"""The tools on destinations: health, concurrency, enabling and disabling, and resuming."""
+"""The tools for destinations: show one, set its concurrency, enable, disable or resume it."""
 
 from typing import Any, Literal
 
@@ -16,12 +16,13 @@ class GetDestination(ToolArguments):
 
 
 class TuneConcurrency(ToolChange):
-    """The destination, and how many requests it may have in flight."""
+    """The destination, and its new concurrency."""
 
     destination_id: str = Field(description="The destination's id.")
     concurrency: int | Literal["auto"] | None = Field(
         None,
-        description="Requests in flight at once, or `auto`. Without it, what health suggests is taken.",
+        description="Requests in flight at once, or `auto`. By default the value that its health "
+        "suggests.",
     )
 
 
@@ -30,7 +31,8 @@ class ChangeDestination(ToolChange):
 
     destination_id: str = Field(description="The destination's id.")
     action: Literal["ENABLE", "DISABLE", "RESUME"] = Field(
-        description="ENABLE or DISABLE it; RESUME lifts a Retry-After and probes an open circuit now."
+        description="ENABLE or DISABLE it; RESUME ends a Retry-After and probes an open circuit "
+        "now."
     )
 
 
@@ -49,7 +51,7 @@ async def tune_concurrency(client: AsyncClient, given: TuneConcurrency) -> Docum
     health = await client.destinations.health(given.destination_id)
     wanted = given.concurrency or health["queue"]["suggestedConcurrency"]
     if wanted is None:
-        raise ValueError("health suggests nothing before 20 attempts: give concurrency")
+        raise ValueError("health has no suggestion before 20 attempts: give concurrency")
     was = before["delivery"]["concurrency"]
     found = {"destinationId": given.destination_id, "from": was, "to": wanted}
     measured = {"queue": health["queue"], "latencyMs": health["latencyMs"]}
@@ -89,22 +91,23 @@ TOOLS = (
     Tool(
         "get_destination",
         "Show a destination",
-        "Show a destination's configuration, its health (state, circuit, what holds it, success rate, "
-        "latency, queue) and its lanes in which something waits.",
+        "Show a destination's configuration, its health (state, circuit, hold, success rate, "
+        "latency, queue) and its lanes with waiting deliveries.",
         GetDestination,
         get_destination,
     ),
     Tool(
         "tune_concurrency",
         "Tune a destination's concurrency",
-        "Set how many requests a destination may have in flight, or take what its health suggests.",
+        "Set the most requests that a destination has in flight, or use the value that its health "
+        "suggests.",
         TuneConcurrency,
         tune_concurrency,
     ),
     Tool(
         "change_destination",
         "Enable, disable or resume a destination",
-        "Enable or disable a destination, or lift what holds it. While it is disabled its "
+        "Enable or disable a destination, or lift its hold. While it is disabled its "
         "deliveries wait.",
         ChangeDestination,
         change_destination,

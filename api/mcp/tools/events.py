@@ -1,4 +1,4 @@
-"""The tools on events: the reasons of a missing delivery, and the results of rules and scripts."""
+"""The tools for events: explain a missing delivery, and try rules and scripts."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from pydantic import Field
 from angarium import AsyncClient
 from api.mcp.tool import Document, Tool, ToolArguments
 
-ATTEMPTS = 5  # the newest of a delivery: earlier ones seldom say something else
-DELIVERIES = 10  # of one event that are explained; each takes two calls
+ATTEMPTS = 5  # the newest of a delivery; earlier ones are seldom different
+DELIVERIES = 10  # of one event that are explained; each takes two API calls
 ENDED = frozenset({"DELIVERED", "DRY_RUN"})
 
 
@@ -16,7 +16,9 @@ class WhyNotDelivered(ToolArguments):
     """The event, or one of its deliveries."""
 
     event_id: str | None = Field(None, description="The event's id.")
-    delivery_id: str | None = Field(None, description="The id of one delivery, instead.")
+    delivery_id: str | None = Field(
+        None, description="The id of one delivery, instead of event_id."
+    )
 
 
 class GetEvent(ToolArguments):
@@ -26,9 +28,9 @@ class GetEvent(ToolArguments):
 
 
 class PreviewRules(ToolArguments):
-    """An example of an event."""
+    """An example event."""
 
-    event_type: str = Field(description="Such as order.created.")
+    event_type: str = Field(description="The type, such as order.created.")
     payload: dict[str, Any] = Field(description="The payload, a JSON object.")
     customer_external_id: str | None = Field(None, description="The customer of the event.")
 
@@ -37,12 +39,12 @@ class RunTransform(ToolArguments):
     """A version of a script, and its input."""
 
     script_id: str = Field(description="The id of a version of a transform script.")
-    event_id: str | None = Field(None, description="The event whose outbound body it gets.")
-    body: dict[str, Any] | None = Field(None, description="Or an outbound body, instead.")
+    event_id: str | None = Field(None, description="The event whose outbound body is the input.")
+    body: dict[str, Any] | None = Field(None, description="An outbound body, instead of event_id.")
 
 
 async def why_not_delivered(client: AsyncClient, given: WhyNotDelivered) -> Document:
-    """Explain an event rule by rule, with each of its deliveries that has not arrived."""
+    """Explain an event rule by rule, and each of its deliveries that has not arrived."""
     if given.delivery_id is not None:
         return {"deliveries": [await _explained(client, given.delivery_id)]}
     if given.event_id is None:
@@ -77,7 +79,7 @@ async def get_event(client: AsyncClient, given: GetEvent) -> Document:
 
 
 async def preview_rules(client: AsyncClient, given: PreviewRules) -> Document:
-    """Say which destinations an example would reach."""
+    """Show which destinations an example event would reach."""
     event = {"eventType": given.event_type, "payload": given.payload}
     if given.customer_external_id is not None:
         event["customerExternalId"] = given.customer_external_id
@@ -96,7 +98,7 @@ TOOLS = (
         "why_not_delivered",
         "Explain why an event was not delivered",
         "Explain an event rule by rule (pattern, switch, customer, filter with the values that it "
-        "read), and each of its deliveries that has not arrived: what it waits for, until when, its "
+        "read), and each of its deliveries that has not arrived: why it waits, until when, and its "
         "last attempts. Give delivery_id to explain one delivery.",
         WhyNotDelivered,
         why_not_delivered,
@@ -105,14 +107,15 @@ TOOLS = (
     Tool(
         "preview_rules",
         "Preview routing rules",
-        "Say which destinations an example event would reach, and why, rule by rule. Nothing is sent.",
+        "Show which destinations an example event would reach, and why, rule by rule. Nothing is "
+        "sent.",
         PreviewRules,
         preview_rules,
     ),
     Tool(
         "run_transform",
         "Run a transform script",
-        "Run a version of a transform script over an event or a body, and show what it would send. "
+        "Run a version of a transform script over an event or a body, and show its result. "
         "Nothing is sent or recorded.",
         RunTransform,
         run_transform,

@@ -1,4 +1,4 @@
-"""The tools on replays: count, start, follow and cancel a replay."""
+"""The tools for replays: count, start, follow and cancel a replay."""
 
 from typing import Literal
 
@@ -9,15 +9,15 @@ from api.mcp.tool import Document, Tool, ToolArguments, ToolChange, done, would
 
 
 class Replay(ToolChange):
-    """Which deliveries are made again."""
+    """The selection of deliveries to replay."""
 
     destination_id: str = Field(description="The destination's id.")
     event_types: list[str] | None = Field(None, description="Only these event types.")
     statuses: list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None = Field(
         None, description="Only deliveries with this result. FAILED is the usual choice."
     )
-    since: str | None = Field(None, description="Made at or after this instant, ISO 8601.")
-    until: str | None = Field(None, description="Made before this instant, ISO 8601.")
+    since: str | None = Field(None, description="Created at or after this instant, ISO 8601.")
+    until: str | None = Field(None, description="Created before this instant, ISO 8601.")
     rate_per_second: float | None = Field(None, gt=0, description="The most deliveries a second.")
 
 
@@ -58,7 +58,7 @@ async def follow_replay(client: AsyncClient, given: FollowReplay) -> Document:
 
 
 async def cancel_replay(client: AsyncClient, given: CancelReplay) -> Document:
-    """End a job."""
+    """Cancel a job."""
     if not given.apply:
         return would("cancel the replay", job=await client.replay_jobs.get(given.job_id))
     return done("cancelled the replay", job=await client.replay_jobs.cancel(given.job_id))
@@ -75,15 +75,15 @@ TOOLS = (
     Tool(
         "replay",
         "Replay deliveries",
-        "Deliver past events to a destination again, by type, outcome and time. Without apply it is "
-        "a dry run, which only counts.",
+        "Deliver past events to a destination again, by type, outcome and time. Without apply it "
+        "is a dry run, which only counts.",
         Replay,
         replay,
     ),
     Tool(
         "cancel_replay",
         "Cancel a replay",
-        "End a replay job and cancel its deliveries that were not attempted.",
+        "Cancel a replay job and its deliveries that were not attempted.",
         CancelReplay,
         cancel_replay,
         destructive=True,

@@ -1,4 +1,4 @@
-"""The tools that find things: trouble, and the object behind an id, key or name."""
+"""The tools that find problems, and objects by an id, key or name."""
 
 from typing import Annotated, Any
 
@@ -13,21 +13,22 @@ LOOKUP_CHARACTERS = 256
 
 
 class FindTrouble(ToolArguments):
-    """What to list of the destinations in trouble."""
+    """The number of destinations to list."""
 
     limit: Limit = 10
 
 
 class LookUp(ToolArguments):
-    """What to look up."""
+    """The text to look up."""
 
     q: Annotated[str, Field(min_length=1, max_length=LOOKUP_CHARACTERS)] = Field(
-        description="An id, an idempotency key, or how a customer's id or an event type begins."
+        description="An id or its first 8 characters, an idempotency key, a correlation id, a part of a "
+        "destination's name, or the beginning of a customer's id or an event type."
     )
 
 
 async def find_trouble(client: AsyncClient, given: FindTrouble) -> Document:
-    """List the present trouble."""
+    """List the present problems."""
     counts = await client.observability.counts(environment=given.environment)
     query = {"sort": "trouble", "limit": str(given.limit)}
     if given.environment is not None:
@@ -60,7 +61,7 @@ def _brief(summary: Any) -> dict[str, Any]:
 
 
 async def lookup(client: AsyncClient, given: LookUp) -> Document:
-    """Find the object behind a text."""
+    """Find the objects that a text names."""
     return {**await client.observability.lookup(given.q, environment=given.environment)}
 
 
@@ -68,16 +69,17 @@ TOOLS = (
     Tool(
         "find_trouble",
         "Find trouble",
-        "List what is wrong now: counts of the environment, and the destinations that fail, are "
-        "disabled while something waits, or have dead letters. The worst comes first. Begin here.",
+        "List the present problems: counts of the environment, and the destinations that fail, "
+        "have waiting deliveries while disabled, or have dead letters. The worst comes first. "
+        "Begin here.",
         FindTrouble,
         find_trouble,
     ),
     Tool(
         "lookup",
         "Look up",
-        "Find events, deliveries, destinations, rules, customers and event types by an id, an "
-        "idempotency key or the beginning of a name.",
+        "Find events, deliveries, destinations, rules, customers and event types by an id, a key, a "
+        "correlation id or a name.",
         LookUp,
         lookup,
     ),

@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The filters of lists. One that is None or absent does not narrow. `since` is inclusive,
+"""The filters of lists. A filter that is None or absent has no effect. `since` is inclusive,
 `until` exclusive.
 """
 
@@ -22,7 +22,7 @@ from angarium.shapes import (
 
 
 class EventFilter(TypedDict, total=False):
-    """What `client.events.list` and `iterate` are narrowed by."""
+    """The filters of `client.events.list` and `iterate`."""
 
     examine: int | None
     environment: Environment | None
@@ -37,7 +37,7 @@ class EventFilter(TypedDict, total=False):
 
 
 class FileFilter(TypedDict, total=False):
-    """What `client.files.list` and `iterate` are narrowed by."""
+    """The filters of `client.files.list` and `iterate`."""
 
     environment: Environment | None
     state: (
@@ -52,7 +52,7 @@ class FileFilter(TypedDict, total=False):
 
 
 class DestinationFilter(TypedDict, total=False):
-    """What `client.destinations.list` and `iterate` are narrowed by."""
+    """The filters of `client.destinations.list` and `iterate`."""
 
     environment: Environment | None
     status: DestinationStatus | Sequence[DestinationStatus] | None
@@ -60,21 +60,21 @@ class DestinationFilter(TypedDict, total=False):
 
 
 class RoutingRuleFilter(TypedDict, total=False):
-    """What `client.routing_rules.list` and `iterate` are narrowed by."""
+    """The filters of `client.routing_rules.list` and `iterate`."""
 
     destination_id: str | Sequence[str] | None
     enabled: bool | None
 
 
 class SchemaFilter(TypedDict, total=False):
-    """What `client.schemas.list` and `iterate` are narrowed by."""
+    """The filters of `client.schemas.list` and `iterate`."""
 
     event_type: str | Sequence[str] | None
     status: SchemaStatus | Sequence[SchemaStatus] | None
 
 
 class DeliveryFilter(TypedDict, total=False):
-    """What `client.deliveries.list` and `iterate` are narrowed by."""
+    """The filters of `client.deliveries.list` and `iterate`."""
 
     examine: int | None
     event_id: str | Sequence[str] | None
@@ -96,7 +96,7 @@ class DeliveryFilter(TypedDict, total=False):
 
 
 class DlqFilter(TypedDict, total=False):
-    """What `client.dlq.list` and `iterate` are narrowed by."""
+    """The filters of `client.dlq.list` and `iterate`."""
 
     since: Instant | None
     until: Instant | None
@@ -104,10 +104,11 @@ class DlqFilter(TypedDict, total=False):
     event_type: str | Sequence[str] | None
     error_category: ErrorCategory | Sequence[ErrorCategory] | None
     signature: str | Sequence[str] | None
+    replay_job_id: str | Sequence[str] | None
 
 
 class ReplayJobFilter(TypedDict, total=False):
-    """What `client.replay_jobs.list` and `iterate` are narrowed by."""
+    """The filters of `client.replay_jobs.list` and `iterate`."""
 
     status: ReplayStatus | Sequence[ReplayStatus] | None
     kind: (
@@ -117,19 +118,19 @@ class ReplayJobFilter(TypedDict, total=False):
 
 
 class ApiKeyFilter(TypedDict, total=False):
-    """What `client.api_keys.list` and `iterate` are narrowed by."""
+    """The filters of `client.api_keys.list` and `iterate`."""
 
     environment: Environment | None
 
 
 class CustomerFilter(TypedDict, total=False):
-    """What `client.customers.list` and `iterate` are narrowed by."""
+    """The filters of `client.customers.list` and `iterate`."""
 
     prefix: str | None
 
 
 class AuditLogFilter(TypedDict, total=False):
-    """What `client.audit_logs.list` and `iterate` are narrowed by."""
+    """The filters of `client.audit_logs.list` and `iterate`."""
 
     action: str | Sequence[str] | None
     object_type: str | Sequence[str] | None

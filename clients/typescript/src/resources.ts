@@ -57,6 +57,7 @@ import type {
   ReplayDraft,
   ReplayJob,
   ReplayJobDetail,
+  ReplayPatch,
   ReplayProgress,
   ReplayStatus,
   Requeued,
@@ -74,13 +75,14 @@ import type {
   TemplatePreview,
   TestResult,
   TransformDraft,
+  TransformPreviewDraft,
   TransformRun,
   TransformScript,
   TrialDraft,
   Workspace,
 } from "./shapes.js";
 
-/** What happened. Events come in here, one by one or in batches, and can be read afterwards. */
+/** Events: send them one by one or in batches, and read them afterwards. */
 export class EventsResource extends Resource {
   /**
    * List events: one page. The list includes events without a matching rule. If the search stopped
@@ -101,19 +103,19 @@ export class EventsResource extends Resource {
   }
 
   /**
-   * Show an event. `payload` and `metadata` are byte for byte as they came. So are `attachments`,
-   * except for their sources: each is now a file.
+   * Show an event. `payload` and `metadata` have the same bytes as in the request. So have
+   * `attachments`, except for their sources: each source is now a file.
    */
   get(eventId: string, options?: CallOptions): Promise<Event> {
     return this.call({ method: "GET", path: this.at("events", eventId) }, options);
   }
 
   /**
-   * Erase an event's content. Erases payload, metadata, attachments and files of the event, and the
-   * answers and script output of its deliveries. The event, its deliveries and all counters stay:
-   * `payload` is null and `erasedAt` is the time of erasure. Waiting deliveries are cancelled and
-   * dead letters discarded first. The event cannot be replayed any more. 503 while an attempt is in
-   * flight: nothing is erased then. Backups keep the content.
+   * Erase an event's content. Erases payload, metadata, attachments and files of the event, and
+   * receivers' answers and script output of its deliveries. The event, its deliveries and all
+   * counters stay: `payload` is null and `erasedAt` is the time of erasure. Waiting deliveries are
+   * cancelled and dead letters discarded first. The event cannot be replayed any more. 503 while an
+   * attempt is in flight: nothing is erased then. Backups keep the content.
    */
   erase(eventId: string, options?: CallOptions): Promise<Event> {
     return this.call({ method: "DELETE", path: this.at("events", eventId, "payload") }, options);
@@ -139,7 +141,7 @@ export class EventsResource extends Resource {
   }
 }
 
-/** Files that were uploaded or came with events. Receivers get them by signed URLs. */
+/** Uploaded files, and files that came with events. Receivers get signed URLs of them. */
 export class FilesResource extends Resource {
   /**
    * List files: one page. Uploaded files, and files that came with events. An embed session sees
@@ -163,17 +165,17 @@ export class FilesResource extends Resource {
   }
 }
 
-/** Where events are delivered to, and how: order, rate, retries, signing. */
+/** The receivers of events, with their settings: order, rate, retries, signing. */
 export class DestinationsResource extends Resource {
   /**
-   * Create a destination. The signing secret is in the answer, once. `secret` brings one's own.
-   * `customerExternalId` opens the customer's account when it is new. What an embed session creates
-   * is tied to its customer. There are two forms. Direct: a `url` that is sent the event as it is.
-   * From a template of the catalog: `templateId` and `config`, of which the template makes URL,
-   * headers and body; its own defaults, such as the service's rate limit, stand where `delivery`
-   * says nothing. `authentication` says how requests prove who sends them: a password, a token,
-   * tokens of a token endpoint, or a client certificate. All kinds but MTLS set the header
-   * Authorization, which no other header may set then.
+   * Create a destination. Only this answer has the signing secret. `secret` sets your own secret.
+   * `customerExternalId` opens the account of a new customer. Destinations that an embed session
+   * creates are tied to its customer. There are two forms. Direct: `url` gets the event unchanged.
+   * From a template of the catalog: `templateId` and `config`, from which the template makes URL,
+   * headers and body. The template's defaults, such as the service's rate limit, apply to missing
+   * fields of `delivery`. `authentication` is how requests authenticate: with a password, a token,
+   * tokens of a token endpoint, or a client certificate. All kinds except MTLS set the header
+   * Authorization, which `headers` cannot set then.
    */
   create(body: AnyDestinationDraft, options?: CallOptions): Promise<DestinationWithSecret> {
     return this.call({ method: "POST", path: "/destinations", body, repeatable: false }, options);
@@ -196,14 +198,14 @@ export class DestinationsResource extends Resource {
 
   /**
    * Change a destination. A merge patch (RFC 7396): null puts a field back to its default, and
-   * removes a header. It acts on attempts not yet begun. With `rotateSecret` the answer holds a new
-   * secret. The previous one signs as well for `graceSeconds` (86400); 0 ends every former one at
-   * once. A masked value that is sent back stays; when the URL's scheme, host or port changes, each
-   * masked header must be given anew or removed. The same holds for the secrets of
-   * `authentication`, also when its `tokenUrl` changes; another `kind` replaces all of it, and null
-   * removes it. Where it was made from a template, `config` merges like the rest: a secret whose
-   * mask is sent back stays, and each must be given anew when the requests go to another host.
-   * `templateId` cannot be changed, and `url` is the template's to make.
+   * removes a header. It applies to attempts that begin later. With `rotateSecret` the answer has a
+   * new secret. The previous secret also signs for `graceSeconds` (86400); 0 ends every former
+   * secret at once. A mask sent back keeps the stored value. If the URL's scheme, host or port
+   * changes, each masked header must be given again or removed. The same is true for the secrets of
+   * `authentication`, also if its `tokenUrl` changes; another `kind` replaces all of it, and null
+   * removes it. For a destination from a template, `config` is merged too: a mask sent back keeps
+   * the stored secret, and all secrets must be given again if the requests go to another host.
+   * `templateId` cannot be changed, and the template makes `url`.
    */
   update(destinationId: string, body: DestinationPatch, options?: CallOptions): Promise<DestinationWithSecret> {
     return this.call({ method: "PATCH", path: this.at("destinations", destinationId), body, repeatable: !body.rotateSecret }, options);
@@ -228,33 +230,33 @@ export class DestinationsResource extends Resource {
   }
 
   /**
-   * List destinations with their health and their last 24 hours: one page. Without archived
-   * destinations. Sorted by `trouble`, failing destinations come first, then degraded ones,
-   * disabled ones with waiting deliveries, healthy, idle and other disabled ones. Within each kind
-   * the longest queue comes first. A destination that has not recovered counts as failing, even if
-   * no delivery waits for it. The order is live, at most a second old: between two pages a
-   * destination can change its place.
+   * List destinations with their health and their last 24 hours: one page. Archived destinations
+   * are left out. Sorted by `trouble`, failing destinations and disabled ones with waiting
+   * deliveries come first, then degraded ones, healthy ones, idle ones and other disabled ones.
+   * Within each kind the longest queue comes first. A destination that has not recovered counts as
+   * failing, even if no delivery waits for it. The order is at most a second old: a destination can
+   * change its place between two pages.
    */
-  summariesPage(query: { limit?: number; environment?: Environment; name?: string; state?: "HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED" | ("HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED")[]; customerExternalId?: string | string[]; sort?: "trouble" | "pending" | "name" } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DestinationSummary>> {
+  summariesPage(query: { limit?: number; environment?: Environment; name?: string; state?: "HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED" | ("HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED")[]; customerExternalId?: string | string[]; sort?: "trouble" | "pending" | "age" | "name" } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DestinationSummary>> {
     return this.call({ method: "GET", path: "/destinations/summaries", query }, options);
   }
 
   /**
-   * List destinations with their health and their last 24 hours: all pages. Without archived
-   * destinations. Sorted by `trouble`, failing destinations come first, then degraded ones,
-   * disabled ones with waiting deliveries, healthy, idle and other disabled ones. Within each kind
-   * the longest queue comes first. A destination that has not recovered counts as failing, even if
-   * no delivery waits for it. The order is live, at most a second old: between two pages a
-   * destination can change its place.
+   * List destinations with their health and their last 24 hours: all pages. Archived destinations
+   * are left out. Sorted by `trouble`, failing destinations and disabled ones with waiting
+   * deliveries come first, then degraded ones, healthy ones, idle ones and other disabled ones.
+   * Within each kind the longest queue comes first. A destination that has not recovered counts as
+   * failing, even if no delivery waits for it. The order is at most a second old: a destination can
+   * change its place between two pages.
    */
-  summaries(query: { limit?: number; environment?: Environment; name?: string; state?: "HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED" | ("HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED")[]; customerExternalId?: string | string[]; sort?: "trouble" | "pending" | "name" } = {}, options?: CallOptions): AsyncIterable<DestinationSummary> {
+  summaries(query: { limit?: number; environment?: Environment; name?: string; state?: "HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED" | ("HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED")[]; customerExternalId?: string | string[]; sort?: "trouble" | "pending" | "age" | "name" } = {}, options?: CallOptions): AsyncIterable<DestinationSummary> {
     return this.pages("/destinations/summaries", query, options);
   }
 
   /**
-   * Lift the hold on a destination. A Retry-After of its receiver ends, and an open circuit probes
-   * at once; a success closes it. The answer is the destination's health, which can still show the
-   * hold for a moment. 409 if it is DISABLED or ARCHIVED.
+   * Lift the hold on a destination. A Retry-After of its receiver ends, and an open circuit sends a
+   * probe at once; a success closes it. The answer is the destination's health, which can still
+   * show the hold for a moment. 409 if it is DISABLED or ARCHIVED.
    */
   resume(destinationId: string, options?: CallOptions): Promise<DestinationHealth> {
     return this.call({ method: "POST", path: this.at("destinations", destinationId, "resume"), body: {} }, options);
@@ -262,9 +264,9 @@ export class DestinationsResource extends Resource {
 
   /**
    * Send a signed sample. Sends an event at once, also to a disabled destination, outside its
-   * concurrency. It is recorded (origin INSPECTION), never retried and counted nowhere. With
-   * `dryRun` nothing is sent: `request` is what would be, without its signature and with masked
-   * values. `success` then says whether the request can be made.
+   * concurrency. The delivery is recorded (origin INSPECTION), never retried and not counted. With
+   * `dryRun` nothing is sent: `request` is the request without its signature and with masked
+   * values, and `success` is true if the request can be made.
    */
   test(destinationId: string, body: SampleDraft = {}, options?: CallOptions): Promise<TestResult> {
     return this.call({ method: "POST", path: this.at("destinations", destinationId, "test"), body, repeatable: false, takesMs: 75000 }, options);
@@ -304,10 +306,10 @@ export class DestinationsResource extends Resource {
   }
 
   /**
-   * Show a destination's counters over a period. Counted by the very statement that writes the
-   * delivery log, so that sums equal its rows. Replays count; samples (INSPECTION) and dry runs do
-   * not. The period ends with the minute that is now, and is the same at every granularity: points
-   * are minutes, hours or days in UTC, the first and the last of them cut to the period. Every
+   * Show a destination's counters over a period. The statement that writes the delivery log also
+   * counts, so that sums equal its rows. Replays count; samples (INSPECTION) and dry runs do not.
+   * The period ends with the present minute, and is the same at every granularity: points are
+   * minutes, hours or days in UTC, and the period cuts the first and the last of them. Every
    * combination is valid. Latency is interpolated within buckets whose bounds grow by 1.6. Counters
    * stay for 31 days, whatever the plan's retention.
    */
@@ -316,7 +318,7 @@ export class DestinationsResource extends Resource {
   }
 }
 
-/** The catalog of services that destinations can be made for, with what each is sent. */
+/** The catalog of services for which destinations can be created. */
 export class TemplatesResource extends Resource {
   /**
    * List the catalog of templates: one page. By name. The catalog is the same for all workspaces
@@ -341,7 +343,7 @@ export class TemplatesResource extends Resource {
 
   /**
    * Try a template on an event. Shows the request for the service, with masks for secrets. Nothing
-   * is sent or kept, so scope `read` is enough. `errors` lists the faults of `config`, and the
+   * is sent or stored, so scope `read` is enough. `errors` lists the errors of `config`, and the
    * reasons why the event cannot be written in the service's format. A destination's transform
    * script is not run.
    */
@@ -350,14 +352,14 @@ export class TemplatesResource extends Resource {
   }
 }
 
-/** Which events go to which destination. */
+/** The rules that select the destinations of events. */
 export class RoutingRulesResource extends Resource {
   /**
-   * Create a routing rule. Several matching rules of one destination make one delivery, of the
-   * highest priority. For any one event type at most 100 rules with a filter may be those of one
-   * customer's destinations, and 100 those of destinations tied to no customer. A filter that
-   * cannot be evaluated for an event does not match; `filterErrors` counts that. 402 where the
-   * plan, or the quota of the session's customer, has no room for another rule.
+   * Create a routing rule. Several matching rules of one destination make one delivery, with the
+   * highest priority. One event type can have at most 100 rules with a filter for the destinations
+   * of one customer, and 100 for the destinations of no customer. A filter that cannot be evaluated
+   * for an event does not match; `filterErrors` counts such failures. 402 if the plan, or the quota
+   * of the session's customer, has no room for another rule.
    */
   create(body: RuleDraft, options?: CallOptions): Promise<RoutingRule> {
     return this.call({ method: "POST", path: "/routing-rules", body, repeatable: false }, options);
@@ -390,8 +392,8 @@ export class RoutingRulesResource extends Resource {
 
   /**
    * Try an event on the rules. Shows the destinations that an example event would reach, and the
-   * judgement of each rule that names its type. Nothing is sent or kept, so scope `read` is enough.
-   * `rule` is a further rule to be tried.
+   * judgement of each rule that names its type. Nothing is sent or stored, so scope `read` is
+   * enough. `rule` is an additional rule to try.
    */
   preview(body: PreviewInput, options?: CallOptions): Promise<RulePreview> {
     return this.call({ method: "POST", path: "/routing-rules/preview", body }, options);
@@ -408,12 +410,12 @@ export class RoutingRulesResource extends Resource {
   }
 }
 
-/** What payloads of an event type must look like, in versions; one is active. */
+/** JSON Schemas for the payloads of event types, in versions; one is active. */
 export class SchemasResource extends Resource {
   /**
    * Create a version of an event schema. It becomes the next version of its event type, a DRAFT:
-   * events are held to it once it is activated. At most 64 KiB and 1,000 expansions of `$ref`,
-   * which must stay within the document.
+   * events are checked once it is activated. At most 64 KiB and 1,000 expansions of `$ref`, which
+   * must stay within the document.
    */
   create(body: SchemaDraft, options?: CallOptions): Promise<SchemaVersion> {
     return this.call({ method: "POST", path: "/schemas", body, repeatable: false }, options);
@@ -430,8 +432,8 @@ export class SchemasResource extends Resource {
   }
 
   /**
-   * Infer a schema from recent events. Looks at the newest events of a type: at most `sample` of
-   * them, among 20,000 events of any type, and 4 MiB. All that were sampled conform to the schema.
+   * Infer a schema from recent events. Examines the newest events of a type: at most `sample` of
+   * them, among 20,000 events of any type, and 4 MiB. All sampled events conform to the schema.
    */
   infer(body: InferenceDraft, options?: CallOptions): Promise<InferredSchema> {
     return this.call({ method: "POST", path: "/schemas/infer", body, repeatable: !body.create }, options);
@@ -475,7 +477,7 @@ export class SchemasResource extends Resource {
   }
 }
 
-/** JavaScript over what a destination is sent, in versions; one is published. */
+/** JavaScript that changes a destination's requests; one version is published. */
 export class TransformScriptsResource extends Resource {
   /**
    * Create a version of a transform script. JavaScript with `function transform(event) { return
@@ -534,6 +536,16 @@ export class TransformScriptsResource extends Resource {
   }
 
   /**
+   * Run a transform script without storing it. Runs `source` as a script of the destination over
+   * `event`, an outbound body, or over the body of the event `eventId`. Nothing is stored, sent or
+   * recorded. A script that fails, or does not compile, is a 200 with `success` false. 402 if the
+   * plan has no scripts.
+   */
+  preview(body: TransformPreviewDraft, options?: CallOptions): Promise<TransformRun> {
+    return this.call({ method: "POST", path: "/transform-scripts/preview", body }, options);
+  }
+
+  /**
    * Run a version of a transform script over an event. Runs over `event`, an outbound body, or over
    * the body of the event `eventId`, published or not. Nothing is sent, changed or recorded. A
    * script that fails is a 200 with `success` false.
@@ -543,7 +555,7 @@ export class TransformScriptsResource extends Resource {
   }
 }
 
-/** Each event on its way to each destination, with every attempt. */
+/** The deliveries of events to destinations, with every attempt. */
 export class DeliveriesResource extends Resource {
   /**
    * List deliveries: one page. A repeated filter passes deliveries with any of its values. A page
@@ -590,10 +602,11 @@ export class DeliveriesResource extends Resource {
 
   /**
    * Retry a delivery now. A PENDING or RETRYING delivery becomes due now; its schedule continues
-   * from there. It passes an open circuit and a Retry-After of its destination. It still waits for
-   * the head of its ordered lane, for the destination's concurrency and rate limit, and while the
-   * destination is DISABLED. A dead letter is retried as by `POST /dlq/{deliveryId}/retry`. 409 if
-   * the delivery was delivered or discarded: replay its event instead.
+   * from there. It does not wait for an open circuit or a Retry-After of its destination. It still
+   * waits for earlier deliveries of its ordered lane, for the destination's concurrency and rate
+   * limit, and while the destination is DISABLED. A dead letter is retried as by `POST
+   * /dlq/{deliveryId}/retry`. 409 if the delivery was delivered or discarded: replay its event
+   * instead.
    */
   retry(deliveryId: string, options?: CallOptions): Promise<DeliveryItem> {
     return this.call({ method: "POST", path: this.at("deliveries", deliveryId, "retry"), body: {}, repeatable: false }, options);
@@ -601,29 +614,29 @@ export class DeliveriesResource extends Resource {
 
   /**
    * Cancel a delivery. A PENDING or RETRYING delivery becomes FAILED and DISCARDED, with
-   * `lastError` `cancelled`, and its lane moves on. An attempt in flight ends first, and the answer
-   * shows DELIVERING. If that attempt succeeds, the delivery is DELIVERED. 409 if the delivery has
-   * ended.
+   * `lastError` `cancelled`, and its lane continues. An attempt in flight ends first, and the
+   * answer shows DELIVERING. If that attempt succeeds, the delivery is DELIVERED. 409 if the
+   * delivery has ended.
    */
   cancel(deliveryId: string, options?: CallOptions): Promise<DeliveryItem> {
     return this.call({ method: "POST", path: this.at("deliveries", deliveryId, "cancel"), body: {} }, options);
   }
 
   /**
-   * Retry all deliveries that match. Makes a job of the kind RETRY, in the shape of replay jobs:
+   * Retry all deliveries that match. Creates a job of the kind RETRY, in the shape of replay jobs:
    * `GET /replay-jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it.
    * For each delivery the job does the same as `POST /deliveries/{id}/retry`. It is COMPLETED when
    * all deliveries are due or attempted, and PAUSED while the destination is DISABLED. Deliveries
-   * accepted after the job was made are left out. `POST /dlq/retry` retries dead letters.
+   * accepted after the job was created are left out. `POST /dlq/retry` retries dead letters.
    */
   retryAll(body: OrderDraft, options?: CallOptions): Promise<ReplayJobDetail> {
     return this.call({ method: "POST", path: "/deliveries/retry", body, repeatable: false }, options);
   }
 
   /**
-   * Cancel all deliveries that match. Makes a job of the kind CANCEL, in the shape of replay jobs:
-   * `GET /replay-jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it.
-   * For each delivery the job does the same as `POST /deliveries/{id}/cancel`, even while the
+   * Cancel all deliveries that match. Creates a job of the kind CANCEL, in the shape of replay
+   * jobs: `GET /replay-jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends
+   * it. For each delivery the job does the same as `POST /deliveries/{id}/cancel`, even while the
    * destination is DISABLED. `skipped` counts deliveries that ended before they could be cancelled.
    * Deliveries accepted after the job was made are left out.
    */
@@ -641,25 +654,25 @@ export class DeliveriesResource extends Resource {
   }
 }
 
-/** Deliveries whose retries are used up: looked at, sent again, or let go. */
+/** Deliveries without attempts left: inspect, retry or discard them. */
 export class DlqResource extends Resource {
   /**
-   * List the dead-letter queue: one page. Deliveries that used up their schedule, or got a 410; the
-   * latest dead letter first. A page can hold fewer than `limit`, even none, and still have a
-   * `nextCursor`: the time to search for rare values is bounded. Such a page has `searchedTo`, an
-   * instant of death.
+   * List the dead-letter queue: one page. Deliveries without attempts left, or with a 410 from
+   * their receiver. The latest dead letter comes first. A page can hold fewer than `limit`, even
+   * none, and still have a `nextCursor`: the time to search for rare values is bounded. Such a page
+   * has `searchedTo`, the time of a dead letter.
    */
-  list(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DlqEntry>> {
+  list(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[]; replayJobId?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DlqEntry>> {
     return this.call({ method: "GET", path: "/dlq", query }, options);
   }
 
   /**
-   * List the dead-letter queue: all pages. Deliveries that used up their schedule, or got a 410;
-   * the latest dead letter first. A page can hold fewer than `limit`, even none, and still have a
-   * `nextCursor`: the time to search for rare values is bounded. Such a page has `searchedTo`, an
-   * instant of death.
+   * List the dead-letter queue: all pages. Deliveries without attempts left, or with a 410 from
+   * their receiver. The latest dead letter comes first. A page can hold fewer than `limit`, even
+   * none, and still have a `nextCursor`: the time to search for rare values is bounded. Such a page
+   * has `searchedTo`, the time of a dead letter.
    */
-  iterate(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqEntry> {
+  iterate(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[]; replayJobId?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqEntry> {
     return this.pages("/dlq", query, options);
   }
 
@@ -667,9 +680,9 @@ export class DlqResource extends Resource {
    * Group the dead-letter queue by cause: one page. Entries of a group share destination, error
    * category, response status and error text without its numbers. The largest group comes first.
    * The latest 20,000 entries are examined: if there are more, `atLeast` is true, and `searchedTo`
-   * is the death of the earliest one. Give a group's `signature` to the retry or discard in bulk.
+   * is the time of the earliest one. Give a group's `signature` to the retry or discard in bulk.
    */
-  groupsPage(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DlqGroup>> {
+  groupsPage(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[]; replayJobId?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DlqGroup>> {
     return this.call({ method: "GET", path: "/dlq/groups", query }, options);
   }
 
@@ -677,9 +690,9 @@ export class DlqResource extends Resource {
    * Group the dead-letter queue by cause: all pages. Entries of a group share destination, error
    * category, response status and error text without its numbers. The largest group comes first.
    * The latest 20,000 entries are examined: if there are more, `atLeast` is true, and `searchedTo`
-   * is the death of the earliest one. Give a group's `signature` to the retry or discard in bulk.
+   * is the time of the earliest one. Give a group's `signature` to the retry or discard in bulk.
    */
-  groups(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqGroup> {
+  groups(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[]; replayJobId?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqGroup> {
     return this.pages("/dlq/groups", query, options);
   }
 
@@ -692,7 +705,7 @@ export class DlqResource extends Resource {
   }
 
   /**
-   * Retry an entry of the dead-letter queue. The same delivery is PENDING again, with a fresh
+   * Retry an entry of the dead-letter queue. The same delivery is PENDING again, with a new
    * schedule and dlqStatus RETRIED_FROM_DLQ. Attempt numbers continue, and the delivery is the last
    * of its lane. It waits while its destination is DISABLED. 409 if retention has removed its
    * event.
@@ -712,38 +725,38 @@ export class DlqResource extends Resource {
   }
 
   /**
-   * Discard entries of the dead-letter queue in bulk. They become FAILED and DISCARDED for good.
-   * They stay listed, and only a replay job can send them again. Everything else is as for the
-   * retry in bulk.
+   * Discard entries of the dead-letter queue in bulk. The deliveries become FAILED and DISCARDED.
+   * They stay listed, and only a replay job can send them again. Selection and limits are those of
+   * the retry in bulk.
    */
   discardAll(body: DlqSelection, options?: CallOptions): Promise<BulkDiscard> {
     return this.call({ method: "POST", path: "/dlq/discard", body }, options);
   }
 }
 
-/** Past deliveries, sent again by selection, behind live traffic. */
+/** Jobs that send selected past deliveries again, after live traffic. */
 export class ReplayJobsResource extends Resource {
   /**
-   * Replay deliveries. Makes new deliveries of events that were delivered, failed or were dry runs:
-   * the same `webhook-id`, an `angarium-delivery-id` of their own, and the same body unless another
-   * transform version or template config is in force, behind whatever is live. A receiver that
-   * still keeps the `webhook-id` as handled drops them. Selected is what was settled when the job
-   * was created; replays themselves only by `deliveryIds`, test deliveries never. At least one of
-   * `destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. The mode MISSING
-   * delivers events for which the destination has no delivery instead. With `dryRun` nothing is
-   * sent: the job is COMPLETED as soon as `total` is counted, mostly in this answer, and `samples`
-   * shows up to three requests as they would be sent.
+   * Replay deliveries. Creates new deliveries for deliveries that were delivered, failed or were
+   * dry runs. They have the same `webhook-id`, a new `angarium-delivery-id`, and the same body
+   * unless the transform version or the template config has changed. Live deliveries go first. A
+   * receiver that remembers the `webhook-id` drops them. The job selects deliveries that were
+   * settled when it was created; replays only by `deliveryIds`, and test deliveries never. At least
+   * one of `destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. The mode
+   * MISSING instead delivers events for which the destination has no delivery. With `dryRun`
+   * nothing is sent: the job is COMPLETED once `total` is counted, mostly in this answer, `types`
+   * counts by event type, and `samples` shows up to three requests.
    */
   create(body: ReplayDraft, options?: CallOptions): Promise<ReplayJobDetail> {
     return this.call({ method: "POST", path: "/replay-jobs", body, repeatable: false }, options);
   }
 
-  /** List replay jobs: one page. Jobs that replay, cancel or retry, the newest first. */
+  /** List replay jobs: one page. Jobs of the kinds REPLAY, CANCEL and RETRY, newest first. */
   list(query: { limit?: number; status?: ReplayStatus | ReplayStatus[]; kind?: "REPLAY" | "CANCEL" | "RETRY" | ("REPLAY" | "CANCEL" | "RETRY")[]; customerAccountId?: string } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<ReplayJob>> {
     return this.call({ method: "GET", path: "/replay-jobs", query }, options);
   }
 
-  /** List replay jobs: all pages. Jobs that replay, cancel or retry, the newest first. */
+  /** List replay jobs: all pages. Jobs of the kinds REPLAY, CANCEL and RETRY, newest first. */
   iterate(query: { limit?: number; status?: ReplayStatus | ReplayStatus[]; kind?: "REPLAY" | "CANCEL" | "RETRY" | ("REPLAY" | "CANCEL" | "RETRY")[]; customerAccountId?: string } = {}, options?: CallOptions): AsyncIterable<ReplayJob> {
     return this.pages("/replay-jobs", query, options);
   }
@@ -751,6 +764,15 @@ export class ReplayJobsResource extends Resource {
   /** Show a replay job. */
   get(jobId: string, options?: CallOptions): Promise<ReplayJobDetail> {
     return this.call({ method: "GET", path: this.at("replay-jobs", jobId) }, options);
+  }
+
+  /**
+   * Change the rate of a replay job. A merge patch (RFC 7396). The job follows the new rate within
+   * a second, whichever machine runs the job. Null removes the limit. Deliveries that were enqueued
+   * stay enqueued. 409 if the job has ended, or is of the kind CANCEL or RETRY.
+   */
+  update(jobId: string, body: ReplayPatch, options?: CallOptions): Promise<ReplayJobDetail> {
+    return this.call({ method: "PATCH", path: this.at("replay-jobs", jobId), body }, options);
   }
 
   /** Show the progress of a replay job. */
@@ -769,12 +791,12 @@ export class ReplayJobsResource extends Resource {
   }
 }
 
-/** API keys and MCP keys: made, listed, rotated, revoked. */
+/** API keys and MCP keys: create, list, rotate and revoke them. */
 export class ApiKeysResource extends Resource {
   /**
-   * Create a key. The secret is in the answer, once. An API key makes keys of its own environment;
-   * an MCP key of scope manage makes keys of any environment, and MCP keys. There are at most 1,000
-   * keys of an environment.
+   * Create a key. Only this answer has the secret. An API key creates keys of its own environment;
+   * an MCP key of scope manage creates keys of any environment, and MCP keys. An environment has at
+   * most 1,000 keys.
    */
   create(body: KeyDraft, options?: CallOptions): Promise<ApiKeyWithSecret> {
     return this.call({ method: "POST", path: "/api-keys", body, repeatable: false }, options);
@@ -797,16 +819,16 @@ export class ApiKeysResource extends Resource {
   }
 
   /**
-   * Give a key a new secret. The new secret is in the answer, once. The present one stays valid for
-   * 24 hours, as does every one before it for its own 24; 409 after nine rotations within a day. A
-   * secret that was rotated out makes, rotates and revokes no key: 403.
+   * Give a key a new secret. Only this answer has the new secret. Each former secret stays valid
+   * for 24 hours after its rotation; 409 after nine rotations within a day. A former secret cannot
+   * create, rotate or revoke keys: 403.
    */
   rotate(keyId: string, options?: CallOptions): Promise<ApiKeyWithSecret> {
     return this.call({ method: "POST", path: this.at("api-keys", keyId, "rotate"), body: {}, repeatable: false }, options);
   }
 
   /**
-   * Revoke a key. Ends all its secrets at once, in other processes within a second. A key may
+   * Revoke a key. Ends all its secrets at once, in other processes within a second. A key can
    * revoke itself.
    */
   revoke(keyId: string, options?: CallOptions): Promise<Success> {
@@ -814,11 +836,11 @@ export class ApiKeysResource extends Resource {
   }
 }
 
-/** What holds in all environments: how customers' portals look, what customers may do. */
+/** The settings of all environments: the look of customers' portals, and permissions. */
 export class WorkspaceResource extends Resource {
   /**
-   * Show the workspace. Its name and plan, and what it says of its customers' portals. An MCP key
-   * need not name an environment here.
+   * Show the workspace. Its name, its plan, and the settings of its customers' portals. An MCP key
+   * need not name an environment.
    */
   get(options?: CallOptions): Promise<Workspace> {
     return this.call({ method: "GET", path: "/workspace" }, options);
@@ -826,22 +848,22 @@ export class WorkspaceResource extends Resource {
 
   /**
    * Change the workspace's settings. A merge patch (RFC 7396): null puts a field back to its
-   * default; a list is replaced whole. It acts in all environments and on sessions that are open:
-   * at once here, within a second in other processes. Origins are kept as browsers write them: in
-   * small letters, without the scheme's own port.
+   * default; a list is replaced whole. It applies in all environments and to open sessions: at once
+   * here, within a second in other processes. Origins are stored as browsers write them: in lower
+   * case, without the scheme's default port.
    */
   update(body: SettingsPatch, options?: CallOptions): Promise<Workspace> {
     return this.call({ method: "PATCH", path: "/workspace", body }, options);
   }
 }
 
-/** Short-lived sessions for an end-customer's browser, and what its portal needs. */
+/** Short-lived sessions for an end-customer's browser, and the data of its portal. */
 export class EmbedSessionsResource extends Resource {
   /**
-   * Open an embed session. The token is a credential for one end-customer's browser: it sees and
-   * changes only what belongs to that customer's account in this environment, and has quotas of its
-   * own: destinations, rules, scripts, requests a minute. It travels in the fragment of `url`,
-   * which no browser sends on.
+   * Open an embed session. The token is a credential for one end-customer's browser. It sees and
+   * changes only objects of that customer's account in this environment, and has its own quotas:
+   * destinations, rules, scripts, requests a minute. `url` has it in the fragment, which browsers
+   * do not send to servers.
    */
   create(body: SessionDraft, options?: CallOptions): Promise<EmbedSession> {
     return this.call({ method: "POST", path: "/embed/sessions", body }, options);
@@ -849,14 +871,14 @@ export class EmbedSessionsResource extends Resource {
 
   /**
    * Show the data of a portal. The session's customer and its end, the workspace's branding, and
-   * what the portal can offer.
+   * the session's permissions and limits.
    */
   context(options?: CallOptions): Promise<EmbedContext> {
     return this.call({ method: "GET", path: "/embed/context" }, options);
   }
 }
 
-/** The accounts of customers: what their embed sessions may use, and what they have. */
+/** The accounts of customers: their quotas, permissions and objects. */
 export class CustomersResource extends Resource {
   /** List customers: one page. In the order of `customerExternalId`, byte by byte. */
   list(query: { limit?: number; prefix?: string } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<CustomerItem>> {
@@ -878,9 +900,9 @@ export class CustomersResource extends Resource {
   }
 
   /**
-   * Set a customer's name, quotas and permissions. They replace the earlier ones. Quotas and
-   * permissions limit the customer's embed sessions, at once here and within a second in other
-   * processes. The workspace's keys are limited by the plan only.
+   * Set a customer's name, quotas and permissions. The given values replace all earlier ones.
+   * Quotas and permissions limit the customer's embed sessions, at once here and within a second in
+   * other processes. The workspace's keys are limited by the plan only.
    */
   put(externalId: string, body: CustomerDraft, options?: CallOptions): Promise<Customer> {
     return this.call({ method: "PUT", path: this.at("customers", externalId), body }, options);
@@ -888,54 +910,55 @@ export class CustomersResource extends Resource {
 
   /**
    * Erase a customer's contents. Archives the customer's destinations, with their rules, and erases
-   * the contents of all events that were accepted for the customer before: payloads, metadata,
-   * files, and what receivers and scripts said of their deliveries, as `DELETE
-   * /events/{id}/payload` does. It goes on after the answer, and after a restart of the server,
-   * until `erasure.finishedAt` says that it has ended. Events, deliveries and counters stay, and so
-   * does the account.
+   * the contents of all events accepted for the customer before: payloads, metadata, files,
+   * receivers' answers and script output, as `DELETE /events/{id}/payload` does. The erasure
+   * continues after the answer, and after a restart of the server, until `erasure.finishedAt` is
+   * set. Events, deliveries and counters stay, and so does the account.
    */
   erase(externalId: string, options?: CallOptions): Promise<Customer> {
     return this.call({ method: "DELETE", path: this.at("customers", externalId) }, options);
   }
 }
 
-/** How destinations and the environment do, from live actors and committed counters. */
+/** The state of destinations and environments, from actors and counters. */
 export class ObservabilityResource extends Resource {
   /**
-   * Show an environment's counters over a period. The sums of all its destinations, archived ones
-   * too, as a destination's analytics show them. `topDestinations` are the ten with the most
+   * Show an environment's counters over a period. The sums of all destinations, including archived
+   * ones, in the form of a destination's analytics. `topDestinations` are the ten with the most
    * attempts.
    */
-  analytics(query: { period?: AnalyticsPeriod; granularity?: AnalyticsGranularity; environment?: Environment } = {}, options?: CallOptions): Promise<EnvironmentAnalytics> {
+  analytics(query: { period?: AnalyticsPeriod; granularity?: AnalyticsGranularity; environment?: Environment; customerAccountId?: string } = {}, options?: CallOptions): Promise<EnvironmentAnalytics> {
     return this.call({ method: "GET", path: "/observability/analytics", query }, options);
   }
 
   /**
    * Count an environment's waiting deliveries and dead letters. Waiting deliveries and those in
-   * flight come from memory, at most a second old. `retrying` and `inDlq` are counted in the log up
-   * to 10,000 each: at that number `atLeast` is true.
+   * flight come from memory, at most a second old. `retrying` and `inDlq` are counted in the log,
+   * up to 10,000 each. At that number `atLeast` is true.
    */
   counts(query: { environment?: Environment } = {}, options?: CallOptions): Promise<Counts> {
     return this.call({ method: "GET", path: "/observability/counts", query }, options);
   }
 
   /**
-   * Find by id, key or name. Finds what has the id `q`, the event that holds the idempotency key
-   * `q`, customers whose customerExternalId begins with `q`, and event types that begin with it
-   * among the 2,000 latest events. Nothing found is an empty list.
+   * Find by id, key or name. Finds the objects with the id `q`; events with the idempotency key or
+   * the correlationId `q`; destinations with `q` in their name; customers whose customerExternalId
+   * begins with `q`; and event types that begin with `q` among the 2,000 latest events. The first 8
+   * characters or more of an id find events, deliveries and destinations: of the 200 latest events
+   * and deliveries of that time. The list is empty if nothing is found.
    */
   lookup(query: { q: string; environment?: Environment }, options?: CallOptions): Promise<Findings> {
     return this.call({ method: "GET", path: "/lookup", query }, options);
   }
 }
 
-/** Who changed which configuration, and how it was before. */
+/** The changes of the configuration, with their actors and the earlier values. */
 export class AuditLogsResource extends Resource {
   /**
    * List changes of configuration: one page. Newest first. MCP keys also see changes of the whole
-   * workspace (its plan, MCP keys). Every change is written with its entry or not at all; entries
-   * are never removed. A page can hold fewer than `limit`, even none, and still have a
-   * `nextCursor`. Such a page has `searchedTo`.
+   * workspace (its plan, MCP keys). A change and its entry are written together; entries are never
+   * removed. A page can hold fewer than `limit`, even none, and still have a `nextCursor`. Such a
+   * page has `searchedTo`.
    */
   list(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<AuditEntry>> {
     return this.call({ method: "GET", path: "/audit-logs", query }, options);
@@ -943,9 +966,9 @@ export class AuditLogsResource extends Resource {
 
   /**
    * List changes of configuration: all pages. Newest first. MCP keys also see changes of the whole
-   * workspace (its plan, MCP keys). Every change is written with its entry or not at all; entries
-   * are never removed. A page can hold fewer than `limit`, even none, and still have a
-   * `nextCursor`. Such a page has `searchedTo`.
+   * workspace (its plan, MCP keys). A change and its entry are written together; entries are never
+   * removed. A page can hold fewer than `limit`, even none, and still have a `nextCursor`. Such a
+   * page has `searchedTo`.
    */
   iterate(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } = {}, options?: CallOptions): AsyncIterable<AuditEntry> {
     return this.pages("/audit-logs", query, options);
@@ -957,23 +980,23 @@ export class AuditLogsResource extends Resource {
   }
 }
 
-/** How destinations and the environment do, from live actors and committed counters. */
+/** The state of destinations and environments, from actors and counters. */
 export class NodesResource extends Resource {
   /**
-   * List the servers of this installation: one page. By name, from the memory of the server that
-   * answers. Only a key of scope `manage` of the installation's first workspace may. Each part of
-   * the workspaces has one ACTIVE server, which does its work. A STANDBY of the part takes over
-   * when that is gone.
+   * List the servers of this installation: one page. By name, from the memory of the answering
+   * server. It needs a key of scope `manage` of the installation's first workspace. Each part of
+   * the workspaces has one ACTIVE server, which does its work. A STANDBY of the part takes over if
+   * the ACTIVE server fails.
    */
   list(query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<Node>> {
     return this.call({ method: "GET", path: "/observability/nodes", query }, options);
   }
 
   /**
-   * List the servers of this installation: all pages. By name, from the memory of the server that
-   * answers. Only a key of scope `manage` of the installation's first workspace may. Each part of
-   * the workspaces has one ACTIVE server, which does its work. A STANDBY of the part takes over
-   * when that is gone.
+   * List the servers of this installation: all pages. By name, from the memory of the answering
+   * server. It needs a key of scope `manage` of the installation's first workspace. Each part of
+   * the workspaces has one ACTIVE server, which does its work. A STANDBY of the part takes over if
+   * the ACTIVE server fails.
    */
   iterate(query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<Node> {
     return this.pages("/observability/nodes", query, options);
@@ -981,8 +1004,8 @@ export class NodesResource extends Resource {
 
   /**
    * Drain a machine. The machine hands its parts over to other machines, within seconds, and gets
-   * none until the drain ends, also after a restart. It goes on to pass its clients' requests on,
-   * and keeps its parts while no other machine can work.
+   * none until the drain ends, also after a restart. It still relays its clients' requests, and
+   * keeps its parts while no other machine can take them.
    */
   drain(machine: string, options?: CallOptions): Promise<Success> {
     return this.call({ method: "POST", path: this.at("observability", "nodes", machine, "drain"), body: {} }, options);

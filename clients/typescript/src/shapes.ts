@@ -21,7 +21,7 @@ export interface Analytics {
   totals: AnalyticsTotals;
   /** One point for each minute, hour or day (UTC), oldest first, also for times without events. */
   series: AnalyticsPoint[];
-  /** Failed attempts by error category; categories without failures are left out. */
+  /** Failed attempts, by error category; categories without failures are left out. */
   errorCategories: Record<string, number>;
   destinationId: string;
 }
@@ -63,7 +63,7 @@ export interface AnalyticsTotals {
   latencyMs: Latency;
 }
 
-/** A destination of a URL, or one of a template: the form that has `templateId`. */
+/** A destination with a URL, or one made from a template. The second form has `templateId`. */
 export type AnyDestinationDraft = DestinationDraft | TemplateDestinationDraft;
 
 /** A key, without its secret. */
@@ -76,12 +76,12 @@ export interface ApiKey {
   environment: Environment | null;
   prefix: string;
   lastFour: string;
-  /** The name of the present secret in the audit log. */
+  /** It identifies the present secret in the audit log. */
   fingerprint: string;
   createdAt: string;
   /** Uses in another process appear up to a minute late. */
   lastUsedAt: string | null;
-  /** When the present secret ends; null: it does not. */
+  /** When the present secret expires; null: never. */
   expiresAt: string | null;
 }
 
@@ -107,17 +107,17 @@ export interface ApiKeyWithSecret {
   environment: Environment | null;
   prefix: string;
   lastFour: string;
-  /** The name of the present secret in the audit log. */
+  /** It identifies the present secret in the audit log. */
   fingerprint: string;
   createdAt: string;
   /** Uses in another process appear up to a minute late. */
   lastUsedAt: string | null;
-  /** When the present secret ends; null: it does not. */
+  /** When the present secret expires; null: never. */
   expiresAt: string | null;
   secret: string;
 }
 
-/** What comes with an event. */
+/** An attachment of an event. */
 export interface Attachment {
   source: Source;
   fileType?: string | null;
@@ -127,7 +127,7 @@ export interface Attachment {
   metadata?: Record<string, unknown> | null;
 }
 
-/** One attempt, as it was recorded. */
+/** One recorded attempt. */
 export interface Attempt {
   number: number;
   startedAt: string;
@@ -135,11 +135,11 @@ export interface Attempt {
   success: boolean;
   responseStatus: number | null;
   responseHeaders: Record<string, string>;
-  /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
+  /** Null in an embed session without the permission `viewPayloads`. */
   responseBody: string | null;
   responseTruncated: boolean;
   errorCategory: ErrorCategory | null;
-  /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
+  /** Null in an embed session without the permission `viewPayloads`. */
   errorMessage: string | null;
   /** The version of the transform script that ran. */
   transformVersion: number | null;
@@ -179,7 +179,7 @@ export interface AuditEntry {
   environment: Environment | null;
   requestId: string | null;
   changes: Record<string, AuditChange> | null;
-  /** The key's secret that a rotation or revocation ended. */
+  /** The fingerprint of the secret that a rotation or revocation replaced or ended. */
   previousFingerprint: string | null;
 }
 
@@ -210,10 +210,7 @@ export interface AuthContext {
   /** Where the portal leads back to after a session; https only. */
   returnUrl: string | null;
   branding: Branding;
-  /**
-   * Abilities that the portal can offer: allowed by the workspace and part of its plan. Null for a
-   * key.
-   */
+  /** The abilities that the workspace allows and its plan includes. Null for a key. */
   permissions: CustomerMay | null;
 }
 
@@ -246,7 +243,7 @@ export interface BatchResult {
   results: BatchEntry[];
 }
 
-/** A token that does not change, sent with every request. */
+/** A fixed token, sent with every request. */
 export interface BearerAuthentication {
   kind: "BEARER";
   token: string;
@@ -296,7 +293,7 @@ export interface BrandingPatch {
 export interface BulkDiscard {
   /** Deliveries in the queue that the filter selects. */
   matched: number;
-  /** Deliveries left for the next request. Above some millions this is a lower bound. */
+  /** Deliveries left for the next request. Some millions or more are a lower bound. */
   remaining: number;
   dryRun: boolean;
   discarded: number;
@@ -304,40 +301,40 @@ export interface BulkDiscard {
 
 /**
  * The result of a retry in bulk. A delivery that is neither retried nor remaining has left the
- * queue meanwhile, or its event is gone.
+ * queue meanwhile, or its event was removed.
  */
 export interface BulkRetry {
   /** Deliveries in the queue that the filter selects. */
   matched: number;
-  /** Deliveries left for the next request. Above some millions this is a lower bound. */
+  /** Deliveries left for the next request. Some millions or more are a lower bound. */
   remaining: number;
   dryRun: boolean;
   retried: number;
 }
 
-/** The state of the circuit: whether deliveries pass. */
+/** The state of the destination's circuit. */
 export interface Circuit {
   state: "CLOSED" | "OPEN" | "HALF_OPEN";
   openedAt: string | null;
   nextProbeAt: string | null;
 }
 
-/** Tokens of a token endpoint, fetched when needed and renewed before they expire. */
+/** Tokens from a token endpoint, fetched when needed and renewed before they expire. */
 export interface ClientCredentialsAuthentication {
   kind: "OAUTH2_CLIENT_CREDENTIALS";
-  /** http or https; egress rules hold for it. */
+  /** http or https. The egress rules apply to it. */
   tokenUrl: string;
   clientId: string;
   clientSecret: string;
-  /** Scopes with spaces between. */
+  /** Scopes, separated by spaces. */
   scope?: string | null;
-  /** For issuers that want it, as Auth0 does. */
+  /** For issuers that require it, such as Auth0. */
   audience?: string | null;
-  /** Where the token endpoint gets id and secret: Basic, or the form. */
+  /** Place of id and secret in token requests: a Basic header, or the form. */
   clientAuthentication?: "HEADER" | "BODY";
 }
 
-/** A place where the sampled events differ so much that the schema says little about it. */
+/** A place where the sampled events differ so much that the schema hardly restricts it. */
 export interface Conflict {
   path: string;
   message: string;
@@ -346,15 +343,15 @@ export interface Conflict {
 /** The numbers of an environment's present objects. */
 export interface Counts {
   at: string;
-  /** Deliveries that wait now, RETRYING ones too. */
+  /** Waiting deliveries, including RETRYING ones. */
   pending: number;
-  /** Deliveries that are sent and not yet recorded. */
+  /** Deliveries in flight, not yet recorded. */
   inFlight: number;
   /** Deliveries that wait for their next attempt. */
   retrying: number;
   /** Deliveries in the dead-letter queue. */
   inDlq: number;
-  /** There can be more in `retrying` or `inDlq` than were counted. */
+  /** True if `retrying` or `inDlq` can be higher than counted. */
   atLeast: boolean;
   /** Destinations whose circuit is not CLOSED and that have work or an actor. */
   openCircuits: number;
@@ -371,7 +368,7 @@ export interface Customer {
   /** When an object first named the customer. */
   createdAt: string;
   permissions: PermissionsDraft;
-  /** Null if nobody asked for an erasure. */
+  /** Null if no erasure was requested. */
   erasure: CustomerErasure | null;
   limits: CustomerLimits;
   used: CustomerUse;
@@ -391,13 +388,13 @@ export interface CustomerDraft {
 /** The last request to erase a customer's contents. */
 export interface CustomerErasure {
   requestedAt: string;
-  /** Null while it goes on. */
+  /** Null while the erasure runs. */
   finishedAt: string | null;
-  /** The number of events that have lost their contents so far. */
+  /** The number of events erased so far. */
   events: number;
 }
 
-/** A customer's account, as lists show it. */
+/** A customer's account in a list. */
 export interface CustomerItem {
   customerExternalId: string;
   customerAccountId: string;
@@ -407,7 +404,7 @@ export interface CustomerItem {
   createdAt: string;
 }
 
-/** The limits that a customer's embed sessions act by. */
+/** The limits of a customer's embed sessions. */
 export interface CustomerLimits {
   destinations: number;
   rules: number;
@@ -497,9 +494,9 @@ export interface CustomerPage {
   searchedTo?: string;
 }
 
-/** The numbers of a customer's objects, whoever made them. */
+/** The numbers of a customer's objects, whoever created them. */
 export interface CustomerUse {
-  /** Archived ones left out. */
+  /** Without archived ones. */
   destinations: number;
   rules: number;
   transforms: number;
@@ -527,18 +524,18 @@ export interface Delivery {
   updatedAt: string;
   nextAttemptAt: string | null;
   deliveredAt: string | null;
-  /** Null once retention has removed it. */
+  /** Null if retention has removed it. */
   event: Event | null;
   /** Null before the first request is sent. */
   request: SentRequest | null;
   /**
-   * Of the last attempt; `cancelled` if somebody cancelled it. Null in an embed session whose
-   * workspace does not let its customers `viewPayloads`.
+   * The error of the last attempt; `cancelled` for a cancelled delivery. Null in an embed session
+   * without the permission `viewPayloads`.
    */
   lastError: string | null;
   replayOf: string | null;
   replayJobId: string | null;
-  /** The newest attempts, the last one last. */
+  /** The newest attempts, in the order of their numbers. */
   attempts: Attempt[];
   /** The cursor of the earlier attempts; null: there are none. */
   attemptsCursor: string | null;
@@ -548,18 +545,18 @@ export interface Delivery {
 export interface DeliveryExplanation {
   deliveryId: string;
   status: DeliveryStatus;
-  /** Every gate that it has not passed. Empty: it is in flight, has ended, or is next. */
+  /** Every gate that is closed for it. Empty: it is in flight, has ended, or is next. */
   waits: DeliveryWait[];
   /** Null if its destination has no lanes. */
   lane: DeliveryLane | null;
   /**
-   * How many waiting deliveries go before it in its lane, or else in its class. Null if it waits
-   * only for its schedule, does not wait, or is behind 5,000 others.
+   * The number of waiting deliveries before it in its lane, or else in its priority class. Null if
+   * it waits only for its schedule, does not wait, or has more than 5,000 before it.
    */
   position: number | null;
 }
 
-/** A delivery, as lists show it. */
+/** A delivery in a list. */
 export interface DeliveryItem {
   id: string;
   eventId: string;
@@ -583,7 +580,7 @@ export interface DeliveryItem {
   deliveredAt: string | null;
 }
 
-/** The kind of content that is delivered. */
+/** The kind of content in a delivery. */
 export type DeliveryKind = "EVENT" | "FILE";
 
 /** The lane of a delivery. */
@@ -592,41 +589,41 @@ export interface DeliveryLane {
   kind: "CUSTOMER" | "CORRELATION" | "SOURCE" | "DESTINATION";
 }
 
-/** The way that a destination's requests are sent. */
+/** The sending options of a destination. */
 export interface DeliveryOptions {
   /**
-   * Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
-   * whether they fail. 8 unless said otherwise.
+   * Requests in flight at once. `auto`: the server adapts the number to the durations and failures
+   * of attempts. By default 8.
    */
   concurrency?: number | "auto";
-  /** What first-in first-out holds for: nothing, one key, the destination. */
+  /** Scope of first-in first-out order: none, a key of the event, or the destination. */
   ordering?: Ordering;
-  /** From DNS to the last byte. */
+  /** Time from DNS to the last byte. */
   timeoutMs?: number;
-  /** Attempts a second, with a burst of one second's worth; null: no limit. */
+  /** Attempts per second, with a burst of one second. Null: no limit. */
   rateLimitPerSecond?: number | null;
   /** Route and record, but send nothing. */
   dryRun?: boolean;
-  /** Seconds after each failed attempt, each give or take 20 %. */
+  /** Seconds to wait after each failed attempt, varied by up to 20 %. */
   retrySchedule?: number[];
 }
 
-/** The way that a destination's requests are sent. */
+/** The sending options of a destination. */
 export interface DeliveryOptionsPatch {
   /**
-   * Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
-   * whether they fail.
+   * Requests in flight at once. `auto`: the server adapts the number to the durations and failures
+   * of attempts.
    */
   concurrency?: number | "auto" | null;
-  /** What first-in first-out holds for: nothing, one key, the destination. */
+  /** Scope of first-in first-out order: none, a key of the event, or the destination. */
   ordering?: Ordering | null;
-  /** From DNS to the last byte. */
+  /** Time from DNS to the last byte. */
   timeoutMs?: number | null;
-  /** Attempts a second, with a burst of one second's worth; null: no limit. */
+  /** Attempts per second, with a burst of one second. Null: no limit. */
   rateLimitPerSecond?: number | null;
   /** Route and record, but send nothing. */
   dryRun?: boolean | null;
-  /** Seconds after each failed attempt, each give or take 20 %. */
+  /** Seconds to wait after each failed attempt, varied by up to 20 %. */
   retrySchedule?: number[] | null;
 }
 
@@ -648,7 +645,7 @@ export type DeliveryStatus = "PENDING" | "DELIVERING" | "DELIVERED" | "FAILED" |
 /** One reason why a delivery is not sent. */
 export interface DeliveryWait {
   gate: "DISABLED" | "LANE" | "SCHEDULE" | "RETRY_AFTER" | "CIRCUIT" | "RATE" | "CONCURRENCY" | "QUEUE" | "STORE";
-  /** Null if it is not known. */
+  /** Null if it is unknown. */
   until: string | null;
   /** A sentence for people. */
   detail: string;
@@ -679,6 +676,8 @@ export interface Destination {
   /** Seconds of failing after which it is disabled; null: never. */
   disableAfterSeconds: number | null;
   status: DestinationStatus;
+  /** The version of the transform script that is live. */
+  transformVersion: number | null;
   createdAt: string;
   updatedAt: string;
 }
@@ -699,25 +698,25 @@ export interface DestinationDraft {
   /** http or https, without userinfo. */
   url: string;
   description?: string | null;
-  /** Ties the destination to this end-customer's events. */
+  /** The end-customer whose events the destination receives. */
   customerExternalId?: string | null;
-  /** The same, by the account's id. */
+  /** That customer, by the account's id. */
   customerAccountId?: string | null;
   /**
-   * Sent with every request. Names merge whatever their case; values of authorization, cookie and
-   * whatever is named like a key, token or secret are shown as ***.
+   * Sent with every request. Names are case-insensitive. Answers show *** for authorization,
+   * cookie, and names that contain key, token, secret or the like.
    */
   headers?: Record<string, string> | null;
   delivery?: DeliveryOptions | null;
   signing?: SigningOptions | null;
   method?: HttpMethod | null;
-  /** How requests prove who sends them. Its secrets are shown as ***. */
+  /** Authentication of requests to receivers. Answers show secrets as ***. */
   authentication?: BasicAuthentication | BearerAuthentication | ClientCredentialsAuthentication | MutualTlsAuthentication | null;
-  /** Seconds of failing after which the destination is disabled; null: never. */
+  /** Seconds of failures after which the server disables the destination. Null: never. */
   disableAfterSeconds?: number | null;
   /**
-   * The signing secret, of 24 to 64 bytes, to keep one that receivers know. Null: a new one is
-   * made.
+   * A signing secret of 24 to 64 bytes that receivers already know. Null: the server makes a new
+   * one.
    */
   secret?: string | null;
 }
@@ -732,14 +731,15 @@ export interface DestinationHealth {
   successRate: number | null;
   consecutiveFailures: number;
   /**
-   * The instant when ten attempts in a row had failed, or a delivery had waited for an hour without
-   * a success. Null after the next success.
+   * The first failure after the last success, while `state` is FAILING or ten attempts in a row
+   * have failed or a delivery has waited for an hour without a success. Null after the next
+   * success.
    */
   failingSince: string | null;
   latencyMs: Latency;
   lastSuccessAt: string | null;
   lastFailureAt: string | null;
-  /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
+  /** Null in an embed session without the permission `viewPayloads`. */
   lastError: string | null;
   queue: Queue;
   actor: ActorState;
@@ -748,11 +748,11 @@ export interface DestinationHealth {
 /** The hold on a destination: the reason why its deliveries are not sent. */
 export interface DestinationHold {
   /**
-   * RETRY_AFTER: the receiver asked for it. CIRCUIT: it is open, or a probe is under way. RATE: the
-   * rate limit is used up. STORE: outcomes cannot be recorded fast enough.
+   * RETRY_AFTER: the receiver asked for a pause. CIRCUIT: the circuit is open, or a probe is under
+   * way. RATE: the rate limit is used up. STORE: outcomes cannot be recorded fast enough.
    */
   reason: "RETRY_AFTER" | "CIRCUIT" | "RATE" | "DISABLED" | "STORE";
-  /** Null where that is not known. */
+  /** Null if it is unknown. */
   until: string | null;
 }
 
@@ -774,21 +774,21 @@ export interface DestinationPatch {
   /** http or https, without userinfo. */
   url?: string;
   description?: string | null;
-  /** Ties the destination to this end-customer's events. */
+  /** The end-customer whose events the destination receives. */
   customerExternalId?: string | null;
-  /** The same, by the account's id. */
+  /** That customer, by the account's id. */
   customerAccountId?: string | null;
   /**
-   * Sent with every request. Names merge whatever their case; values of authorization, cookie and
-   * whatever is named like a key, token or secret are shown as ***.
+   * Sent with every request. Names are case-insensitive. Answers show *** for authorization,
+   * cookie, and names that contain key, token, secret or the like.
    */
   headers?: Record<string, string | null> | null;
   delivery?: DeliveryOptionsPatch | null;
   signing?: SigningOptionsPatch | null;
   method?: HttpMethod | null;
-  /** How requests prove who sends them. Its secrets are shown as ***. */
+  /** Authentication of requests to receivers. Answers show secrets as ***. */
   authentication?: Record<string, unknown> | null;
-  /** Seconds of failing after which the destination is disabled; null: never. */
+  /** Seconds of failures after which the server disables the destination. Null: never. */
   disableAfterSeconds?: number | null;
   rotateSecret?: boolean | null;
   graceSeconds?: number | null;
@@ -805,11 +805,11 @@ export interface DestinationSummary {
   health: DestinationHealth;
   /** The sums of the 24 hours in `series`. */
   totals: OutcomeCounts;
-  /** 24 hours, oldest first; the last one is not over yet. */
+  /** 24 hours, oldest first; the last hour is not complete. */
   series: HourCounts[];
   /** Deliveries in the dead-letter queue, counted up to 1,000. */
   inDlq: number;
-  /** There can be more in `inDlq` than were counted. */
+  /** True if `inDlq` can be higher than counted. */
   atLeast: boolean;
 }
 
@@ -835,11 +835,11 @@ export interface DestinationTemplate {
   category: string;
   /** The name of an icon that clients have. */
   icon: string;
-  /** The address of the service's own documentation. */
+  /** Addresses of the service's own documentation. */
   documentationUrls: string[];
   /**
    * JSON Schema 2020-12 of `config`, with its fields in the order of the form. `title` and
-   * `description` are for people; fields with `secret` are shown as *** once they are written.
+   * `description` are for people. Stored fields with `secret` are shown as ***.
    */
   configSchema: Record<string, unknown>;
   /** Defaults for a destination's `delivery`. */
@@ -885,6 +885,8 @@ export interface DestinationWithSecret {
   /** Seconds of failing after which it is disabled; null: never. */
   disableAfterSeconds: number | null;
   status: DestinationStatus;
+  /** The version of the transform script that is live. */
+  transformVersion: number | null;
   createdAt: string;
   updatedAt: string;
   secret: string | null;
@@ -915,7 +917,7 @@ export interface DlqEntry {
   /** The same as `id`. */
   deliveryId: string;
   deadLetteredAt: string;
-  /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
+  /** Null in an embed session without the permission `viewPayloads`. */
   lastError: string | null;
 }
 
@@ -941,17 +943,14 @@ export interface DlqGroup {
   destinationId: string;
   errorCategory: ErrorCategory | null;
   responseStatus: number | null;
-  /**
-   * Of the latest entry. Null in an embed session whose workspace does not let its customers
-   * `viewPayloads`.
-   */
+  /** The error of the latest entry. Null in an embed session without the permission `viewPayloads`. */
   lastError: string | null;
   /** At most ten. */
   eventTypes: string[];
   count: number;
-  /** There can be more than were counted. */
+  /** True if `count` can be higher than counted. */
   atLeast: boolean;
-  /** The first death. */
+  /** When the first entry became a dead letter. */
   firstAt: string;
   lastAt: string;
   /** The latest entry. */
@@ -970,7 +969,7 @@ export interface DlqGroupPage {
   searchedTo?: string;
 }
 
-/** Which entries are meant: those for which all that is given holds. */
+/** The selected entries: those that pass all given filters. */
 export interface DlqSelection {
   deliveryIds?: string[] | null;
   /** Dead at or after. */
@@ -982,6 +981,8 @@ export interface DlqSelection {
   errorCategory?: ErrorCategory | null;
   /** Of one group. */
   signature?: string | null;
+  /** Of one replay job. */
+  replayJobId?: string | null;
   /** The most deliveries of this request. Null: 10,000. */
   limit?: number | null;
   /** The most deliveries a second. Null: no limit. */
@@ -993,7 +994,7 @@ export interface DlqSelection {
 /** The state of a dead delivery. */
 export type DlqStatus = "IN_DLQ" | "RETRIED_FROM_DLQ" | "DISCARDED";
 
-/** The data with which a portal draws itself for a session. */
+/** The data that a portal shows in a session. */
 export interface EmbedContext {
   workspaceId: string;
   workspaceName: string;
@@ -1005,14 +1006,14 @@ export interface EmbedContext {
   branding: Branding;
   /** The locale of the branding; `en` if it has none. */
   locale: string;
-  /** Abilities that the portal can offer: allowed by the workspace and part of its plan. */
+  /** The abilities that the workspace allows and its plan includes. */
   permissions: CustomerMay;
   /** Where the portal leads back to after a session; https only. */
   returnUrl: string | null;
   limits: EmbedLimits;
 }
 
-/** The limits that hold for the session's customer. */
+/** The limits of the session's customer. */
 export interface EmbedLimits {
   /** For all sessions of this customer together. */
   requestsPerMinute: number;
@@ -1054,7 +1055,7 @@ export interface EnvironmentAnalytics {
   totals: AnalyticsTotals;
   /** One point for each minute, hour or day (UTC), oldest first, also for times without events. */
   series: AnalyticsPoint[];
-  /** Failed attempts by error category; categories without failures are left out. */
+  /** Failed attempts, by error category; categories without failures are left out. */
   errorCategories: Record<string, number>;
   environment: Environment;
   /** The destinations with the most attempts, the busiest first. */
@@ -1067,13 +1068,13 @@ export type ErrorCategory = "TIMEOUT" | "DNS" | "CONNECTION" | "TLS" | "BLOCKED_
 /** The kind of refusal. */
 export type ErrorCode = "invalid_request" | "schema_violation" | "idempotency_mismatch" | "loop_detected" | "unauthorized" | "plan_limit" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "rate_limited" | "internal" | "overloaded";
 
-/** One offending place. */
+/** One error in the request. */
 export interface ErrorDetail {
   path: string;
   message: string;
 }
 
-/** An event with everything that came with it. */
+/** An event with its payload, metadata and attachments. */
 export interface Event {
   id: string;
   environment: Environment;
@@ -1094,7 +1095,7 @@ export interface Event {
    * span `accept` if the server traces the request. Null: it belongs to no trace.
    */
   traceparent: string | null;
-  /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
+  /** Null in an embed session without the permission `viewPayloads`. */
   payload: Record<string, unknown> | null;
   metadata: Record<string, unknown> | null;
   attachments: Record<string, unknown>[] | null;
@@ -1105,7 +1106,7 @@ export interface EventExplanation {
   eventId: string;
   eventType: string;
   customerExternalId: string | null;
-  /** Whether the present schema accepts it. */
+  /** True if the present schema accepts it. */
   accepted: boolean;
   refusal: PreviewRefusal | null;
   /** The destinations of the event by the present rules. */
@@ -1114,11 +1115,11 @@ export interface EventExplanation {
   rules: ExplainedRule[];
   /** Rules that name other types only. */
   otherRules: number;
-  /** Rules that are not listed: beyond 1,000, or 1 MiB. */
+  /** Rules beyond 1,000, or beyond 1 MiB, which are not listed. */
   omittedRules: number;
   /** The deliveries made when the event was accepted, at most 1,000. */
   recorded: RecordedDelivery[];
-  /** There can be more in `recorded` than are listed. */
+  /** True if there can be more deliveries than `recorded` lists. */
   atLeast: boolean;
 }
 
@@ -1126,7 +1127,7 @@ export interface EventExplanation {
 export interface EventInput {
   eventType: string;
   payload: Record<string, unknown>;
-  /** By default when it was received. */
+  /** By default the time of its receipt. */
   occurredAt?: string | null;
   metadata?: Record<string, unknown> | null;
   source?: string | null;
@@ -1145,7 +1146,7 @@ export interface EventInput {
   attachments?: Attachment[] | null;
 }
 
-/** An event, as lists show it. */
+/** An event in a list. */
 export interface EventItem {
   id: string;
   environment: Environment;
@@ -1182,7 +1183,7 @@ export interface EventPage {
 
 /** One rule's judgement of an accepted event, by its present version. */
 export interface ExplainedRule {
-  /** Null for the rule to be tried. */
+  /** Null for the trial rule. */
   ruleId: string | null;
   name: string;
   destinationId: string | null;
@@ -1190,21 +1191,21 @@ export interface ExplainedRule {
   enabled: boolean;
   /** The first of `eventTypes` that matches the type. */
   pattern: string | null;
-  /** Whether the destination is the event's customer's, or tied to no customer. */
+  /** True if the destination belongs to the event's customer, or to no customer. */
   customerMatches: boolean;
   filter: string | null;
   /** Null without a filter, or if it failed. */
   filterValue: boolean | null;
   filterError: string | null;
   /**
-   * The values that the filter reads from the event, 8 members at most.Null in an embed session
-   * whose workspace does not let its customers `viewPayloads`.
+   * The values that the filter reads from the event, at most 8 members. Null in an embed session
+   * without the permission `viewPayloads`.
    */
   filterRead: FilterMember[] | null;
   priority: Priority;
   matches: boolean;
   reason: "MATCHES" | "OTHER_TYPE" | "RULE_DISABLED" | "DESTINATION_ARCHIVED" | "OTHER_CUSTOMER" | "FILTER_FALSE" | "FILTER_FAILED";
-  /** The rule was made or changed after the event. */
+  /** True if the rule was created or changed after the event. */
   changedSince: boolean;
   /** The delivery to its destination, made when the event was accepted. */
   deliveryId: string | null;
@@ -1217,7 +1218,7 @@ export interface ExplainedRule {
 export interface FileInput {
   fileName?: string | null;
   contentType?: string | null;
-  /** What it is to you, such as `invoice`. */
+  /** Your own name for this kind of file, such as `invoice`. */
   fileType?: string | null;
   /** At most 16 KiB as JSON. */
   metadata?: Record<string, unknown> | null;
@@ -1233,7 +1234,7 @@ export interface FileInput {
 export interface FileItem {
   id: string;
   environment: Environment;
-  /** PENDING: it waits to be fetched from its URL. FAILED: it could not be fetched. */
+  /** PENDING: not fetched from its URL yet. FAILED: it could not be fetched. */
   state: "PENDING" | "STORED" | "FAILED";
   purpose: "UPLOAD" | "ATTACHMENT";
   fileName: string | null;
@@ -1243,11 +1244,11 @@ export interface FileItem {
   /** In hexadecimal. */
   sha256: string | null;
   metadata: Record<string, unknown> | null;
-  /** Its source. The URL itself is not shown: it can be a secret. */
+  /** The kind of its source. The URL is not shown: it can be a secret. */
   source: "CONTENT" | "INLINE" | "URL" | "FILE";
   customerExternalId: string | null;
   eventId: string;
-  /** Why it FAILED. */
+  /** Why it is FAILED. */
   error: string | null;
   createdAt: string;
   /** When retention removes it, by the present plan. */
@@ -1270,9 +1271,9 @@ export interface FilePage {
 export interface FileReceipt {
   id: string;
   eventId: string;
-  /** Null until a URL was fetched. */
+  /** Null until its URL was fetched. */
   sizeBytes: number | null;
-  /** In hexadecimal; null until a URL was fetched. */
+  /** In hexadecimal; null until its URL was fetched. */
   sha256: string | null;
   /** The `idempotencyKey` was used before: this is the file of its first use. */
   duplicate: boolean;
@@ -1286,8 +1287,8 @@ export interface FileSource {
 }
 
 /**
- * How often a rule's filter could not be evaluated since it was written; such an event does not
- * match.
+ * The failed evaluations of a rule's filter since it was written; an event whose evaluation fails
+ * does not match.
  */
 export interface FilterErrors {
   count: number;
@@ -1295,7 +1296,7 @@ export interface FilterErrors {
   lastMessage: string;
 }
 
-/** A member of the event that a filter names. */
+/** A member of the event that a filter reads. */
 export interface FilterMember {
   /** Such as `event.payload.total`. */
   path: string;
@@ -1303,18 +1304,18 @@ export interface FilterMember {
   value: string | null;
 }
 
-/** Everything that was found. */
+/** The found objects. */
 export interface Findings {
-  /** At most 20 customers and 20 event types. */
+  /** At most 20 of each way to find. */
   items: Found[];
 }
 
-/** Something that was found. */
+/** A found object. */
 export interface Found {
   kind: "EVENT" | "DELIVERY" | "DESTINATION" | "ROUTING_RULE" | "TRANSFORM_SCRIPT" | "REPLAY_JOB" | "SCHEMA" | "FILE" | "CUSTOMER" | "EVENT_TYPE";
   /** CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself. */
   id: string;
-  /** A name for people: of an event or delivery, the event's type. */
+  /** A name for people; the event's type for an event or a delivery. */
   label: string;
 }
 
@@ -1347,7 +1348,7 @@ export interface InferredSchema {
   eventType: string;
   /** The number of sampled events. */
   sampled: number;
-  /** A schema to which all of them conform. */
+  /** A schema to which all sampled events conform. */
   schema: Record<string, unknown> | boolean;
   conflicts: Conflict[];
   /** The draft made from it, if asked for. */
@@ -1363,9 +1364,9 @@ export interface IngestResult {
   deliveries: number;
 }
 
-/** A key as a caller writes it. */
+/** The description of a new key. */
 export interface KeyDraft {
-  /** MCP keys are made by MCP keys and the command line only. */
+  /** Only MCP keys and the command line can create MCP keys. */
   kind?: KeyKind | null;
   name: string;
   /** An MCP key has read or manage. */
@@ -1377,18 +1378,18 @@ export interface KeyDraft {
 /** A key of one environment, or of the workspace. */
 export type KeyKind = "API_KEY" | "MCP_KEY";
 
-/** Deliveries of one destination that are sent one after another. */
+/** The deliveries of one destination that are sent one after another. */
 export interface Lane {
   /** The value that the lane's events share; null for DESTINATION, the lane of ordering STRICT. */
   key: string | null;
   kind: "CUSTOMER" | "CORRELATION" | "SOURCE" | "DESTINATION";
-  /** Deliveries that wait in it, the head among them. */
+  /** Its waiting deliveries, including the head. */
   depth: number;
-  /** The lane can have more deliveries than `depth` counts. */
+  /** True if the lane can have more deliveries than `depth`. */
   atLeast: boolean;
   /** The delivery that must end first. Null if it ended during this request. */
   head: DeliveryItem | null;
-  /** The earliest instant of the head's next attempt. Null: now, or not known. */
+  /** The earliest time of the head's next attempt. Null: now, or unknown. */
   until: string | null;
 }
 
@@ -1411,20 +1412,20 @@ export interface Latency {
   p99: number | null;
 }
 
-/** How long a step of the process kept other work waiting, since its start: over all environments. */
+/** The steps of the process that delayed other work, since its start, in all environments. */
 export interface LoopHealth {
   /** The limit in milliseconds. The operator's log has each longer step. */
   limitMs: number;
   /** Steps beyond the limit. */
   longSteps: number;
   longestStepMs: number;
-  /** The most CPU of any step. A long step of little CPU was held by the machine. */
+  /** The most CPU of any step. In a long step with little CPU, the machine delayed the process. */
   mostStepCpuMs: number;
   /** The steps that worked for this environment or its workspace. */
   ownLongSteps: number;
 }
 
-/** A certificate that connections to the receiver show; the URL must be https. */
+/** A client certificate for connections to the receiver. The URL must be https. */
 export interface MutualTlsAuthentication {
   kind: "MTLS";
   /** PEM, with the chain up to what the receiver trusts. */
@@ -1437,27 +1438,27 @@ export interface MutualTlsAuthentication {
 export interface Node {
   /** New at each start. */
   id: string;
-  /** The name of its machine; workers have their number behind it. */
+  /** The name of its machine; for workers followed by their number. */
   name: string;
   /** The name of its machine. */
   machine: string;
   version: string;
-  /** The address for other servers. Null: none, since `peer_bind` is not set. */
+  /** The address for other servers; null if `peer_bind` is not set. */
   address: string | null;
   startedAt: string;
   /** SILENT: no heartbeat for a second. DEAD: a standby takes over from it. */
   state: "LIVE" | "SILENT" | "DEAD";
-  /** Whether this is the server that answers. */
+  /** True for the answering server. */
   answering: boolean;
-  /** When its last heartbeat was seen, at most half a second ago. */
+  /** The age of its last heartbeat, measured at most half a second ago. */
   heartbeatAgeMs: number;
-  /** How many of the 256 slots of all workspaces it has. */
+  /** The number of its slots, of the 256 slots of all workspaces. */
   slots: number;
-  /** The part of the workspaces that it works for or stands by for, from 0. */
+  /** Its part of the workspaces, as ACTIVE server or STANDBY, from 0. */
   part: number;
-  /** How many parts the workspaces are shared in. */
+  /** The number of parts of the workspaces. */
   parts: number;
-  /** Whether its machine is not to work: another one has its parts. */
+  /** True if its machine is drained: other machines take its parts. */
   drained: boolean;
   /** ACTIVE: it does the work of its part. STANDBY: it can take the part over. */
   role: "ACTIVE" | "STANDBY";
@@ -1465,9 +1466,9 @@ export interface Node {
   acceptedPerSecond: number;
   /** Deliveries a second over the last 10 seconds. */
   deliveredPerSecond: number;
-  /** Whether the answering server reached it when it last passed a request on to it. */
+  /** UP or DOWN: the result of the answering server's last connection to it. */
   link: "UP" | "DOWN" | "UNUSED";
-  /** Deliveries that wait or are sent, in its memory. */
+  /** Deliveries in its memory, waiting or in flight. */
   waiting: number;
 }
 
@@ -1506,10 +1507,10 @@ export interface OrderDraft {
 /** The scope of first-in first-out order. */
 export type Ordering = "NONE" | "KEY" | "STRICT";
 
-/** Why there is a delivery. */
+/** The origin of a delivery. */
 export type OriginKind = "NORMAL" | "REPLAY" | "INSPECTION";
 
-/** Counters of the delivery log. Analytics explain each. */
+/** Counters of the delivery log; see the analytics for each. */
 export interface OutcomeCounts {
   attempts: number;
   delivered: number;
@@ -1539,20 +1540,20 @@ export interface PermissionsDraft {
   viewPayloads?: boolean | null;
 }
 
-/** A destination that the event would go to. */
+/** A destination that the event would reach. */
 export interface PreviewDestination {
   destinationId: string;
   name: string;
   /** DISABLED holds its deliveries. */
   status: "ACTIVE" | "DISABLED";
   priority: Priority;
-  /** The rule that selects it; null: the rule to be tried. */
+  /** The rule that selects it; null for the trial rule. */
   ruleId: string | null;
 }
 
 /**
- * A configuration, or a change of a destination's, and an event: at most one of `event` and
- * `eventId`, the template's own example without either.
+ * A configuration, or a change of a destination's, and an event. `event` and `eventId` exclude each
+ * other; without both, the template's example is used.
  */
 export interface PreviewDraft {
   /** Secrets can be masked or left out. */
@@ -1560,15 +1561,15 @@ export interface PreviewDraft {
   /** A destination of this template: `config` is a merge patch of its configuration. */
   destinationId?: string | null;
   /**
-   * An event as for `POST /events`. Without `eventType`, a body as it is sent out or returned by a
-   * transform script: `type`, `data` and the other fields.
+   * An event as for `POST /events`. Without `eventType`, an outbound body, or the body that a
+   * transform script returns: `type`, `data` and the other fields.
    */
   event?: Record<string, unknown> | null;
   /** The id of an accepted event. */
   eventId?: string | null;
 }
 
-/** An example event, as for `POST /events`, and a rule to be tried with it. */
+/** An example event, as for `POST /events`, and an optional trial rule. */
 export interface PreviewInput {
   event: EventInput;
   rule?: RuleTrial | null;
@@ -1583,7 +1584,7 @@ export interface PreviewRefusal {
 
 /** One rule's judgement of the event. */
 export interface PreviewRule {
-  /** Null for the rule to be tried. */
+  /** Null for the trial rule. */
   ruleId: string | null;
   name: string;
   destinationId: string | null;
@@ -1591,15 +1592,15 @@ export interface PreviewRule {
   enabled: boolean;
   /** The first of `eventTypes` that matches the type. */
   pattern: string | null;
-  /** Whether the destination is the event's customer's, or tied to no customer. */
+  /** True if the destination belongs to the event's customer, or to no customer. */
   customerMatches: boolean;
   filter: string | null;
   /** Null without a filter, or if it failed. */
   filterValue: boolean | null;
   filterError: string | null;
   /**
-   * The values that the filter reads from the event, 8 members at most.Null in an embed session
-   * whose workspace does not let its customers `viewPayloads`.
+   * The values that the filter reads from the event, at most 8 members. Null in an embed session
+   * without the permission `viewPayloads`.
    */
   filterRead: FilterMember[] | null;
   priority: Priority;
@@ -1610,11 +1611,11 @@ export interface PreviewRule {
 /** The priority between lanes. */
 export type Priority = "STANDARD" | "HIGH" | "CRITICAL";
 
-/** What waits. */
+/** The waiting deliveries of a destination, and its rates. */
 export interface Queue {
   pending: number;
   inFlight: number;
-  /** The configured value; the present one if that is `auto`. */
+  /** The configured value; with `auto` the present one. */
   concurrency: number;
   /**
    * The lowest concurrency that keeps up with the busiest ten seconds of the last five minutes, by
@@ -1622,8 +1623,8 @@ export interface Queue {
    */
   suggestedConcurrency: number | null;
   /**
-   * How many attempts can be in flight: 1 with ordering STRICT and while the circuit probes, 0
-   * while the destination is disabled.
+   * The most attempts in flight: 1 with ordering STRICT and while the circuit probes, 0 while the
+   * destination is disabled.
    */
   effectiveConcurrency: number;
   /** Over the last minute. */
@@ -1636,8 +1637,8 @@ export interface Queue {
    */
   drainSeconds: number | null;
   /**
-   * The age of the oldest delivery that waits, by when it was made; null where nothing waits. A
-   * stream of several destinations has null while some wait only in the database.
+   * The time since the creation of the oldest waiting delivery; null if none waits. A stream of
+   * several destinations has null while some wait only in the database.
    */
   oldestPendingSeconds: number | null;
 }
@@ -1718,16 +1719,16 @@ export interface ReplayJob {
   ratePerSecond: number | null;
   /** Selected deliveries; while PENDING, those counted so far. */
   total: number;
-  /** Replays: made into new deliveries. Other kinds: cancelled, or made due or attempted. */
+  /** Replays: new deliveries. Other kinds: deliveries cancelled, or made due or attempted. */
   enqueued: number;
   /**
-   * Replays: the event is gone, or the destination was archived. Other kinds: ended before they
-   * were cancelled, or cancelled before they were retried.
+   * Replays: the event was removed, or the destination was archived. Other kinds: deliveries that
+   * ended before the job reached them.
    */
   skipped: number;
-  /** Of the new deliveries. */
+  /** New deliveries that were delivered. */
   delivered: number;
-  /** Of the new deliveries. */
+  /** New deliveries that failed. */
   failed: number;
   status: ReplayStatus;
   createdAt: string;
@@ -1737,7 +1738,7 @@ export interface ReplayJob {
   error: string | null;
 }
 
-/** A replay job with the destinations that have the most deliveries of it, at most 100. */
+/** A replay job with the destinations of most of its deliveries, at most 100. */
 export interface ReplayJobDetail {
   id: string;
   environment: Environment;
@@ -1760,16 +1761,16 @@ export interface ReplayJobDetail {
   ratePerSecond: number | null;
   /** Selected deliveries; while PENDING, those counted so far. */
   total: number;
-  /** Replays: made into new deliveries. Other kinds: cancelled, or made due or attempted. */
+  /** Replays: new deliveries. Other kinds: deliveries cancelled, or made due or attempted. */
   enqueued: number;
   /**
-   * Replays: the event is gone, or the destination was archived. Other kinds: ended before they
-   * were cancelled, or cancelled before they were retried.
+   * Replays: the event was removed, or the destination was archived. Other kinds: deliveries that
+   * ended before the job reached them.
    */
   skipped: number;
-  /** Of the new deliveries. */
+  /** New deliveries that were delivered. */
   delivered: number;
-  /** Of the new deliveries. */
+  /** New deliveries that failed. */
   failed: number;
   status: ReplayStatus;
   createdAt: string;
@@ -1778,7 +1779,9 @@ export interface ReplayJobDetail {
   /** Why it is FAILED. */
   error: string | null;
   destinations: ReplayShare[];
-  /** For a COMPLETED dry run of a replay: up to three requests as they would be sent. */
+  /** For a COMPLETED dry run of a replay: the 20 event types of most of its deliveries. */
+  types: TypeShare[] | null;
+  /** For a COMPLETED dry run of a replay: up to three requests that would be sent. */
   samples: SentRequest[] | null;
 }
 
@@ -1794,26 +1797,32 @@ export interface ReplayJobPage {
   searchedTo?: string;
 }
 
+/** The part of a job that can change until the job has ended. */
+export interface ReplayPatch {
+  /** At most so many a second are enqueued. Null: as quickly as the receivers take them. */
+  ratePerSecond?: number | null;
+}
+
 /** The progress of a replay job. */
 export interface ReplayProgress {
   /** Selected deliveries; while PENDING, those counted so far. */
   total: number;
-  /** Replays: made into new deliveries. Other kinds: cancelled, or made due or attempted. */
+  /** Replays: new deliveries. Other kinds: deliveries cancelled, or made due or attempted. */
   enqueued: number;
   /**
-   * Replays: the event is gone, or the destination was archived. Other kinds: ended before they
-   * were cancelled, or cancelled before they were retried.
+   * Replays: the event was removed, or the destination was archived. Other kinds: deliveries that
+   * ended before the job reached them.
    */
   skipped: number;
-  /** Of the new deliveries. */
+  /** New deliveries that were delivered. */
   delivered: number;
-  /** Of the new deliveries. */
+  /** New deliveries that failed. */
   failed: number;
   id: string;
   status: ReplayStatus;
   remaining: number;
   percent: number;
-  /** Deliveries that end per second, lately. */
+  /** Deliveries that recently ended a second. */
   perSecond: number | null;
   startedAt: string | null;
   finishedAt: string | null;
@@ -1832,7 +1841,7 @@ export interface ReplayShare {
 /** The state of a job. */
 export type ReplayStatus = "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
 
-/** A delivery that was taken out of the dead-letter queue. */
+/** A delivery that left the dead-letter queue to be retried. */
 export interface Requeued {
   id: string;
 }
@@ -1869,7 +1878,10 @@ export interface RoutingRulePage {
 export interface RuleDraft {
   name: string;
   destinationId: string;
-  /** Patterns: * is one segment, at the end one or more; * alone is everything but angarium.*. */
+  /**
+   * Patterns. A * matches one segment; at the end, one or more. A single * matches all types but
+   * angarium.*.
+   */
   eventTypes: string[];
   /**
    * A CEL expression over `event` (eventType, payload, metadata, source, customerExternalId,
@@ -1884,7 +1896,10 @@ export interface RuleDraft {
 export interface RulePatch {
   name?: string;
   destinationId?: string;
-  /** Patterns: * is one segment, at the end one or more; * alone is everything but angarium.*. */
+  /**
+   * Patterns. A * matches one segment; at the end, one or more. A single * matches all types but
+   * angarium.*.
+   */
   eventTypes?: string[];
   /**
    * A CEL expression over `event` (eventType, payload, metadata, source, customerExternalId,
@@ -1902,15 +1917,15 @@ export interface RulePreview {
   accepted: boolean;
   refusal: PreviewRefusal | null;
   destinations: PreviewDestination[];
-  /** The rules that name the type, and the rule to be tried. */
+  /** The rules that name the type, and the trial rule. */
   rules: PreviewRule[];
   /** Rules that name other types only. */
   otherRules: number;
-  /** Rules that are not listed: beyond 1,000, or 1 MiB; other customers' last. */
+  /** Rules beyond 1,000, or beyond 1 MiB, which are not listed; other customers' rules come last. */
   omittedRules: number;
 }
 
-/** A rule that is not there yet, to be tried. Without `destinationId` it is judged alone. */
+/** A trial rule, which is not stored. Without `destinationId` it has no destination. */
 export interface RuleTrial {
   name?: string;
   destinationId?: string | null;
@@ -1975,7 +1990,7 @@ export interface SchemaVersionPage {
   searchedTo?: string;
 }
 
-/** What a key may do. */
+/** The permission of a key. */
 export type Scope = "ingest" | "read" | "manage";
 
 /** The last request sent, without its signature and with masked values. */
@@ -1983,17 +1998,17 @@ export interface SentRequest {
   method: HttpMethod;
   url: string;
   headers: Record<string, string>;
-  /** The body, made again by the same script and template; null if that is no longer possible. */
+  /** The body, rebuilt with the same script and template; null if that is no longer possible. */
   body: string | null;
   /** The reason why the body is missing or incomplete. */
   note: string | null;
 }
 
-/** A session as the customer's servers ask for it. */
+/** The request of a workspace's server for a session. */
 export interface SessionDraft {
   /** The end-customer. A new customer gets an account. */
   customerExternalId: string;
-  /** How long the session lives. It cannot be ended earlier. */
+  /** How long the session is valid. It cannot be ended earlier. */
   ttlSeconds?: number;
 }
 
@@ -2016,7 +2031,7 @@ export interface Signing {
   previousPublicKey?: string;
 }
 
-/** How bodies are signed. */
+/** The algorithm of the signature. */
 export type SigningAlgorithm = "HMAC_SHA256" | "ED25519";
 
 /** The signatures of outbound bodies. */
@@ -2030,8 +2045,8 @@ export interface SigningOptionsPatch {
 }
 
 /**
- * A request as it would be sent, with masks for secrets. Headers that differ from attempt to
- * attempt, such as the signature, are left out.
+ * The request of a preview, with masks for secrets. Headers that differ from attempt to attempt,
+ * such as the signature, are left out.
  */
 export interface SketchedRequest {
   method: "POST";
@@ -2040,56 +2055,56 @@ export interface SketchedRequest {
   body: string;
 }
 
-/** Where an attachment is. */
+/** The source of an attachment. */
 export interface Source {
   kind: string;
   uri: string;
 }
 
-/** Done. */
+/** The operation was done. */
 export interface Success {
   success: boolean;
 }
 
 /**
- * A destination of a template of the catalog, as a caller writes it. The template makes the URL of
- * `config`; its defaults stand where `delivery` says nothing.
+ * A destination made from a template, as a caller writes it. The template builds the URL from
+ * `config`. Its defaults apply to members that `delivery` leaves out.
  */
 export interface TemplateDestinationDraft {
-  /** Of `GET /destination-templates`. */
+  /** An id from `GET /destination-templates`. */
   templateId: string;
   name: string;
-  /** As the template's `configSchema` has it. Secrets are shown as ***. */
+  /** Values that match the template's `configSchema`. Answers show secrets as ***. */
   config: Record<string, unknown>;
   description?: string | null;
-  /** Ties the destination to this end-customer's events. */
+  /** The end-customer whose events the destination receives. */
   customerExternalId?: string | null;
-  /** The same, by the account's id. */
+  /** That customer, by the account's id. */
   customerAccountId?: string | null;
   /**
-   * Sent with every request. Names merge whatever their case; values of authorization, cookie and
-   * whatever is named like a key, token or secret are shown as ***.
+   * Sent with every request. Names are case-insensitive. Answers show *** for authorization,
+   * cookie, and names that contain key, token, secret or the like.
    */
   headers?: Record<string, string> | null;
   delivery?: DeliveryOptions | null;
   signing?: SigningOptions | null;
   method?: HttpMethod | null;
-  /** How requests prove who sends them. Its secrets are shown as ***. */
+  /** Authentication of requests to receivers. Answers show secrets as ***. */
   authentication?: BasicAuthentication | BearerAuthentication | ClientCredentialsAuthentication | MutualTlsAuthentication | null;
-  /** Seconds of failing after which the destination is disabled; null: never. */
+  /** Seconds of failures after which the server disables the destination. Null: never. */
   disableAfterSeconds?: number | null;
   /**
-   * The signing secret, of 24 to 64 bytes, to keep one that receivers know. Null: a new one is
-   * made.
+   * A signing secret of 24 to 64 bytes that receivers already know. Null: the server makes a new
+   * one.
    */
   secret?: string | null;
 }
 
-/** An example: an event as it is sent out, a configuration, and the request body for the service. */
+/** An example: an outbound event, a configuration, and the request body for the service. */
 export interface TemplateExample {
   event: Record<string, unknown>;
   config: Record<string, unknown>;
-  /** JSON; a string where the service takes another format. */
+  /** JSON; a string if the service accepts another format. */
   body: unknown;
 }
 
@@ -2131,11 +2146,11 @@ export interface Throughput {
   failed: number;
   /** Attempts a second. */
   attempts: number;
-  /** Deliveries that wait now, RETRYING ones too. */
+  /** Waiting deliveries, including RETRYING ones. */
   pending: number;
-  /** Deliveries that are sent and not yet recorded. */
+  /** Deliveries in flight, not yet recorded. */
   inFlight: number;
-  /** The last 60 seconds, oldest first. The last one is not over yet. */
+  /** The last 60 seconds, oldest first. The last second is not complete. */
   series: ThroughputPoint[];
   loop: LoopHealth;
 }
@@ -2157,12 +2172,22 @@ export interface TransformDraft {
   source: string;
 }
 
+/** A script that is only run, and the input of the run. */
+export interface TransformPreviewDraft {
+  /** The destination that the script would be for. */
+  destinationId: string;
+  /** JavaScript with `function transform(event) { return ...; }`: at most 64 KiB. */
+  source: string;
+  event?: Record<string, unknown> | null;
+  eventId?: string | null;
+}
+
 /** The result of a script for a body. Nothing was sent or recorded. */
 export interface TransformRun {
   success: boolean;
   /** The outbound body given to the script. */
   input: unknown;
-  /** The body that would be sent; null if none would be. */
+  /** The body that would be sent; null if nothing would be sent. */
   output: unknown;
   /** The script returned null: nothing would be sent. */
   skipped: boolean;
@@ -2211,7 +2236,13 @@ export interface TrialDraft {
   eventId?: string | null;
 }
 
-/** A workspace with its settings, which hold in all of its environments. */
+/** One event type's part of a job. */
+export interface TypeShare {
+  eventType: string;
+  total: number;
+}
+
+/** A workspace with its settings, which apply in all of its environments. */
 export interface Workspace {
   id: string;
   name: string;
@@ -2222,6 +2253,6 @@ export interface Workspace {
   customerMay: CustomerMay;
   /** Where the portal leads back to after a session; https only. */
   returnUrl: string | null;
-  /** When the settings were last written; null: the defaults hold. */
+  /** When the settings were last changed; null: the defaults apply. */
   updatedAt: string | null;
 }

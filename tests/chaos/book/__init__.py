@@ -1,6 +1,6 @@
 """All disturbances: a class for each, in books by the part that they strike."""
 
-from tests.chaos.book import databases, disks, nodes, receivers, roads, servers, workers
+from tests.chaos.book import databases, disks, machines, nodes, receivers, roads, servers, workers
 from tests.chaos.book.disturbance import Disturbance
 
 # Each book has a hand (a thread) of its own, so that faults of different kinds meet.
@@ -12,8 +12,13 @@ BOOKS: tuple[tuple[type[Disturbance], ...], ...] = (
 )
 
 
-def books(servers_count: int, workers_count: int = 1) -> tuple[tuple[type[Disturbance], ...], ...]:
-    """Return the books for a round with `servers_count` servers, each with `workers_count` workers."""
+def books(
+    servers_count: int, workers_count: int = 1, parts: int = 1
+) -> tuple[tuple[type[Disturbance], ...], ...]:
+    """Return the books for a round with `servers_count` servers that share `parts`, each with
+    `workers_count` workers."""
+    if parts > 1:
+        return (machines.BOOK, *BOOKS[1:])
     if workers_count > 1:
         return (workers.BOOK, *BOOKS[1:])
     return BOOKS if servers_count == 1 else (nodes.BOOK, *BOOKS[1:])

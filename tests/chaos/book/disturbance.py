@@ -1,6 +1,7 @@
 """The base of all disturbances: each begins, lasts for a while, and ends; some must not meet."""
 
 import random
+import time
 from typing import ClassVar
 
 from tests.chaos.world import World
@@ -20,11 +21,16 @@ class Disturbance:
     def __init__(self, world: World, chance: random.Random) -> None:
         self.world = world
         self.chance = chance
+        self.killed_at: float | None = None
 
     @classmethod
     def possible(cls, world: World) -> bool:
         """Return True if this machine allows it and this world has the parts that it needs."""
         return True
+
+    def killed(self) -> None:
+        """Note that now the process that delivers is killed, and another one has to go on."""
+        self.killed_at = time.monotonic()
 
     def begin(self) -> None:
         """Begin the fault."""

@@ -7,6 +7,7 @@ from tests.chaos.book.disturbance import ROAD, SERVER, Disturbance
 from tests.chaos.server import Server
 from tests.chaos.world import World
 
+CHECK_S = 1.0  # for a load balancer's check
 READY_S = 15.0  # without the database the server is not ready by then, and its keeper goes on
 
 
@@ -25,8 +26,11 @@ class NodeTrouble(Disturbance):
         return self.chance.choice(self.world.servers)
 
     def _leave_the_door(self) -> None:
+        """Send clients to another server, as a load balancer does: to one that is ready, if there is
+        one. A server that is just starting takes connections and serves them later."""
         if self.world.server is self.node:
-            self.world.open_door(self.chance.choice(self.others))
+            ready = [each for each in self.others if each.ready(CHECK_S)]
+            self.world.open_door(self.chance.choice(ready or self.others))
 
     def end(self) -> None:
         self.node.start()

@@ -84,6 +84,7 @@ _QUERIES = {
     "legs": _LEGS,
     "parked": "SELECT environment, job, destination, lane, cursor FROM replay_parked",
     "tallies": "SELECT environment, job, delivered, failed FROM replay_tallies",
+    "types": "SELECT environment, job, event_type, total FROM replay_types",
     "destinations": "SELECT environment, id, version, status, name FROM destinations",
     "versions": "SELECT environment, destination, version, status FROM destination_versions",
     "room": "SELECT number, destinations FROM environments",
@@ -153,6 +154,9 @@ def dump_of_tables(tables: Tables) -> Dump:
             for lane, cursor in lanes.items()
         ),
         "tallies": ([*key, *tally] for key, tally in replays.tallies.items()),
+        "types": (
+            [*key, *each] for key, types in replays.types.items() for each in types.items()
+        ),
         "destinations": (
             [*key, each.version, int(each.status), each.name]
             for key, each in tables.destinations.items()

@@ -64,9 +64,8 @@ async def test_destinations_have_versions_and_room(house: House) -> None:
     archived = await house.switch(house.a, DestinationStatus.ARCHIVED)
     assert await house.table("backlog") != []  # a start goes on with discarding
     assert await store.page(ENVIRONMENT, [DestinationStatus.ARCHIVED], None, None, 9) == [archived]
-    assert await store.create(
-        house.record(identity.other()), 3, house.audit()
-    )  # now there is room again
+    # Now there is room again.
+    assert await store.create(house.record(identity.other()), 3, house.audit())
     assert len(await house.table("versions")) == 6
     entry = house.audit()
     assert await store.create(house.record(identity.other()), 9, entry)

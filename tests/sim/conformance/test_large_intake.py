@@ -10,12 +10,11 @@ from trio.testing import wait_all_tasks_blocked
 
 from engine.ports import Claimed, ContentionError, NewCustomer, OwnershipLostError, PoisonError
 from storage.intake.store import PostgresIntake
+from tests.postgres import LOCK_WAITS
 from tests.sim.conformance.house import House
 from tests.sim.conformance.sides import Postgres, Side
 from tests.sim.store.connection import HotConnection
 from tests.storage.world import ENVIRONMENT, claim, deliveries_of, event, identity, intake_group
-
-_WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
 
 class Gap:
@@ -62,7 +61,7 @@ async def wait_held_up(side: Side) -> None:
     """Return when a statement waits for a lock."""
     while True:
         if isinstance(side, Postgres):
-            waiting = await side.bridge.pool.fetch_value(_WAITING)
+            waiting = await side.bridge.pool.fetch_value(LOCK_WAITS)
         else:
             await wait_all_tasks_blocked()
             waiting = True
@@ -132,9 +131,8 @@ async def test_between_two_parts_nobody_sees_any_and_others_are_written(
         gap.over.set()
     rows = {row[1]: row[2] for row in await house.table("deliveries")}
     assert rows.keys() == {deliveries[0].id, beside.id}
-    assert (
-        rows[deliveries[0].id] < rows[beside.id]
-    )  # the seq that was drawn first is lower, even if its row was seen later
+    # The seq that was drawn first is lower, even if its row was seen later.
+    assert rows[deliveries[0].id] < rows[beside.id]
 
 
 async def test_who_takes_over_waits_for_the_parts_that_are_under_way(

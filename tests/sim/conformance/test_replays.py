@@ -179,6 +179,9 @@ async def test_a_job_runs_from_its_count_to_its_end(narrow: House) -> None:
     assert await house.ports.replays.complete(job, 99) is None
     dry = await begin(house, dry_run=True)
     assert (dry.finished_at_ms, dry.total) == (77, 8 + 1)
+    ((kind, total),) = await house.ports.jobs.types(ENVIRONMENT, dry.id, 9)
+    assert (kind, total) == (made.event.type, 8 + 1)
+    assert await house.ports.jobs.types(ENVIRONMENT, job.id, 9) == []
 
 
 async def test_a_step_is_made_once_and_in_its_turn(house: House) -> None:

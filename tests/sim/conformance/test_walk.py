@@ -26,6 +26,7 @@ WAYS = (
     (walk_replays.step, 12),
     (walk_replays.read, 1),
     (walk_replays.cancel, 1),
+    (walk_replays.pace, 1),
 )
 
 

@@ -63,6 +63,16 @@ async def cancel(world: World) -> None:
         )
 
 
+async def pace(world: World) -> None:
+    """Give a job another rate; sometimes others did so meanwhile."""
+    job = await chosen(world)
+    if job is None:
+        return
+    present = job if world.random.random() < 0.8 else replace(job, rate_per_second=3.0)
+    rate, audit = world.random.choice((None, 0.5, 7.0)), world.audit("replay_job")
+    await world.twins.call("pace", lambda ports: ports.jobs.pace(present, rate, audit))
+
+
 async def read(world: World) -> None:
     """Read jobs as callers do."""
     environment, status = world.environment, world.random.choice((None, *ReplayStatus))

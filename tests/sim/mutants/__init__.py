@@ -6,7 +6,7 @@ A mutant that survives says that the oracle or the world is blind to something.
 from tests.sim.mutants.commits import DATABASE, ENTRANCE, INTAKE, RECORDER, SIGNING
 from tests.sim.mutants.core import BACKLOG, GATES, LANES, ORDERS, SCHEDULE
 from tests.sim.mutants.large import HANDS, PARTS
-from tests.sim.mutants.nodes import FATES, FENCES, MOVES
+from tests.sim.mutants.nodes import FATES, FENCES, MOVES, RELEASES
 from tests.sim.mutants.patience import PATIENCE, TOKENS
 from tests.sim.mutants.planting import Mutant
 from tests.sim.mutants.shell import ACTORS, DIRECTORY
@@ -17,7 +17,7 @@ MUTANTS: dict[str, Mutant] = {
         *(*SCHEDULE, *GATES, *BACKLOG, *ORDERS, *LANES, *ACTORS, *DIRECTORY),
         *(*INTAKE, *RECORDER, *ENTRANCE, *SIGNING, *DATABASE),
         *(*PARTS, *HANDS),
-        *(*FENCES, *FATES, *MOVES),
+        *(*FENCES, *FATES, *MOVES, *RELEASES),
         *(*TOKENS, *PATIENCE),
     )
 }

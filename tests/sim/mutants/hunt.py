@@ -61,6 +61,7 @@ def features(plan: Plan) -> set[str]:
     found = {*plan.faults, *(wish.kind for wish in plan.wishes)}
     found |= {"dense"} if plan.dense else set()
     found |= {"machines"} if plan.machines else set()
+    found |= {"releases"} if plan.releases else set()
     for new in plan.destinations:
         found |= {new.receiver, new.ordering}
         found |= {"long"} if max(new.schedule_s, default=0) > FAR_S else set()

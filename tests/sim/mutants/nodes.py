@@ -4,11 +4,12 @@ Their histories have 2 to 5 nodes.
 """
 
 from api.door import elsewhere
+from api.door.conversation import Conversation
 from api.door.elsewhere import Elsewhere
 from engine.intake.intake import Intake
 from engine.nodes.parts import WorkerPart
 from engine.nodes.placement import MoveWatch
-from tests.sim import machines
+from tests.sim import links, machines
 from tests.sim.mutants.planting import ALWAYS, DROPPED, NEVER, mutant
 from tests.sim.store import settle
 from tests.sim.store.rights import Rights
@@ -87,11 +88,27 @@ MOVES = (
         nodes=True,
     ),
 )
+RELEASES = (
+    mutant(
+        "a later release is not understood",
+        "A link is refused if its handshake says more than this release knows.",
+        (links, "accept", "set host", "_, host, port = orjson.loads(said)\nkind = []"),
+        needs="releases",
+        nodes=True,
+    ),
+    mutant(
+        "a goodbye is taken for an answer",
+        "A client gets what the other release says before it closes an idle link.",
+        (Conversation, "_answer", "if _unwanted", NEVER),
+        needs="releases",
+        nodes=True,
+    ),
+)
 FATES = (
     mutant(
         "an unknown fate is called not begun",
         "If a link ends before the answer, the request is sent again on another link.",
-        (elsewhere, "converse", "if answer", "if not answer:\n    raise NotBegunError"),
+        (Conversation, "hold", "if answer", "if not answer:\n    raise NotBegunError"),
         needs="links",
         nodes=True,
     ),
@@ -111,8 +128,8 @@ FATES = (
         "a lost fate is called a success",
         "If a link breaks before the answer, its caller is told that the event was accepted.",
         (
-            elsewhere,
-            "converse",
+            Conversation,
+            "hold",
             "if answer",
             "answer = answer or b'HTTP/1.1 202 OK\\r\\ncontent-length: 26\\r\\n\\r\\n'"
             ' b\'{"id":"none","results":[]}\'',
@@ -123,7 +140,14 @@ FATES = (
     mutant(
         "a slow answer is called a refusal",
         "A slow node that has read a request is treated as if it had not read it.",
-        (elsewhere, "converse", "call see_that_read", "raise AwayError"),
+        (Conversation, "hold", "call see_that_read", "raise AwayError"),
+        nodes=True,
+    ),
+    mutant(
+        "a request without a key is served again",
+        "Each request whose link breaks is served by the next node, with a key or without.",
+        (elsewhere, "can_repeat", "return all", "return True"),
+        needs="links",
         nodes=True,
     ),
     mutant(

@@ -124,12 +124,18 @@ def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
     mine = sight.processes[after.arrived.process].clock_s
     ahead_s = sight.clock(after.arrived.process, after.at) - after.at
     was_behind = any(
-        before.end < since < after.at and sight.clock(number, since) - since < ahead_s - SOON_S
+        since < after.at and sight.clock(number, since) - since < ahead_s - SOON_S
         for number in ends
-        for since, _ in sight.followed.get(number, ())
+        for since in (
+            sight.processes[number].booted_at,
+            *(at for at, _ in sight.followed.get(number, ())),
+        )
+        if since > before.end
     )
     return was_behind or any(
-        each.clock_s != mine and each.booted_at < after.at and each.ended_at > before.end
+        any(own_s != mine for own_s in sight.ahead_s(each.number))
+        and each.booted_at < after.at
+        and each.ended_at > before.end
         for each in sight.processes.values()
         if each.number not in ends
     )

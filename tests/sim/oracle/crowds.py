@@ -22,9 +22,10 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
-    """A request at the receiver is in flight, unless its process does not wait for it."""
+    """A request at the receiver is in flight, unless its process does not wait for it. What waited for a
+    token was in flight, too."""
     open_until: list[float] = []
-    for sending in sendings:
+    for sending in sorted(sendings, key=lambda each: each.at):
         open_until = [end for end in open_until if end > sending.at]
         if sending.heard:
             open_until.append(sending.end)

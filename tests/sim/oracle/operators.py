@@ -64,8 +64,10 @@ def _requeued(sight: Sight, wish: Wish, named: Sequence[str]) -> Iterator[str]:
         if row.dlq_status is None:
             yield f"delivery {delivery} was requeued, and its row does not know of it"
         later = [s for s in sight.of_delivery.get(delivery, []) if s.at >= wish.asked.at]
-        if not later and row.error != "INTERNAL":
-            yield f"delivery {delivery} was requeued, and never sent after that"
+        # An attempt that failed for want of a token came to no receiver.
+        tried = bool(later) or row.attempts > row.schedule_start > 0
+        if not tried and row.error != "INTERNAL":
+            yield f"delivery {delivery} was requeued, and never tried after that"
 
 
 def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:

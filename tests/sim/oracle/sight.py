@@ -281,7 +281,9 @@ class Sight:
         for wish in self.wishes:
             if wish.answer != "done" or wish.asked.kind in WORK:
                 continue
-            ids = {wish.asked.of, *(() if wish.told is None else wish.told.ids)}
+            ids = set(() if wish.told is None else wish.told.ids)
+            if wish.asked.kind != "rule":  # a new rule changes nothing of its destination
+                ids.add(wish.asked.of)
             for identifier in ids:
                 for version in (
                     *self.destinations.get(identifier, ()),
@@ -361,10 +363,11 @@ class Sight:
 
     def _is_of(self, sending: Sending, started_at: float, took_s: float) -> bool:
         """Return whether a sending can be of an attempt that began then by its process's clock, which may
-        have been set while the request was on its way."""
+        have been set while the attempt waited for its token or the request was on its way."""
         process = sending.arrived.process
         came_at = sending.arrived.at
-        clocks = {self.clock(process, at) - at for at in (came_at - NETWORK_S, came_at)}
+        instants = sending.at - NETWORK_S, sending.at, came_at - NETWORK_S, came_at
+        clocks = {self.clock(process, at) - at for at in instants}
         return any(
             abs(sending.end + ahead_s - started_at - took_s) <= SOON_S
             and came_at + ahead_s >= started_at - SOON_S

@@ -111,9 +111,8 @@ class HotConnection:
         if self.connected:
             return
         try:
-            if (
-                self._begun is not None
-            ):  # the backend of the lost connection may not have noticed the loss
+            # The backend of the lost connection may not have noticed the loss.
+            if self._begun is not None:
                 await self._gateway.call("end predecessor", self._begun.end, writes=True)
                 self._begun = None
             await (self.ownership.renew_intake() if self._intake else self.ownership.renew_settle())

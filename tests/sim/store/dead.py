@@ -95,6 +95,7 @@ def _passes(row: StoredDelivery, which: DeliveryFilter) -> bool:
         and (which.customers is None or row.customer in which.customers)
         and (which.event_types is None or row.event_type in which.event_types)
         and (which.error_categories is None or row.category in which.error_categories)
+        and (which.replay_jobs is None or row.replay_job in which.replay_jobs)
         and (which.dead_from_ms is None or (row.dead_lettered_at_ms or 0) >= which.dead_from_ms)
         and (which.dead_to_ms is None or (row.dead_lettered_at_ms or 0) < which.dead_to_ms)
     )

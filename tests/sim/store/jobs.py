@@ -1,5 +1,6 @@
 """Replay jobs of the simulated database as callers see them: created with legs, listed, cancelled."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
@@ -96,6 +97,21 @@ def cancel(tables: Tables, environment: int, job: str, at_ms: int, audit: AuditE
     return True
 
 
+def pace(
+    tables: Tables, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
+) -> bool:
+    """Give an unfinished job another rate, in one transaction."""
+    job = tables.replays.jobs.get((present.environment, present.id))
+    if job is None or job.status not in UNFINISHED:
+        return False
+    if job.rate_per_second != present.rate_per_second:
+        return False
+    tables.check_audit(audit)
+    tables.replays.change(job, rate_per_second=rate_per_second)
+    tables.add_audit(audit)
+    return True
+
+
 class SimulatedJobs:
     """`engine.replay.ports.JobStore`."""
 
@@ -138,6 +154,13 @@ class SimulatedJobs:
         """End an unfinished job; see the port."""
         work = partial(cancel, self._tables, environment, job, at_ms, audit)
         return await self._pool.write("cancel job", work)
+
+    async def pace(
+        self, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
+    ) -> bool:
+        """Give an unfinished job another rate; see the port."""
+        work = partial(pace, self._tables, present, rate_per_second, audit)
+        return await self._pool.write("pace job", work)
 
     async def get(self, environment: int, job: str) -> ReplayJob | None:
         """Return a job."""
@@ -183,3 +206,14 @@ class SimulatedJobs:
             return [replace(leg, parked={}) for leg in shown[:limit]]
 
         return await self._pool.read("legs", work)
+
+    async def types(self, environment: int, job: str, limit: int) -> list[tuple[str, int]]:
+        """Return the event types of a dry run, those with most deliveries first."""
+
+        def work() -> list[tuple[str, int]]:
+            found = self._tables.replays.types.get((environment, job))
+            return sorted((found or Counter()).items(), key=lambda each: (-each[1], each[0]))[
+                :limit
+            ]
+
+        return await self._pool.read("types of a replay", work)

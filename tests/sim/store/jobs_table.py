@@ -1,5 +1,6 @@
 """Rows of replay jobs: the jobs, their legs, parked lanes and tallies."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ class JobsTable:
     legs: dict[tuple[int, str], dict[str, Leg]] = field(default_factory=dict)
     parked: dict[tuple[int, str, str], dict[str, str]] = field(default_factory=dict)
     tallies: dict[tuple[int, str], list[int]] = field(default_factory=dict)  # delivered, failed
+    types: dict[tuple[int, str], Counter[str]] = field(default_factory=dict)  # of dry runs
 
     def job(self, environment: int, job: str) -> ReplayJob | None:
         """Return a job with its tally."""

@@ -1,7 +1,8 @@
 """Writes of replay jobs in the simulated database. Each is a transaction, guarded by the job's status
 and by the leg's expected step."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from engine.core.records import Delivery
@@ -17,9 +18,15 @@ Step = Callable[[], T]
 
 
 def counted(
-    tables: Tables, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool
+    tables: Tables,
+    job: ReplayJob,
+    leg: Leg,
+    through: str,
+    matched: int,
+    end: bool,
+    types: Mapping[str, int],
 ) -> bool:
-    """Add to the counts of a leg."""
+    """Add to the counts of a leg, and of the event types of a dry run."""
     table = tables.replays
     present = table.jobs.get((job.environment, job.id))
     row = table.leg(job.environment, job.id, leg.destination)
@@ -29,6 +36,8 @@ def counted(
         return False
     row.counted, row.total, row.all_counted = through, row.total + matched, end
     table.change(present, total=present.total + matched)
+    if job.dry_run:
+        table.types.setdefault((job.environment, job.id), Counter()).update(types)
     return True
 
 

@@ -4,7 +4,8 @@ leg.
 The writes are in `replay_steps`.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
@@ -158,22 +159,29 @@ class SimulatedReplays:
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
         """Count further rows; see the port."""
 
-        def look() -> tuple[str, int, bool]:
+        def look() -> tuple[str, int, bool, Counter[str]]:
             if job.orders:
-                return self._counted(job, leg)
+                return *self._counted(job, leg), Counter()
             examined = self._examine(job, leg.destination, leg.counted)
-            matched = sum(_matches(job, row) for row in examined)
+            types = Counter(row.event_type for row in examined if _matches(job, row))
             through = examined[-1].id if examined else leg.counted
-            return through, matched, len(examined) < self._examined
+            return through, types.total(), len(examined) < self._examined, types
 
         return await self.tally(job, leg, *await self._pool.read("count replays", look))
 
     async def tally(
-        self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
+        self,
+        job: ReplayJob,
+        leg: Leg,
+        through: str,
+        matched: int,
+        end: bool,
+        types: Mapping[str, int],
+        /,
     ) -> Leg | None:
         """Add to the counts of a leg; see the port."""
         if not await self._write(
-            "counted", partial(steps.counted, self._tables, job, leg, through, matched, end)
+            "counted", partial(steps.counted, self._tables, job, leg, through, matched, end, types)
         ):
             return None
         return replace(leg, counted=through, total=leg.total + matched, all_counted=end)

@@ -1,9 +1,9 @@
-/** The audit log: who changed what, before and after; one object; around an incident. */
+/** The audit log: each change with its actor, and the values before and after; filters by object and time. */
 import { h, html, useState } from "../../vendor/preact.js";
-import { short, words } from "../../shared/format.js";
+import { words } from "../../shared/format.js";
 import { t } from "../../shared/i18n.js";
 import { usePages } from "../../shared/resource.js";
-import { Empty, Skeleton } from "../../shared/ui/empty.js";
+import { Empty, Skeleton } from "../../shared/ui/table.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { asked, clear } from "../../shared/router.js";
 import { Filters } from "../../shared/ui/filters.js";
@@ -12,6 +12,8 @@ import { Moment } from "../../shared/ui/moment.js";
 import { More } from "../../shared/ui/more.js";
 import { Head } from "../../shared/head.js";
 import { useNames } from "../../shared/names.js";
+import { actionOf, labelOf, members, said, whoOf } from "../parts/changes.js";
+import { useKeyNames } from "../parts/key-names.js";
 import { api, at } from "../session.js";
 import { zoned } from "../../shared/pages/deliveries.js";
 
@@ -32,22 +34,19 @@ const PLACES = {
   routing_rule: "/rules?open=",
 };
 
-/** @param {unknown} value */
-const said = (value) =>
-  value === null || value === undefined ? "–" : typeof value === "string" ? value : JSON.stringify(value);
-
 /** @param {{entry: any}} props */
 function Entry({ entry }) {
   const [open, setOpen] = useState(false);
-  const changes = Object.entries(entry.changes ?? {});
+  const changes = Object.entries(entry.changes ?? {}).flatMap(([name, /** @type {any} */ { from, to }]) =>
+    members(name, from, to),
+  );
   const place = PLACES[entry.objectType];
   const names = useNames();
-  const label =
-    entry.changes?.name?.to ?? names[entry.objectId] ?? entry.changes?.eventType?.to ?? short(entry.objectId);
+  const who = whoOf(entry, useKeyNames());
   return html`<li><button type="button" class="entry" aria-expanded=${open} onClick=${() => setOpen(!open)}>
-      <strong>${words(entry.action.replace(/[._]/g, " "))}</strong>
-      <span class="cut">${said(label)} <span class="quiet">${changes.map(([name]) => name).join(", ")}</span></span>
-      <span class="cut">${words(entry.actorType)}</span>
+      <strong>${actionOf(entry)}</strong>
+      <span class="cut">${labelOf(entry, names)} <span class="quiet">${changes.map(({ name }) => name).join(", ")}</span></span>
+      <span class="cut" title=${who}>${who}</span>
       <span class="number quiet">${h(Moment, { at: entry.createdAt })}</span></button>
     ${
       open &&
@@ -55,11 +54,11 @@ function Entry({ entry }) {
       ${
         changes.length > 0 &&
         html`<table class="table plain changes"><thead><tr><th scope="col">${t("Field")}</th><th scope="col">${t("Before")}</th><th scope="col">${t("After")}</th></tr></thead>
-        <tbody>${changes.map(([name, /** @type {any} */ change]) => html`<tr><th scope="row">${name}</th><td class="mono">${said(change.from)}</td><td class="mono">${said(change.to)}</td></tr>`)}</tbody></table>`
+        <tbody>${changes.map(({ name, from, to }) => html`<tr><th scope="row">${name}</th><td class="mono">${said(from)}</td><td class="mono">${said(to)}</td></tr>`)}</tbody></table>`
       }
       <dl class="facts"><dt>${t("Object")}</dt><dd class="row wrap">${words(entry.objectType)} ${h(Ident, { id: entry.objectId, ...(place ? { href: at(place + encodeURIComponent(entry.objectId)) } : {}) })}
           <a href=${at(`/audit?objectId=${encodeURIComponent(entry.objectId)}`)}>${t("All its changes")}</a></dd>
-        <dt>${t("Who")}</dt><dd class="row wrap">${words(entry.actorType)} ${h(Ident, { id: entry.actorId })}<a href=${at(`/audit?actorId=${encodeURIComponent(entry.actorId)}`)}>${t("All by the same")}</a></dd>
+        <dt>${t("Who")}</dt><dd class="row wrap">${who} ${h(Ident, { id: entry.actorId })}<a href=${at(`/audit?actorId=${encodeURIComponent(entry.actorId)}`)}>${t("All by the same")}</a></dd>
         ${entry.requestId && html`<dt>${t("Request")}</dt><dd>${h(Ident, { id: entry.requestId, whole: true })}</dd>`}
         ${entry.previousFingerprint && html`<dt>${t("Former key")}</dt><dd class="mono">${entry.previousFingerprint}</dd>`}</dl></div>`
     }
@@ -83,7 +82,7 @@ export function Page() {
           ? !found.error && h(Skeleton, { rows: 18 })
           : !found.items.length
             ? empty
-            : html`<ul class="attempts">${found.items.map((/** @type {any} */ entry) => h(Entry, { key: entry.id, entry }))}</ul>
+            : html`<div class="entry-head" aria-hidden="true"><span>${t("Action")}</span><span>${t("Object, and what changed")}</span><span>${t("Who")}</span><span class="number">${t("When")}</span></div><ul class="attempts">${found.items.map((/** @type {any} */ entry) => h(Entry, { key: entry.id, entry }))}</ul>
         ${h(More, { list: found })}`
       }</section>`;
 }

@@ -1,4 +1,4 @@
-/** The design system: each component in each of its states, for whoever works on the pages. */
+/** The design system: each component in each of its states, for developers of the pages. */
 import { h, html, useState } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { ApiError } from "../../shared/api.js";
@@ -6,7 +6,6 @@ import { Chart } from "../../shared/ui/chart.js";
 import { Difference } from "../../shared/ui/difference.js";
 import { Dialog } from "../../shared/ui/dialog.js";
 import { Shell } from "../../shared/ui/command.js";
-import { Empty, Skeleton } from "../../shared/ui/empty.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { Field } from "../../shared/ui/field.js";
 import { Ident } from "../../shared/ui/ident.js";
@@ -14,7 +13,7 @@ import { Moment, Until } from "../../shared/ui/moment.js";
 import { Payload } from "../../shared/ui/payload.js";
 import { Spark, State } from "../../shared/ui/state.js";
 import { More } from "../../shared/ui/more.js";
-import { Table } from "../../shared/ui/table.js";
+import { Empty, Skeleton, Table } from "../../shared/ui/table.js";
 import { say } from "../../shared/ui/toasts.js";
 import { Head } from "../../shared/head.js";
 import { Hold } from "../../shared/parts/holds.js";
@@ -84,7 +83,7 @@ export function Page() {
       Shelf,
       { title: t("Buttons") },
       html`<div class="row wrap"><button type="button" class="button primary">${t("Save")}</button><button type="button" class="button">${t("Cancel")}</button>
-      <button type="button" class="button danger">${t("Delete")}</button><button type="button" class="button" disabled>${t("Save")}</button><button type="button" class="button bare">${t("Pause")}</button><button type="button" class="button" aria-pressed="true">24h</button>
+      <button type="button" class="button danger">${t("Delete")}</button><button type="button" class="button" disabled>${t("Save")}</button><button type="button" class="button bare">${t("Freeze page")}</button><button type="button" class="button" aria-pressed="true">24h</button>
       <button type="button" class="button" onClick=${() => say(t("Saved."), { action: { label: t("Undo") } })}>${t("Tell it")}</button><button type="button" class="button" onClick=${() => setOpen(true)}>${t("Ask it")}</button></div>`,
     )}
     ${h(

@@ -1,17 +1,17 @@
-/** An end-customer: its destinations, its use of its limits, what it may do, its events, and its portal as it sees it. */
+/** An end-customer: how its destinations do and what they got last; its limits and what it may do; its events and its portal. */
 import { h, html } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
-import { usePages, useResource } from "../../shared/resource.js";
-import { Empty, Skeleton } from "../../shared/ui/empty.js";
+import { useResource } from "../../shared/resource.js";
+import { query } from "../../shared/router.js";
+import { Skeleton } from "../../shared/ui/table.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { Ident } from "../../shared/ui/ident.js";
-import { More } from "../../shared/ui/more.js";
-import { Table } from "../../shared/ui/table.js";
+import { Tabs } from "../../shared/ui/tabs.js";
 import { say } from "../../shared/ui/toasts.js";
 import { act, Button } from "../../shared/act.js";
 import { Head } from "../../shared/head.js";
 import { api, at, writes } from "../session.js";
-import { columns } from "../../shared/pages/destinations.js";
+import { Log } from "../parts/customer/log.js";
 import { Permissions } from "../parts/customer/permissions.js";
 import { Quotas } from "../parts/customer/quotas.js";
 
@@ -21,7 +21,8 @@ export function Page({ externalId }) {
     (signal) => api.get(`/customers/${encodeURIComponent(externalId)}`, {}, signal),
     [externalId],
   );
-  const list = usePages(api, "/destinations/summaries", { customerExternalId: externalId });
+  const { tab = "log" } = query();
+  const path = at(`/customers/${encodeURIComponent(externalId)}`);
   const up = /** @type {[string, string]} */ (["/customers", t("Customers")]);
   const customer = found.data;
   if (!customer)
@@ -34,7 +35,7 @@ export function Page({ externalId }) {
   };
   return html`${h(
     Head,
-    { title: customer.name ?? externalId, up },
+    { title: customer.name ?? externalId, up, live: tab !== "limits" },
     html`<a class="button" href=${at(`/events?customerExternalId=${encodeURIComponent(externalId)}`)}>${t("Events")}</a>
       <a class="button" href=${at(`/deliveries?customerExternalId=${encodeURIComponent(externalId)}`)}>${t("Deliveries")}</a>
       ${writes.value && html`<a class="button" href=${at(`/replays?new=1&customerAccountId=${customer.customerAccountId}&customer=${encodeURIComponent(externalId)}`)}>${t("Send again")}</a>`}`,
@@ -42,9 +43,18 @@ export function Page({ externalId }) {
   )}
     <p class="row wrap quiet"><span class="wide-text">${externalId}</span>${h(Ident, { id: customer.customerAccountId })}
       <a href=${at(`/audit?objectId=${customer.customerAccountId}`)}>${t("Who changed it?")}</a></p>
-    <div class="two"><section class="panel"><header><h2>${t("Destinations of its own")}</h2></header>
-      ${h(Table, { label: t("Destinations"), columns: columns().filter((each) => each.on || each.title === t("Success")), list, id: (row) => row.destination.id, href: (row) => at(`/destinations/${row.destination.id}`), skeleton: 6, empty: h(Empty, { title: t("None is tied to this customer.") }, html`<p class="quiet">${t("Its events still reach the destinations that are tied to nobody.")}</p>`) })}
-      ${h(More, { list })}</section>
-    <section class="panel"><header><h2>${t("Name and limits")}</h2></header>${h(Quotas, { customer, changed })}</section></div>
-    ${h(Permissions, { customer, changed })}`;
+    ${h(Tabs, {
+      label: t("Views of the customer"),
+      now: tab,
+      tabs: [
+        ["log", t("Destinations and deliveries"), path],
+        ["limits", t("Limits and permissions"), `${path}?tab=limits`],
+      ],
+    })}
+    ${
+      tab === "limits"
+        ? html`<div class="two">${h(Permissions, { customer, changed })}
+          <section class="panel"><header><h2>${t("Name and limits")}</h2></header>${h(Quotas, { customer, changed })}</section></div>`
+        : h(Log, { customer })
+    }`;
 }

@@ -1,9 +1,9 @@
-/** A destination: why it fails, how it is tuned, what it gets; to test, rotate, switch and archive it. */
+/** A destination: the cause of its failures, its settings and deliveries; actions to test, rotate, switch and archive it. */
 import { h, html } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { useResource } from "../../shared/resource.js";
 import { go } from "../../shared/router.js";
-import { Skeleton } from "../../shared/ui/empty.js";
+import { Skeleton } from "../../shared/ui/table.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { Ident } from "../../shared/ui/ident.js";
 import { State } from "../../shared/ui/state.js";
@@ -44,7 +44,7 @@ export function Page({ id, tab = "live" }) {
   return html`${h(Head, { title: destination.name, up, live: tab === "live" }, h(Switches, { destination, changed }))}
     <p class="row wrap quiet">${destination.status !== "ACTIVE" && h(State, { name: destination.status })}
       <span class="mono wide-text">${destination.url}</span>
-      ${destination.customerExternalId && html`<a href=${at(`/customers/${encodeURIComponent(destination.customerExternalId)}`)}>${destination.customerExternalId}</a>`}
+      ${destination.customerExternalId ? html`<span>${t("Customer")} <a href=${at(`/customers/${encodeURIComponent(destination.customerExternalId)}`)}>${destination.customerExternalId}</a></span>` : html`<span>${t("Your own, of no customer")}</span>`}
       ${h(Ident, { id })}
       <a href=${at(`/audit?objectId=${id}`)}>${t("Who changed it?")}</a></p>
     ${h(Tabs, { label: t("Views of the destination"), now: tab, tabs })}

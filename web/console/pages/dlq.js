@@ -1,20 +1,19 @@
-/** The dead letters by cause: see one, retry a few, watch them, then retry the rest or discard them. */
+/** The dead letters by cause: inspect one, retry a few and watch them, then retry or discard the rest. */
 import { h, html, useState } from "../../vendor/preact.js";
-import { words } from "../../shared/format.js";
+import { hoursAgo, words } from "../../shared/format.js";
 import { number, t, tn } from "../../shared/i18n.js";
-import { usePages } from "../../shared/resource.js";
-import { asked, clear, query } from "../../shared/router.js";
+import { usePages, useResource } from "../../shared/resource.js";
+import { asked, clear, query, setQuery } from "../../shared/router.js";
 import { useStream } from "../../shared/stream.js";
-import { Empty, Skeleton } from "../../shared/ui/empty.js";
+import { Empty, Skeleton } from "../../shared/ui/table.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { Filters } from "../../shared/ui/filters.js";
 import { Moment } from "../../shared/ui/moment.js";
 import { More } from "../../shared/ui/more.js";
-import { Table } from "../../shared/ui/table.js";
 import { Tabs } from "../../shared/ui/tabs.js";
 import { Head } from "../../shared/head.js";
-import { DestinationName, useNames } from "../../shared/names.js";
-import { columns, link } from "../../shared/parts/deliveries.js";
+import { DestinationName, OwnerName, useNames } from "../../shared/names.js";
+import { Letters } from "../parts/letters.js";
 import { Triage } from "../parts/triage.js";
 import { api, at, writes } from "../session.js";
 import { zoned } from "../../shared/pages/deliveries.js";
@@ -38,9 +37,15 @@ const filters = () => [
       "DESTINATION_GONE",
     ],
   },
+  { name: "signature", label: t("Cause (id)"), rare: true },
   { name: "from", label: t("From"), kind: "datetime-local", rare: true },
   { name: "to", label: t("To"), kind: "datetime-local", rare: true },
 ];
+
+/** Show what died in the last hour. */
+function lastHour() {
+  setQuery({ from: hoursAgo(1), to: null });
+}
 
 /** @param {{group: any, changed: () => void}} props */
 function Cause({ group, changed }) {
@@ -49,11 +54,11 @@ function Cause({ group, changed }) {
   return html`<li class="cause">
     <div class="stack tight">
       <strong class="wide-text">${group.lastError ?? words(group.errorCategory)}</strong>
-      <span class="row wrap quiet">${h(DestinationName, { id: group.destinationId })}<span>${words(group.errorCategory)}</span>
+      <span class="row wrap quiet">${h(DestinationName, { id: group.destinationId })}${h(OwnerName, { id: group.destinationId })}<span>${words(group.errorCategory)}</span>
         <span class="mono">${group.eventTypes.slice(0, 3).join(", ")}${group.eventTypes.length > 3 ? " …" : ""}</span></span>
-      <span class="row wrap quiet"><span>${t("First")} ${h(Moment, { at: group.firstAt, relative: true })}</span><span>${t("last")} ${h(Moment, { at: group.lastAt, relative: true })}</span>
-        <a href=${at(`/deliveries/${group.sampleId}`)}>${t("See one")}</a>
-        <a href=${at(`/dlq?view=list&destinationId=${group.destinationId}`)}>${t("List them")}</a></span>
+      <span class="row wrap quiet"><span>${t("First")} ${h(Moment, { at: group.firstAt, relative: true })}</span><span>· ${t("last")} ${h(Moment, { at: group.lastAt, relative: true })}</span>
+        <a class="opener" href=${at(`/deliveries/${group.sampleId}`)}>${t("See one")}</a>
+        <a href=${at(`/dlq?view=list&destinationId=${group.destinationId}&signature=${group.signature}`)}>${t("List them")}</a></span>
     </div>
     <span class="value bad">${count}</span>
     ${
@@ -91,11 +96,12 @@ function Causes({ given, empty }) {
     ${h(More, { list: found })}`;
 }
 
-/** @param {{given: Record<string, string>, empty: any}} props */
-function Letters({ given, empty }) {
-  const found = usePages(api, "/dlq", zoned(given));
-  return html`${h(Table, { label: t("Dead letters"), columns: columns(), list: found, id: (row) => row.deliveryId, href: link, empty, skeleton: 18 })}
-    ${h(More, { list: found })}`;
+/** The deliveries from which the next dead letter could come. */
+function Retried() {
+  const found = useResource((signal) => api.get("/observability/counts", {}, signal), []);
+  const n = found.data?.retrying ?? 0;
+  if (found.data && !n) return html`<p class="quiet">${t("No delivery is being retried, so none can come soon.")}</p>`;
+  return html`<a class="button" href=${at("/deliveries?status=RETRYING")}>${n ? tn("{n} delivery is being retried", "{n} deliveries are being retried", n) : t("Deliveries that are being retried")}</a>`;
 }
 
 export function Page() {
@@ -111,8 +117,8 @@ export function Page() {
     : h(
         Empty,
         { title: t("No dead letters.") },
-        html`<p class="quiet">${t("A delivery comes here when its retry schedule is used up, or its receiver is gone.")}</p>
-      <a class="button" href=${at("/deliveries?status=RETRYING")}>${t("Deliveries that are being retried")}</a>`,
+        html`<p class="quiet">${t("A delivery comes here when its retry schedule is used up, or its receiver is gone.")}</p>`,
+        h(Retried, {}),
       );
   const rest = new URLSearchParams(given).toString();
   return html`${h(Head, { title: t("Dead letters"), live: view === "causes" })}
@@ -125,5 +131,6 @@ export function Page() {
       ],
     })}
     ${h(Filters, { filters: filters() })}
-    <section class="panel">${view === "list" ? h(Letters, { given, empty }) : h(Causes, { given, empty })}</section>`;
+    <p><button type="button" class="link" onClick=${lastHour}>${t("The last hour")}</button></p>
+    <section class="panel">${view === "list" ? h(Letters, { given: zoned(given), empty }) : h(Causes, { given, empty })}</section>`;
 }

@@ -1,24 +1,26 @@
-/** An event: who got it, why others did not, its payload; again, or as a command. */
+/** An event: its deliveries, the reasons of the rules that did not match, its payload; a repetition, also as a command. */
 import { h, html, useState } from "../../vendor/preact.js";
 import { words } from "../../shared/format.js";
-import { t } from "../../shared/i18n.js";
+import { t, tn } from "../../shared/i18n.js";
 import { member } from "../../shared/json.js";
 import { useResource } from "../../shared/resource.js";
 import { useStream } from "../../shared/stream.js";
-import { Empty, Skeleton } from "../../shared/ui/empty.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { copy, Ident } from "../../shared/ui/ident.js";
 import { Moment } from "../../shared/ui/moment.js";
 import { Payload } from "../../shared/ui/payload.js";
-import { Table } from "../../shared/ui/table.js";
+import { Empty, Skeleton, Table } from "../../shared/ui/table.js";
 import { say } from "../../shared/ui/toasts.js";
+import { act, Button } from "../../shared/act.js";
 import { Head } from "../../shared/head.js";
 import { useNames } from "../../shared/names.js";
 import { columns, link, merged } from "../../shared/parts/deliveries.js";
+import { tellBegun } from "../../shared/parts/replay-begun.js";
 import { Sending } from "../parts/sending.js";
 import { WhyNot } from "../parts/whynot.js";
 import { api, at, writes } from "../session.js";
 
+const ENDED = ["DELIVERED", "FAILED", "DRY_RUN"]; // a replay takes deliveries that have ended
 const SENT = [
   "eventType",
   "payload",
@@ -30,7 +32,7 @@ const SENT = [
   "requestId",
 ];
 
-/** Return the event as it could be posted again, with its exact texts. @param {string} text the API's answer */
+/** Return a body that posts the event again, with its exact texts. @param {string} text the API's answer */
 function posted(text) {
   const parts = SENT.map((name) => [name, member(text, [name])]).filter(
     ([, value]) => value !== null && value !== "null",
@@ -49,8 +51,8 @@ function Facts({ event }) {
     value ? html`<dt>${title}</dt><dd>${value}</dd>` : null;
   return html`<dl class="facts inside">
     ${of(t("Id"), h(Ident, { id: event.id, whole: true }))}
-    ${of(t("Received"), h(Moment, { at: event.receivedAt }))}
-    ${of(t("Occurred"), h(Moment, { at: event.occurredAt }))}
+    ${of(t("Received"), h(Moment, { at: event.receivedAt, whole: true }))}
+    ${of(t("Occurred"), h(Moment, { at: event.occurredAt, whole: true }))}
     ${of(t("Customer"), event.customerExternalId && html`<a href=${at(`/events?customerExternalId=${encodeURIComponent(event.customerExternalId)}`)}>${event.customerExternalId}</a>`)}
     ${of(t("Correlation"), event.correlationId)}
     ${of(t("Idempotency key"), event.idempotencyKey)}
@@ -91,6 +93,22 @@ export function Page({ id }) {
   const metadata = member(text, ["metadata"]);
   const body = posted(text);
   const asked = why || (deliveries.data && !deliveries.data.items.length);
+  const ended = (deliveries.data?.items ?? []).filter((/** @type {any} */ each) => ENDED.includes(each.status));
+  const replay = async (/** @type {any[]} */ chosen) => {
+    const deliveryIds = chosen.map((each) => each.id);
+    const job = await act(() => api.post("/replay-jobs", { deliveryIds }));
+    if (job) tellBegun(job);
+  };
+  const facts = columns({ type: false });
+  const [next] = facts.splice(-1);
+  const step = {
+    ...next,
+    title: t("Next step"),
+    cell: (/** @type {any} */ row) =>
+      writes.value && ENDED.includes(row.status)
+        ? h(Button, { act: () => replay([row]) }, t("Send again"))
+        : next.cell(row),
+  };
   const copied = async () => {
     await copy(curl(body));
     say(t("Copied as a curl command"));
@@ -100,20 +118,27 @@ export function Page({ id }) {
     { title: event.eventType, up, live: true },
     html`<button type="button" class="button" onClick=${copied}>${t("Copy as curl")}</button>`,
     writes.value &&
+      ended.length > 0 &&
+      h(
+        Button,
+        { act: () => replay(ended), keys: "r" },
+        tn("Send again to {n} destination", "Send again to {n} destinations", ended.length),
+      ),
+    writes.value &&
       html`<button type="button" class="button" onClick=${() => setAgain(true)}>${t("Send again, changed")}</button>`,
   )}
     <div class="two">
       <div class="stack">
         <section class="panel"><header><h2>${t("Deliveries")}</h2></header>
-          ${h(Table, { label: t("Deliveries"), columns: columns({ type: false }), list: { ...deliveries, items: deliveries.data?.items ?? null }, id: (row) => row.id, href: link, skeleton: 3, empty: h(Empty, { title: t("It reached nobody.") }) })}
+          ${h(Table, { label: t("Deliveries"), columns: [...facts, step], list: { ...deliveries, items: deliveries.data?.items ?? null }, id: (row) => row.id, href: link, skeleton: 3, empty: h(Empty, { title: t("It made no delivery.") }) })}
         </section>
         <section class="panel"><header><h2>${t("Why not?")}</h2>
           ${!asked && html`<button type="button" class="button" onClick=${() => setWhy(true)}>${t("Ask every rule")}</button>`}</header>
-          ${asked ? h(WhyNot, { id }) : html`<p class="inside quiet">${t("Which rules took this event, which did not, and what their filters read.")}</p>`}
+          ${asked ? h(WhyNot, { id, deliveries: deliveries.data?.items ?? [] }) : html`<p class="inside quiet">${t("Which rules took this event, which did not, and what their filters read.")}</p>`}
         </section>
       </div>
       <div class="stack">
-        <section class="panel"><header><h2>${t("Payload")}</h2></header><div class="inside">
+        <section class="panel"><header><h2>${t("Payload")}</h2>${writes.value && event.origin !== "OWN" && html`<a class="button" href=${at(`/schemas?new=1&type=${encodeURIComponent(event.eventType)}`)}>${t("Infer a schema")}</a>`}</header><div class="inside">
           ${h(Payload, { text: payload === "null" ? null : payload, none: t("Erased, or withheld.") })}
           ${metadata && metadata !== "null" && h(Payload, { text: metadata, title: t("Metadata") })}</div></section>
         <section class="panel"><header><h2>${t("Facts")}</h2></header>${h(Facts, { event })}</section>

@@ -1,11 +1,11 @@
-/** The versions of an event type's schema: what changed between them, and which one counts. */
+/** The versions of an event type's schema: their differences, and the active one. */
 import { h, html, useState } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { isJson, laidOut } from "../../shared/json.js";
 import { usePages } from "../../shared/resource.js";
 import { query } from "../../shared/router.js";
 import { Difference } from "../../shared/ui/difference.js";
-import { Empty, Skeleton } from "../../shared/ui/empty.js";
+import { Empty, Skeleton } from "../../shared/ui/table.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { Field } from "../../shared/ui/field.js";
 import { Moment } from "../../shared/ui/moment.js";
@@ -22,15 +22,20 @@ const text = (schema) =>
     .map(([, part]) => part)
     .join("");
 
-/** A new version, which begins as a copy. @param {{eventType: string, from: any, made: () => void}} props */
+const BLANK = { schema: { type: "object" }, description: null, example: null };
+
+/** A new version, which begins as a copy. Its example tries it: one that does not conform is refused, with the places. @param {{eventType: string, from: any, made: () => void}} props */
 function Draft({ eventType, from, made }) {
   const [schema, setSchema] = useState(text(from.schema));
+  const [description, setDescription] = useState(from.description ?? "");
+  const [example, setExample] = useState(from.example === null ? "" : text(from.example));
   const [error, setError] = useState(/** @type {any} */ (null));
   const save = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setError(null);
     try {
-      await api.call("POST", "/schemas", { body: `{"eventType":${JSON.stringify(eventType)},"schema":${schema}}` });
+      const words = JSON.stringify({ eventType, description: description || null }).slice(0, -1);
+      await api.call("POST", "/schemas", { body: `${words},"schema":${schema},"example":${example.trim() || null}}` });
       say(t("The draft is saved. It counts when it is activated."));
       made();
     } catch (problem) {
@@ -39,9 +44,12 @@ function Draft({ eventType, from, made }) {
     }
   };
   const wrong = isJson(schema) ? null : t("This is not JSON yet.");
+  const wrongExample = !example.trim() || isJson(example) ? null : t("This is not JSON yet.");
   return html`<section class="panel"><header><h2>${t("New version")}</h2></header><form class="form inside" onSubmit=${save}>
     ${h(Field, { label: t("JSON Schema"), value: schema, change: setSchema, area: true, wrong })}
-    ${error && h(Failure, { error })}<div class="row"><button class="button primary" disabled=${wrong !== null}>${t("Save as a draft")}</button></div></form></section>`;
+    ${h(Field, { label: t("Example"), value: example, change: setExample, area: true, wrong: wrongExample, hint: t("A payload to try the schema with: it must fit. Empty: none.") })}
+    ${h(Field, { label: t("Description"), value: description, change: setDescription })}
+    ${error && h(Failure, { error })}<div class="row"><button class="button primary" disabled=${(wrong ?? wrongExample) !== null}>${t("Save as a draft")}</button></div></form></section>`;
 }
 
 /** @param {{eventType: string}} props */
@@ -54,13 +62,15 @@ export function Page({ eventType }) {
     return html`${h(Head, { title: eventType, up })}${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 10 })}`;
   const shown = versions.find((/** @type {any} */ each) => String(each.version) === query().version) ?? versions[0];
   if (!shown)
-    return html`${h(Head, { title: eventType, up })}${h(Empty, { title: t("This event type has no schema.") })}`;
+    return html`${h(Head, { title: eventType, up })}${h(Empty, { title: t("This event type has no schema.") })}
+      ${writes.value && h(Draft, { eventType, from: BLANK, made: found.reload })}`;
   const before = versions.find((/** @type {any} */ each) => each.version === shown.version - 1);
   const turn = (/** @type {string} */ verb, /** @type {string} */ said) =>
     act(() => api.post(`/schemas/${shown.id}/${verb}`), said).then(found.reload);
   return html`${h(
     Head,
     { title: eventType, up },
+    html`<a class="button" href=${at(`/rules?try=${encodeURIComponent(eventType)}`)}>${t("Who gets it?")}</a>`,
     writes.value &&
       shown.status !== "ACTIVE" &&
       h(

@@ -1,10 +1,9 @@
 /** The event schemas: find a type, infer one from recent events, open its versions. */
-import { h, html, useState } from "../../vendor/preact.js";
+import { h, html, useEffect, useState } from "../../vendor/preact.js";
 import { t, tn } from "../../shared/i18n.js";
 import { usePages } from "../../shared/resource.js";
 import { asked, clear, go, query, setQuery } from "../../shared/router.js";
 import { Dialog } from "../../shared/ui/dialog.js";
-import { Empty } from "../../shared/ui/empty.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { Field } from "../../shared/ui/field.js";
 import { Filters } from "../../shared/ui/filters.js";
@@ -12,7 +11,7 @@ import { Moment } from "../../shared/ui/moment.js";
 import { Payload } from "../../shared/ui/payload.js";
 import { State } from "../../shared/ui/state.js";
 import { More } from "../../shared/ui/more.js";
-import { Table } from "../../shared/ui/table.js";
+import { Empty, Table } from "../../shared/ui/table.js";
 import { Head } from "../../shared/head.js";
 import { api, at, writes } from "../session.js";
 
@@ -41,9 +40,9 @@ const columns = () => [
   },
 ];
 
-/** A schema made of recent events. @param {{close: () => void}} props */
-function Inference({ close }) {
-  const [type, setType] = useState("");
+/** A schema inferred from recent events. @param {{of: string, close: () => void}} props `of`: the type of an event that was looked at, or empty */
+function Inference({ of, close }) {
+  const [type, setType] = useState(of);
   const [found, setFound] = useState(/** @type {any} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
   const infer = async (/** @type {boolean} */ create) => {
@@ -57,6 +56,9 @@ function Inference({ close }) {
       setError(problem);
     }
   };
+  useEffect(() => {
+    if (of) infer(false);
+  }, []);
   return h(
     Dialog,
     { title: t("Infer a schema"), close },
@@ -83,6 +85,7 @@ function Inference({ close }) {
     }
     ${error && h(Failure, { error })}
     <div class="row"><button class=${found ? "button" : "button primary"} disabled=${!type}>${t("Look")}</button>
+      ${found && found.sampled === 0 && html`<a class="button primary" href=${at(`/schemas/${encodeURIComponent(type)}`)}>${t("Write one")}</a>`}
       ${found && found.sampled > 0 && html`<button type="button" class="button primary" onClick=${() => infer(true)}>${t("Keep it as a draft")}</button>`}</div>
   </form>`,
   );
@@ -113,8 +116,9 @@ export function Page() {
       query().new &&
       writes.value &&
       h(Inference, {
+        of: query().type ?? "",
         close: () => {
-          setQuery({ new: null });
+          setQuery({ new: null, type: null });
           found.reload();
         },
       })

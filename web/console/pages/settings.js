@@ -1,4 +1,4 @@
-/** The settings of the workspace: keys, the portal's origins and brand, what customers may do; and of this browser. */
+/** The settings of the workspace (keys, the portal's origins and brand, customers' permissions) and of this browser. */
 import { h, html } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { Tabs } from "../../shared/ui/tabs.js";
@@ -6,11 +6,12 @@ import { query } from "../../shared/router.js";
 import { Head } from "../../shared/head.js";
 import { Browser } from "../parts/settings/browser.js";
 import { Keys } from "../parts/settings/keys.js";
+import { System } from "../parts/settings/system.js";
 import { Portal } from "../parts/settings/portal.js";
-import { at } from "../session.js";
+import { at, writes } from "../session.js";
 
 /** @type {Record<string, any>} */
-const VIEWS = { keys: Keys, portal: Portal, browser: Browser };
+const VIEWS = { keys: Keys, portal: Portal, browser: Browser, system: System };
 
 export function Page() {
   const { tab = "keys" } = query();
@@ -23,6 +24,9 @@ export function Page() {
         ["keys", t("API keys"), at("/settings")],
         ["portal", t("Customers' portal"), at("/settings?tab=portal")],
         ["browser", t("Keyboard"), at("/settings?tab=browser")],
+        .../** @type {[string, string, string][]} */ (
+          writes.value ? [["system", t("System"), at("/settings?tab=system")]] : []
+        ),
       ],
     })}
     ${h(View, {})}`;

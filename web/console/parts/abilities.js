@@ -1,7 +1,7 @@
-/** What customers can be allowed to do in their portal, in words. */
+/** The permissions of customers in their portal, in words. */
 import { t } from "../../shared/i18n.js";
 
-/** Return the titles by the names in the API. @returns {Record<string, string>} */
+/** Return the titles of permissions by their names in the API. @returns {Record<string, string>} */
 export const abilities = () => ({
   createDestinations: t("Create destinations"),
   editDestinations: t("Edit destinations"),

@@ -1,4 +1,4 @@
-/** The concurrency of a destination: a slider, its number, what the service suggests, and undo. */
+/** The concurrency of a destination: a slider with its number, the service's suggestion, and undo. */
 import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { act } from "../../shared/act.js";
@@ -6,7 +6,7 @@ import { api, writes } from "../session.js";
 
 const STEPS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 const MOST = 256;
-const STILL_MS = 250; // an arrow key changes the slider at each step: only where it rests is sent
+const STILL_MS = 250; // an arrow key changes the slider at each step: only the last value is sent
 
 /** Return the place of a value on the slider. @param {number} value */
 function place(value) {
@@ -15,7 +15,7 @@ function place(value) {
 }
 
 /**
- * @param {{destination: any, queue: any, changed: (destination: any) => void, seen?: (health: any) => void}} props `changed` gets what the service answered, `seen` the health after it
+ * @param {{destination: any, queue: any, changed: (destination: any) => void, seen?: (health: any) => void}} props `changed` gets the service's answer, `seen` the health after it
  */
 export function Concurrency({ destination, queue, changed, seen }) {
   const set = destination.delivery.concurrency;
@@ -23,7 +23,7 @@ export function Concurrency({ destination, queue, changed, seen }) {
   const strict = destination.delivery.ordering === "STRICT";
   const [draft, setDraft] = useState(now);
   const timer = useRef(0);
-  const held = useRef(false); // by a pointer, which is released where the slider is to stay
+  const held = useRef(false); // by a pointer, whose release sets the value
   useEffect(() => {
     if (!timer.current) setDraft(now);
   }, [now]);
@@ -46,7 +46,7 @@ export function Concurrency({ destination, queue, changed, seen }) {
     );
     if (!answer) return setDraft(now);
     changed(answer);
-    // The stream tells health once a second: what the change did is asked for at once.
+    // The stream sends the health once a second; this shows the effect of the change immediately.
     if (seen) api.get(`/destinations/${destination.id}/health`).then(seen, () => undefined);
   };
   const later = (/** @type {number} */ value) => {
@@ -79,7 +79,7 @@ export function Concurrency({ destination, queue, changed, seen }) {
         ${set === "auto" ? t("auto: on") : t("auto")}</button>
       ${
         suggested !== null &&
-        suggested !== now &&
+        suggested > now &&
         html`<button type="button" class="link" onClick=${() => send(suggested)}>
         ${t("suggested: {n}", { n: suggested })}</button>`
       }

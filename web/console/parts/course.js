@@ -1,16 +1,16 @@
-/** The course of a queue over the last two minutes, drawn from the health that the stream tells. */
+/** A queue in the last two minutes, drawn from the health in the stream. */
 import { html } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 
 const KEPT = 120;
 /** @typedef {{pending: number, inFlight: number, concurrency: number}} Point */
 
-/** The points of many destinations, by id; each second adds one. */
+/** The points of many destinations by ID. Each second adds a point. */
 export class Courses {
   /** @type {Record<string, Point[]>} */
   points = {};
 
-  /** Add the present of a destination. @param {string} id @param {any} health */
+  /** Add the current point of a destination. @param {string} id @param {any} health */
   add(id, { queue }) {
     const { pending, inFlight, concurrency } = queue;
     this.points[id] = [...(this.points[id] ?? []).slice(1 - KEPT), { pending, inFlight, concurrency }];

@@ -1,64 +1,57 @@
-/** The dialog of a routing rule: what it takes, and a trial with an event before it is saved. */
+/** The dialog of a routing rule: its conditions, and a trial with an event before it is saved. */
 import { h, html, useState } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
-import { isJson } from "../../shared/json.js";
 import { Dialog } from "../../shared/ui/dialog.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { Field } from "../../shared/ui/field.js";
+import { Moment } from "../../shared/ui/moment.js";
 import { say } from "../../shared/ui/toasts.js";
 import { act, Button } from "../../shared/act.js";
 import { useNames } from "../../shared/names.js";
 import { api, writes } from "../session.js";
-import { patterns } from "../../shared/parts/creation.js";
-import { Verdicts } from "./whynot.js";
+import { patterns } from "../../shared/parts/type-choice.js";
+import { Trial } from "./rule-trial.js";
 
-/** @param {{draft: any}} props a rule as it would be saved */
-function Trial({ draft }) {
-  const [sample, setSample] = useState({
-    type: draft.eventTypes[0]?.includes("*") ? "" : (draft.eventTypes[0] ?? ""),
-    payload: "{}",
-    customer: "",
-  });
-  const [found, setFound] = useState(/** @type {any} */ (null));
-  const [error, setError] = useState(/** @type {any} */ (null));
-  const field = (/** @type {keyof typeof sample} */ name) => ({
-    value: sample[name],
-    change: (/** @type {string} */ value) => setSample({ ...sample, [name]: value }),
-  });
-  const run = async () => {
-    setError(null);
-    const event = [
-      `"eventType":${JSON.stringify(sample.type)}`,
-      `"payload":${sample.payload}`,
-      ...(sample.customer ? [`"customerExternalId":${JSON.stringify(sample.customer)}`] : []),
-    ];
-    const rule = JSON.stringify({
-      ...draft,
-      name: draft.name || t("This rule"),
-      destinationId: draft.destinationId || null,
-    });
-    try {
-      setFound(
-        await api.call("POST", "/routing-rules/preview", { body: `{"event":{${event.join(",")}},"rule":${rule}}` }),
-      );
-    } catch (problem) {
-      if (/** @type {any} */ (problem).status === undefined) throw problem;
-      setError(problem);
-    }
-  };
-  const wrong = isJson(sample.payload) ? null : t("This is not JSON yet.");
-  return html`<section class="panel"><header><h2>${t("Try it with an event")}</h2></header><div class="inside stack">
-    <div class="pair-row">${h(Field, { label: t("Event type"), ...field("type") })}${h(Field, { label: t("Customer"), ...field("customer") })}</div>
-    ${h(Field, { label: t("Payload"), ...field("payload"), area: true, wrong })}
-    <div class="row">${h(Button, { act: run, disabled: wrong !== null || !sample.type }, t("Try"))}</div>
-    ${error && h(Failure, { error })}</div>
-    ${found && h(Verdicts, { found: { ...found, rules: [...found.rules].sort((one, two) => Number(two.ruleId === null) - Number(one.ruleId === null)) } })}</section>`;
+/** What the fields are called, in their order. @returns {[string, string][]} */
+const fields = () => [
+  ["name", t("Name")],
+  ["destinationId", t("Destination")],
+  ["eventTypes", t("Event types")],
+  ["filter", t("Filter")],
+  ["priority", t("Priority")],
+  ["enabled", t("On")],
+];
+
+/** Return the names of the fields that differ. @param {any} one @param {any} two */
+const different = (one, two) =>
+  fields()
+    .map(([name]) => name)
+    .filter((name) => JSON.stringify(one[name]) !== JSON.stringify(two[name]));
+
+/** A rule as the form holds it. @param {any} rule */
+const written = (rule) => ({ ...rule, eventTypes: rule.eventTypes.join(" "), filter: rule.filter ?? "" });
+
+/** What others changed while the rule was open. @param {{at: string, theirs: string[], both: string[]}} props `both`: what was changed here as well */
+function Meanwhile({ at: when, theirs, both }) {
+  const words = (/** @type {string[]} */ names) =>
+    fields()
+      .filter(([name]) => names.includes(name))
+      .map(([, word]) => word)
+      .join(", ");
+  return html`<div class="notice tone-warn" role="alert"><div><strong>${t("Somebody changed this rule while it was open here.")}</strong> ${h(Moment, { at: when, relative: true })}</div>
+    <div>${t("Their change: {names}.", { names: words(theirs) })} ${
+      both.length > 0
+        ? t("Yours is kept in: {names}. Save again to replace theirs.", { names: words(both) })
+        : t("The form shows it. Save again to add yours.")
+    }</div></div>`;
 }
 
 /** @param {{rule: any, close: () => void}} props `rule`: without an id, a new one */
-export function RuleEditor({ rule, close }) {
+export function RuleEditor({ rule: opened, close }) {
   const names = useNames();
-  const [draft, setDraft] = useState({ ...rule, eventTypes: rule.eventTypes.join(" "), filter: rule.filter ?? "" });
+  const [rule, setRule] = useState(opened);
+  const [meanwhile, setMeanwhile] = useState(/** @type {any} */ (null));
+  const [draft, setDraft] = useState(written(rule));
   const [error, setError] = useState(/** @type {any} */ (null));
   const field = (/** @type {string} */ name) => ({
     value: draft[name],
@@ -73,12 +66,32 @@ export function RuleEditor({ rule, close }) {
     priority: draft.priority,
     enabled: draft.enabled,
   };
+  /** Send what was changed here, unless others changed the rule: then show their change first. Returns true if it was sent. */
+  const change = async () => {
+    const mine = different(body, rule);
+    const present = await api.get(`/routing-rules/${rule.id}`);
+    const theirs = different(present, rule);
+    if (theirs.length) {
+      const ours = Object.fromEntries(mine.map((name) => [name, draft[name]]));
+      setDraft({ ...written(present), ...ours });
+      setRule(present);
+      const both = theirs.filter((name) => mine.includes(name));
+      setMeanwhile({ at: present.updatedAt, theirs, both });
+      return false;
+    }
+    if (mine.length) {
+      const sent = Object.fromEntries(Object.entries(body).filter(([name]) => mine.includes(name)));
+      await api.patch(`/routing-rules/${rule.id}`, sent);
+    }
+    return true;
+  };
   const save = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setError(null);
+    setMeanwhile(null);
     try {
-      if (rule.id) await api.patch(`/routing-rules/${rule.id}`, body);
-      else await api.post("/routing-rules", body);
+      if (!rule.id) await api.post("/routing-rules", body);
+      else if (!(await change())) return;
       say(t("Saved. It counts for events from now on."));
       close();
     } catch (problem) {
@@ -131,6 +144,7 @@ export function RuleEditor({ rule, close }) {
         ],
       })}
       <label class="check"><input type="checkbox" checked=${draft.enabled} onChange=${() => setDraft({ ...draft, enabled: !draft.enabled })} />${t("On")}</label>
+      ${meanwhile && h(Meanwhile, meanwhile)}
       ${error && h(Failure, { error })}
       ${writes.value && html`<div class="row"><button class="button primary">${t("Save")}</button>${rule.id && h(Button, { act: remove, kind: "danger" }, t("Delete"))}</div>`}
     </fieldset></form>

@@ -1,4 +1,4 @@
-/** Routing rules as lists show them. */
+/** Routing rules in lists. */
 import { h, html } from "../../vendor/preact.js";
 import { words } from "../../shared/format.js";
 import { number, t } from "../../shared/i18n.js";
@@ -6,8 +6,8 @@ import { Moment } from "../../shared/ui/moment.js";
 import { State } from "../../shared/ui/state.js";
 import { DestinationName } from "../../shared/names.js";
 
-/** @param {{destination?: boolean}} [shown] @returns {import("../../shared/ui/table.js").Column<any>[]} */
-export function columns({ destination = true } = {}) {
+/** @param {{destination?: boolean, filter?: boolean}} [shown] @returns {import("../../shared/ui/table.js").Column<any>[]} */
+export function columns({ destination = true, filter = true } = {}) {
   return [
     { title: t("Rule"), on: "main", cell: (row) => html`<span title=${row.name}>${row.name}</span>` },
     {
@@ -16,10 +16,15 @@ export function columns({ destination = true } = {}) {
       cell: (row) =>
         html`<span class="cut mono" title=${row.eventTypes.join(", ")}>${row.eventTypes.join(", ")}</span>`,
     },
-    {
-      title: t("Filter"),
-      cell: (row) => html`<span class="cut mono quiet" title=${row.filter ?? ""}>${row.filter ?? ""}</span>`,
-    },
+    ...(filter
+      ? [
+          {
+            title: t("Filter"),
+            cell: (/** @type {any} */ row) =>
+              html`<span class="cut mono quiet" title=${row.filter ?? ""}>${row.filter ?? ""}</span>`,
+          },
+        ]
+      : []),
     ...(destination
       ? [{ title: t("Destination"), cell: (/** @type {any} */ row) => h(DestinationName, { id: row.destinationId }) }]
       : []),

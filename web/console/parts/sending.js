@@ -1,4 +1,4 @@
-/** The dialog that sends an event, as the customer's servers do. Its payload is sent as it is written. */
+/** The dialog that sends an event. The payload is sent exactly as entered. */
 import { h, html, useState } from "../../vendor/preact.js";
 import { t, tn } from "../../shared/i18n.js";
 import { isJson } from "../../shared/json.js";

@@ -1,40 +1,37 @@
-/** An endpoint: why it fails, what it gets, its settings and secret, its script; to test, switch and recover it. */
+/** An endpoint: the cause of its failures, its deliveries, settings and secret; actions to test, switch and recover it. */
 import { h, html, useState } from "../../vendor/preact.js";
 import { api, at, may } from "../../shared/api.js";
 import { duration, percent } from "../../shared/format.js";
 import { number, t } from "../../shared/i18n.js";
 import { Head } from "../../shared/head.js";
-import { columns, link } from "../../shared/parts/deliveries.js";
+import { columns, Fresh, link } from "../../shared/parts/deliveries.js";
 import { Figure, Trouble, useNow } from "../../shared/parts/destination/now.js";
 import { Settings } from "../../shared/parts/destination/settings.js";
 import { Switches } from "../../shared/parts/destination/switches.js";
 import { Hold } from "../../shared/parts/holds.js";
 import { Replaying } from "../../shared/parts/replaying.js";
-import { lazily, useResource } from "../../shared/resource.js";
+import { useResource } from "../../shared/resource.js";
 import { go } from "../../shared/router.js";
-import { Empty, Skeleton } from "../../shared/ui/empty.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { More } from "../../shared/ui/more.js";
 import { State } from "../../shared/ui/state.js";
-import { Table } from "../../shared/ui/table.js";
+import { Empty, Skeleton, Table } from "../../shared/ui/table.js";
 import { Tabs } from "../../shared/ui/tabs.js";
 import { Subscriptions } from "../subscriptions.js";
 
-const Bench = lazily(() => import("../../shared/pages/bench.js").then((found) => found.Page));
-
-/** How it does and what it got last. @param {{destination: any}} props */
+/** The state of the endpoint, and its latest deliveries. @param {{destination: any}} props */
 function Overview({ destination: { id } }) {
-  const { health, list } = useNow(id);
+  const { health, list, fresh, show } = useNow(id);
   const now = health.data;
   if (!now) return health.error ? h(Failure, { error: health.error, retry: health.reload }) : h(Skeleton, { rows: 10 });
-  return html`<p class="verdict">${h(State, { name: now.state })}${h(Hold, { hold: now.hold })}</p>
-    ${h(Trouble, { health: now })}
+  return html`<p class="verdict">${h(State, { name: now.state })}${h(Hold, { hold: now.state === "DISABLED" ? null : now.hold })}</p>
+    ${h(Trouble, { health: now }, html`<a href=${at(`/deliveries?destinationId=${id}&status=FAILED`)}>${t("Its dead letters")}</a>`)}
     <section class="figures" aria-label=${t("Figures")}>
       ${h(Figure, { name: t("Success") }, percent(now.successRate))}
       ${h(Figure, { name: t("Waiting") }, number(now.queue.pending))}
-      ${h(Figure, { name: t("Latency p50, p95") }, html`${duration(now.latencyMs.p50)} <span class="unit">${duration(now.latencyMs.p95)}</span>`)}
+      ${h(Figure, { name: t("Latency p50, p95") }, html`${duration(now.latencyMs.p50)} <span class="unit">p95 ${duration(now.latencyMs.p95)}</span>`)}
     </section>
-    <section class="panel"><header><h2>${t("Deliveries")}</h2><a href=${at(`/deliveries?destinationId=${id}`)}>${t("Filter them")}</a></header>
+    <section class="panel"><header><h2>${t("Deliveries")}</h2>${h(Fresh, { count: fresh, show })}<a href=${at(`/deliveries?destinationId=${id}`)}>${t("Filter them")}</a></header>
       ${h(Table, { label: t("Deliveries"), columns: columns({ destination: false }), list, id: (row) => row.id, href: link, skeleton: 8, empty: h(Empty, { title: t("Nothing was delivered here yet.") }, may("testDestinations") && html`<p class="quiet">${t("Send a sample to try the address.")}</p>`) })}
       ${h(More, { list: list })}
     </section>`;
@@ -49,7 +46,6 @@ export function Page({ id, tab = "overview" }) {
   if (!destination)
     return html`${h(Head, { title: t("Destination"), up })}
       ${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 14 })}`;
-  if (tab === "script" && may("manageTransforms")) return h(Bench, { id });
   const changed = (/** @type {any} */ next) => {
     if (next.status === "ARCHIVED") go(at());
     else found.set((old) => ({ ...old, ...next, secret: undefined }));

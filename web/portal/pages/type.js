@@ -1,4 +1,4 @@
-/** An event type: its schema and an example; to copy it, to subscribe an endpoint, and to send it the example. */
+/** An event type: its schema and an example; actions to copy it, to subscribe an endpoint, and to send it the example. */
 import { h, html, useState } from "../../vendor/preact.js";
 import { act, Button } from "../../shared/act.js";
 import { api, at, may } from "../../shared/api.js";
@@ -6,7 +6,7 @@ import { Head } from "../../shared/head.js";
 import { t } from "../../shared/i18n.js";
 import { member } from "../../shared/json.js";
 import { usePages, useResource } from "../../shared/resource.js";
-import { Skeleton } from "../../shared/ui/empty.js";
+import { Skeleton } from "../../shared/ui/table.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { Field } from "../../shared/ui/field.js";
 import { Payload } from "../../shared/ui/payload.js";

@@ -1,13 +1,12 @@
-/** The event types that have a schema: what can be subscribed to. */
+/** The event types with a schema, to which an endpoint can subscribe. */
 import { h, html } from "../../vendor/preact.js";
 import { api, at } from "../../shared/api.js";
 import { Head } from "../../shared/head.js";
 import { t } from "../../shared/i18n.js";
 import { usePages } from "../../shared/resource.js";
-import { Empty } from "../../shared/ui/empty.js";
 import { More } from "../../shared/ui/more.js";
 import { Moment } from "../../shared/ui/moment.js";
-import { Table } from "../../shared/ui/table.js";
+import { Empty, Table } from "../../shared/ui/table.js";
 
 export function Page() {
   const found = usePages(api, "/schemas", { status: "ACTIVE" });

@@ -1,10 +1,11 @@
-/** The transform bench: a script beside five recent real events, and what it makes of each. It is published after a run without failure. */
+/** The transform bench: a script, five recent real events, and the result for each. A run stores nothing; a run without failure allows publication. */
 import { h, html, useEffect, useState } from "../../vendor/preact.js";
 import { duration } from "../format.js";
-import { t, tn } from "../i18n.js";
+import { number, t, tn } from "../i18n.js";
+import { isJson } from "../json.js";
 import { usePages, useResource } from "../resource.js";
 import { Difference } from "../ui/difference.js";
-import { Empty, Skeleton } from "../ui/empty.js";
+import { Skeleton } from "../ui/table.js";
 import { Failure } from "../ui/failure.js";
 import { Field } from "../ui/field.js";
 import { Moment } from "../ui/moment.js";
@@ -15,18 +16,20 @@ import { Head } from "../head.js";
 import { api, at, may, whole } from "../api.js";
 
 const EVENTS = 5;
+/** What is run where no event has come yet; its content is written by the reader. */
+const SAMPLE = { id: "sample", eventType: "", receivedAt: null };
 const BLANK = "function transform(event) {\n  return event;\n}\n";
 
 /** @param {unknown} value */
 const text = (value) =>
   value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 2);
 
-/** What became of one event. @param {{event: any, result: any}} props */
+/** The result of one event. @param {{event: any, result: any}} props */
 function Result({ event, result }) {
   const word = !result ? t("not run yet") : result.skipped ? t("skipped") : result.success ? t("fits") : t("fails");
   const state = !result ? "IDLE" : result.success ? "HEALTHY" : "FAILING";
-  return html`<details class="result" open=${result && !result.success}><summary class="row wrap"><strong>${event.eventType}</strong>${h(State, { name: state, word })}
-      ${result && html`<span class="quiet">${duration(result.durationMs)}</span>`}<span class="quiet">${h(Moment, { at: event.receivedAt })}</span></summary>
+  return html`<details class="result" open=${result && !result.success}><summary class="row wrap"><strong>${event.eventType || t("Sample event")}</strong>${h(State, { name: state, word })}
+      ${result && html`<span class="quiet">${result.success ? t("{n} ms of CPU", { n: number(result.durationMs, { maximumFractionDigits: 2 }) }) : duration(result.durationMs)}</span>`}${event.receivedAt && html`<span class="quiet">${h(Moment, { at: event.receivedAt })}</span>`}</summary>
     ${
       result &&
       html`<div class="stack inside">
@@ -37,7 +40,7 @@ function Result({ event, result }) {
   </details>`;
 }
 
-/** @param {{id: string}} props the destination's id */
+/** @param {{id: string}} props the destination's ID */
 export function Page({ id }) {
   const destination = useResource((signal) => api.get(`/destinations/${id}`, {}, signal), [id]);
   const scripts = usePages(api, `/destinations/${id}/transform-scripts`, {});
@@ -55,6 +58,7 @@ export function Page({ id }) {
   const [source, setSource] = useState(/** @type {string | null} */ (null));
   const [saved, setSaved] = useState(/** @type {any} */ (null));
   const [results, setResults] = useState(/** @type {Record<string, any>} */ ({}));
+  const [sample, setSample] = useState('{"type": "order.created", "data": {}}');
   const [error, setError] = useState(/** @type {any} */ (null));
   const newest = scripts.items?.[0];
   useEffect(() => {
@@ -68,32 +72,48 @@ export function Page({ id }) {
     return html`${h(Head, { title: t("Transform bench"), up })}${h(Failure, { error: scripts.error, retry: scripts.reload })}`;
   if (source === null || !scripts.items)
     return html`${h(Head, { title: t("Transform bench"), up })}${h(Skeleton, { rows: 14 })}`;
-  const events = recent.data ?? [];
+  const sampled = recent.data !== null && recent.data.length === 0;
+  const events = sampled ? [SAMPLE] : (recent.data ?? []);
   const changed = saved?.source !== source;
-  const green = !changed && events.length > 0 && events.every((/** @type {any} */ each) => results[each.id]?.success);
-  const run = async () => {
+  const green = events.length > 0 && events.every((/** @type {any} */ each) => results[each.id]?.success);
+  const wrong = isJson(sample) ? null : t("This is not JSON yet.");
+  const attempt = async (/** @type {() => Promise<any>} */ work) => {
     setError(null);
     try {
-      const script = changed
-        ? await api.post("/transform-scripts", { destinationId: id, name: saved?.name ?? t("Script"), source })
-        : saved;
-      setSaved(script);
-      /** @type {Record<string, any>} */
-      const found = {};
-      for (const event of events)
-        found[event.id] = await api.post(`/transform-scripts/${script.id}/run`, { eventId: event.id });
-      setResults(found);
-      scripts.reload();
+      return await work();
     } catch (problem) {
       if (/** @type {any} */ (problem).status === undefined) throw problem;
       setError(problem);
     }
   };
+  const run = () =>
+    attempt(async () => {
+      /** @type {Record<string, any>} */
+      const found = {};
+      const script = `"destinationId":"${id}","source":${JSON.stringify(source)}`;
+      for (const event of events) {
+        const body = `{${script},${sampled ? `"event":${sample}` : `"eventId":"${event.id}"`}}`;
+        found[event.id] = await api.call("POST", "/transform-scripts/preview", { body });
+      }
+      setResults(found);
+    });
+  const save = () =>
+    attempt(async () => {
+      const name = saved?.name ?? t("Script");
+      const script = changed ? await api.post("/transform-scripts", { destinationId: id, name, source }) : saved;
+      setSaved(script);
+      scripts.reload();
+      return script;
+    });
   const turn = (/** @type {any} */ script, /** @type {string} */ verb, /** @type {string} */ said) =>
     act(() => api.post(`/transform-scripts/${script.id}/${verb}`), said).then((next) => {
-      if (next && script.id === saved?.id) setSaved({ ...saved, ...next });
+      if (next) setSaved((/** @type {any} */ old) => (old?.id === script.id ? { ...old, ...next } : old));
       scripts.reload();
     });
+  const publish = async () => {
+    const script = await save();
+    if (script) await turn(script, "publish", t("Version {n} is live.", { n: script.version }));
+  };
   const live = scripts.items.find((/** @type {any} */ each) => each.status === "PUBLISHED");
   return html`${h(
     Head,
@@ -109,16 +129,16 @@ export function Page({ id }) {
       h(
         Button,
         {
-          act: () => turn(saved, "publish", t("Version {n} is live.", { n: saved?.version })),
+          act: publish,
           kind: "primary",
-          disabled: !green || saved?.status === "PUBLISHED",
+          disabled: !green || (!changed && saved?.status === "PUBLISHED"),
         },
         t("Publish"),
       ),
   )}
     <div class="halves bench"><section class="panel"><header><h2>${t("Script")}</h2>
-        <span class="row">${saved && !changed ? h(State, { name: saved.status, word: t("Version {n}", { n: saved.version }) }) : html`<span class="quiet">${t("changed")}</span>`}
-        ${may("manageTransforms") && h(Button, { act: run, keys: "r" }, changed ? t("Save and run") : t("Run"))}</span></header>
+        <span class="row wrap">${saved && !changed ? h(State, { name: saved.status, word: t("Version {n}", { n: saved.version }) }) : html`<span class="quiet">${t("changed")}</span>`}
+        ${may("manageTransforms") && html`${h(Button, { act: save, disabled: !changed }, t("Save as a draft"))}${h(Button, { act: run, keys: "r", disabled: sampled && wrong !== null }, t("Run"))}`}</span></header>
       <div class="inside stack">${h(Field, {
         label: t("JavaScript: function transform(event)"),
         area: true,
@@ -129,7 +149,7 @@ export function Page({ id }) {
         },
       })}
         ${error && h(Failure, { error })}
-        ${!green && may("manageTransforms") && html`<p class="quiet">${t("It can be published after a run that every event passes.")}</p>`}</div>
+        ${!green && may("manageTransforms") && html`<p class="quiet">${t("It can be published after a run that every event passes. A run stores nothing.")}</p>`}</div>
       ${
         scripts.items.length > 0 &&
         html`<ul class="rules">${scripts.items.slice(0, 8).map(
@@ -142,15 +162,21 @@ export function Page({ id }) {
         <span class="row">${h(State, { name: each.status })}<span class="quiet">${h(Moment, { at: each.createdAt })}</span></span></div></li>`,
         )}</ul>`
       }</section>
-    <section class="panel"><header><h2>${tn("{n} recent event", "{n} recent events", events.length)}</h2></header>
+    <section class="panel"><header><h2>${sampled ? t("Sample event") : tn("{n} recent event", "{n} recent events", events.length)}</h2></header>
       ${recent.error && h(Failure, { error: recent.error, retry: recent.reload })}
       ${
-        recent.data && !events.length
-          ? h(
-              Empty,
-              { title: t("This destination got no event yet.") },
-              whole && html`<a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`,
-            )
-          : events.map((/** @type {any} */ event) => h(Result, { key: event.id, event, result: results[event.id] }))
-      }</section></div>`;
+        sampled &&
+        html`<div class="inside stack"><div class="row spread wrap"><span class="quiet">${t("This destination got no event yet.")}</span>${whole && html`<a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`}</div>
+        ${h(Field, {
+          label: t("Body as it would be sent"),
+          area: true,
+          value: sample,
+          change: (value) => {
+            setSample(value);
+            setResults({});
+          },
+          wrong,
+        })}</div>`
+      }
+      ${events.map((/** @type {any} */ event) => h(Result, { key: event.id, event, result: results[event.id] }))}</section></div>`;
 }

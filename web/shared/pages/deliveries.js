@@ -1,14 +1,13 @@
 /** The deliveries: narrow them down, watch them, open one, act on the picked ones. */
-import { h, html, useCallback, useEffect, useMemo, useState } from "../../vendor/preact.js";
+import { h, html, useEffect, useMemo, useState } from "../../vendor/preact.js";
 import { words } from "../format.js";
 import { locale, t, tn } from "../i18n.js";
 import { usePages } from "../resource.js";
 import { asked, clear } from "../router.js";
 import { useStream } from "../stream.js";
-import { Empty } from "../ui/empty.js";
 import { Filters } from "../ui/filters.js";
 import { More } from "../ui/more.js";
-import { Table } from "../ui/table.js";
+import { Empty, Picked, Table, usePicks } from "../ui/table.js";
 import { act, Button } from "../act.js";
 import { Head } from "../head.js";
 import { useNames } from "../names.js";
@@ -17,9 +16,13 @@ import { columns, Fresh, gaveUp, link, merged } from "../parts/deliveries.js";
 import { tellBegun } from "../parts/replay-begun.js";
 import { api, at, may, whole } from "../api.js";
 
-/** A search that goes on looks at as many rows in a request as the API allows. */
+/** A continued search examines as many rows in a request as the API allows. */
 export const DEEPER = { examine: 20_000 };
-const STATES = ["PENDING", "DELIVERING", "RETRYING", "DELIVERED", "FAILED", "DRY_RUN"];
+const WAITING = "PENDING,RETRYING";
+const TROUBLE = "RETRYING,FAILED";
+const STATES = [WAITING, TROUBLE, "PENDING", "DELIVERING", "RETRYING", "DELIVERED", "FAILED", "DRY_RUN"];
+/** What some states are called here. @type {() => Record<string, string>} */
+const called = () => ({ [WAITING]: t("Waiting, retries too"), [TROUBLE]: t("Failed, retries too"), FAILED: gaveUp() });
 /** Filters whose values the stream tells of each delivery. */
 const TOLD = ["status", "eventType", "errorCategory", "responseStatus"];
 const CATEGORIES = [
@@ -45,11 +48,11 @@ const filters = () => [
     name: "status",
     label: t("State"),
     options: STATES,
-    words: STATES.map((each) => (each === "FAILED" ? gaveUp() : words(each))),
+    words: STATES.map((each) => called()[each] ?? words(each)),
   },
   { name: "errorCategory", label: t("Last error"), options: CATEGORIES },
   { name: "eventType", label: t("Event type") },
-  ...(whole ? [{ name: "customerExternalId", label: t("Customer") }] : []),
+  ...(whole ? [{ name: "customerExternalId", label: t("Customer of the destination") }] : []),
   { name: "responseStatus", label: t("Answer"), placeholder: "500", rare: true },
   { name: "destinationId", label: t("Destination"), named: true },
   { name: "originKind", label: t("Origin"), options: ["NORMAL", "REPLAY", "INSPECTION"], rare: true },
@@ -59,10 +62,12 @@ const filters = () => [
   { name: "to", label: t("To"), kind: "datetime-local", rare: true },
 ];
 
-/** Return the filters as the API takes them: local times with their offset. @param {Record<string, string>} given */
+/** Return the filters as the API takes them: local times with their offset, several states as a list. @param {Record<string, string>} given */
 export function zoned(given) {
+  /** @type {import("../api.js").Query} */
   const out = { ...given };
-  for (const name of ["from", "to"]) if (out[name]) out[name] = new Date(out[name]).toISOString();
+  for (const name of ["from", "to"]) if (given[name]) out[name] = new Date(given[name]).toISOString();
+  if (given.status?.includes(",")) out.status = given.status.split(",");
   return out;
 }
 
@@ -81,24 +86,23 @@ function Bulk({ picked, rows, done }) {
     tellBegun(job);
     done();
   };
-  return html`<div class="bulk" role="group" aria-label=${t("Picked")}><strong>${tn("{n} picked", "{n} picked", picked.size)}</strong>
-    ${may("retryDeliveries") && waiting.length > 0 && h(Button, { act: () => each("retry"), keys: "r" }, tn("Send {n} now", "Send {n} now", waiting.length))}
+  return h(
+    Picked,
+    { count: picked.size, none: done },
+    html`${may("retryDeliveries") && waiting.length > 0 && h(Button, { act: () => each("retry"), keys: "r" }, tn("Send {n} now", "Send {n} now", waiting.length))}
     ${may("discardDeliveries") && waiting.length > 0 && h(Button, { act: () => each("cancel"), kind: "danger" }, tn("Cancel {n}", "Cancel {n}", waiting.length))}
-    ${may("replay") && ended.length > 0 && h(Button, { act: replay }, tn("Replay {n}", "Replay {n}", ended.length))}
-    <button type="button" class="button bare" onClick=${done}>${t("Pick none")}</button></div>`;
+    ${may("replay") && ended.length > 0 && h(Button, { act: replay }, tn("Replay {n}", "Replay {n}", ended.length))}`,
+  );
 }
 
 export function Page() {
   const given = asked(filters());
   const found = usePages(api, "/deliveries", zoned(given), DEEPER);
-  const [picked, setPicked] = useState(/** @type {Set<string>} */ (new Set()));
   const [fresh, setFresh] = useState(0);
   const key = JSON.stringify(given);
+  const { picked, pick, none } = usePicks(key);
   useNames();
-  useEffect(() => {
-    setPicked(new Set());
-    setFresh(0);
-  }, [key]);
+  useEffect(() => setFresh(0), [key]);
   useStream(
     api,
     "deliveries",
@@ -109,7 +113,9 @@ export function Page() {
           const { rows, others } = merged(old.items, told.items);
           const newest = old.items[0]?.id ?? "";
           const fits = others.filter(
-            (each) => each.id > newest && TOLD.every((name) => !given[name] || String(each[name]) === given[name]),
+            (each) =>
+              each.id > newest &&
+              TOLD.every((name) => !given[name] || given[name].split(",").includes(String(each[name]))),
           );
           if (fits.length + told.omitted) setTimeout(() => setFresh((n) => n + fits.length + told.omitted));
           return { ...old, items: rows };
@@ -122,13 +128,6 @@ export function Page() {
     setFresh(0);
     found.reload();
   };
-  const pick = useCallback((/** @type {string} */ id) => {
-    setPicked((old) => {
-      const next = new Set(old);
-      if (!next.delete(id)) next.add(id);
-      return next;
-    });
-  }, []);
   const shown = useMemo(() => columns({ destination: !given.destinationId }), [!given.destinationId, locale.value]);
   const empty = Object.keys(given).length
     ? h(
@@ -152,7 +151,7 @@ export function Page() {
           picked,
           rows: found.items,
           done: () => {
-            setPicked(new Set());
+            none();
             reload();
           },
         })

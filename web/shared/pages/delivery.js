@@ -1,12 +1,12 @@
-/** A delivery: what was sent and answered, when the next attempt comes, what holds it, and what can be done. */
+/** A delivery: its requests and answers, the time of the next attempt, its holds, and the actions on it. */
 import { h, html, useMemo } from "../../vendor/preact.js";
-import { words } from "../format.js";
+import { short, words } from "../format.js";
 import { t } from "../i18n.js";
 import { member } from "../json.js";
 import { useResource } from "../resource.js";
 import { go } from "../router.js";
 import { useStream } from "../stream.js";
-import { Empty, Skeleton } from "../ui/empty.js";
+import { Empty, Skeleton } from "../ui/table.js";
 import { Failure } from "../ui/failure.js";
 import { Copy, Ident } from "../ui/ident.js";
 import { Moment } from "../ui/moment.js";
@@ -19,6 +19,7 @@ import { stateOf } from "../parts/deliveries.js";
 import { tellBegun } from "../parts/replay-begun.js";
 import { Timeline } from "../parts/timeline.js";
 import { Waits } from "../parts/waits.js";
+import { Reshaped } from "../parts/reshaped.js";
 import { api, at, may, whole } from "../api.js";
 
 /** @param {{delivery: any, changed: () => void}} props */
@@ -26,7 +27,10 @@ function Actions({ delivery, changed }) {
   const { id, status, dlqStatus } = delivery;
   const waits = ["PENDING", "RETRYING"].includes(status);
   const dead = dlqStatus === "IN_DLQ";
-  const retry = () => act(() => api.post(`/deliveries/${id}/retry`), t("It is sent now.")).then(changed);
+  const retry = () =>
+    act(() => api.post(`/deliveries/${id}/retry`), t("It is queued, and sent as soon as nothing holds it.")).then(
+      changed,
+    );
   const cancel = () => act(() => api.post(`/deliveries/${id}/cancel`), t("It is cancelled.")).then(changed);
   const discard = () => act(() => api.post("/dlq/discard", { deliveryIds: [id] }), t("It is discarded.")).then(changed);
   const replay = async () => {
@@ -42,17 +46,19 @@ function Actions({ delivery, changed }) {
 
 /** @param {{delivery: any}} props */
 function Facts({ delivery }) {
+  const version = delivery.attempts.at(-1)?.transformVersion;
   const of = (/** @type {string} */ title, /** @type {any} */ value) =>
     value ? html`<dt>${title}</dt><dd>${value}</dd>` : null;
   return html`<dl class="facts inside">
     ${of(t("State"), h(State, { name: stateOf(delivery) }))}
+    ${of(t("Script"), delivery.attempts.length > 0 && (version ? t("Version {n}", { n: version }) : t("none")))}
     ${of(t("Destination"), h(DestinationName, { id: delivery.destinationId }))}
     ${of(t("Event"), h(Ident, { id: delivery.eventId, href: whole ? at(`/events/${delivery.eventId}`) : undefined }))}
     ${of(t("Id"), h(Ident, { id: delivery.id, whole: true }))}
     ${whole && of(t("Customer"), delivery.event?.customerExternalId)}
-    ${of(t("Link"), h(Copy, { text: location.origin + at(`/deliveries/${delivery.id}`), label: t("Copy the link") }))}
-    ${of(t("Created"), h(Moment, { at: delivery.createdAt }))}
-    ${of(t("Delivered"), delivery.deliveredAt && h(Moment, { at: delivery.deliveredAt }))}
+    ${of(t("Link"), html`<span class="ident"><span>…/deliveries/${short(delivery.id)}</span>${h(Copy, { text: location.origin + at(`/deliveries/${delivery.id}`), label: t("Copy the link") })}</span>`)}
+    ${of(t("Created"), h(Moment, { at: delivery.createdAt, whole: true }))}
+    ${of(t("Delivered"), delivery.deliveredAt && h(Moment, { at: delivery.deliveredAt, whole: true }))}
     ${of(t("Priority"), words(delivery.priority))}
     ${of(t("Origin"), words(delivery.originKind))}
     ${of(t("Replay of"), delivery.replayOf && h(Ident, { id: delivery.replayOf, href: at(`/deliveries/${delivery.replayOf}`) }))}
@@ -100,7 +106,8 @@ export function Page({ id }) {
       <div class="stack">
         ${waits && html`<section class="panel"><header><h2>${t("What holds it")}</h2></header>${h(Waits, { id, destinationId: delivery.destinationId, seen: delivery.updatedAt })}</section>`}
         <section class="panel"><header><h2>${t("Facts")}</h2></header>${h(Facts, { delivery })}</section>
-        <section class="panel"><header><h2>${t("Payload of the event")}</h2></header><div class="inside">
+        <section class="panel"><header><h2>${t("Payload of the event")}</h2></header><div class="inside stack">
+          ${h(Reshaped, { delivery, payload: payload === "null" ? null : (payload ?? null) })}
           ${h(Payload, { text: payload === "null" ? null : payload, none: t("Erased, or past retention.") })}</div></section>
       </div>
     </div>`;

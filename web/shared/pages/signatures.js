@@ -1,5 +1,5 @@
-/** The signature checker: paste what a receiver got, and it names the mistake. The secret never leaves the page. */
-import { h, html, useState } from "../../vendor/preact.js";
+/** The signature checker: it names the mistake in a pasted request of a receiver. The secret stays in the page. */
+import { h, html, useEffect, useState } from "../../vendor/preact.js";
 import { t } from "../i18n.js";
 import { query } from "../router.js";
 import { check, parseHeaders } from "../signature.js";
@@ -8,7 +8,7 @@ import { State } from "../ui/state.js";
 import { Head } from "../head.js";
 import { api } from "../api.js";
 
-/** @param {import("../signature.js").Verdict} verdict @returns {[string, string]} what is so, what to do */
+/** @param {import("../signature.js").Verdict} verdict @returns {[string, string]} the finding, and the next step */
 function told({ kind, detail }) {
   switch (kind) {
     case "valid":
@@ -57,6 +57,15 @@ function told({ kind, detail }) {
         t("This is an Ed25519 signature."),
         t("Check it with the public key of the destination; a secret is of no use."),
       ];
+    case "empty":
+      return [t("The body is empty."), t("Paste the body that the receiver got: the signature covers it.")];
+    case "other":
+      return [
+        t("The body is the one that was sent, but the signature does not match."),
+        t(
+          "The secret is not that of this destination, or too old. Or the signature and its time are of another attempt.",
+        ),
+      ];
     default:
       return [
         t("The signature does not match."),
@@ -77,6 +86,24 @@ export function Page() {
       setVerdict(null);
     },
   });
+  // The reader comes from a delivery: its request is there, but for the signature, which is not kept.
+  useEffect(() => {
+    if (draft.delivery)
+      api.get(`/deliveries/${encodeURIComponent(draft.delivery)}`).then(
+        ({ request }) => {
+          if (!request) return;
+          const headers = Object.entries(request.headers ?? {})
+            .filter(([name]) => /^webhook-/i.test(name))
+            .map(([name, value]) => `${name}: ${value}`);
+          setDraft((old) => ({
+            ...old,
+            body: old.body || (request.body ?? ""),
+            headers: old.headers || [...headers, "webhook-signature: "].join("\n"),
+          }));
+        },
+        () => undefined, // the reader pastes what is missing
+      );
+  }, []);
   const run = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const delivery = draft.delivery.trim()
@@ -98,7 +125,7 @@ export function Page() {
     <p class="quiet">${t("For a receiver that refuses good webhooks. Everything is computed in this page; the secret is sent nowhere.")}</p>
     <form class="two" onSubmit=${run}><section class="panel"><div class="form inside">
       ${h(Field, { label: t("Body, as it was received"), area: true, ...field("body") })}
-      ${h(Field, { label: t("Headers, as they were received"), area: true, ...field("headers"), placeholder: "webhook-id: …\nwebhook-timestamp: …\nwebhook-signature: v1,…" })}
+      ${h(Field, { label: t("Headers, as they were received"), area: true, ...field("headers"), hint: draft.delivery && t("Paste the receiver's webhook-signature: it is not kept here."), placeholder: "webhook-id: …\nwebhook-timestamp: …\nwebhook-signature: v1,…" })}
       <div class="pair">${h(Field, { label: t("Signing secret"), kind: "password", ...field("secret"), placeholder: "whsec_…", hint: t("The secret with which the receiver checks. It was shown once, when it was made.") })}
         ${h(Field, { label: t("Id of the delivery, if you have it"), ...field("delivery"), hint: t("With an id, the page makes one request: for the body that was sent.") })}</div>
       <div class="row"><button class="button primary" disabled=${!draft.headers || !draft.secret}>${t("Check")}</button></div></div></section>

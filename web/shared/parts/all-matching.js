@@ -1,4 +1,4 @@
-/** Cancels or retries all that waits at a destination and matches the list's filters: counted first, then done by a job. */
+/** A job that cancels or retries all waiting deliveries of a destination that match the list's filters, after a count. */
 import { h, html, useEffect, useState } from "../../vendor/preact.js";
 import { t, tn } from "../i18n.js";
 import { go } from "../router.js";
@@ -7,18 +7,20 @@ import { Failure } from "../ui/failure.js";
 import { api, at } from "../api.js";
 import { counted } from "./replaying.js";
 
-/** Filters of the list that such a job has as well. */
+/** The filters of the list that such a job also has. */
 const TAKEN = ["destinationId", "status", "eventType", "customerExternalId", "from", "to"];
 
-/** Return what a job would select, or null where the filters ask for more than a job can. @param {Record<string, string>} given as the API takes them */
+/** Return what a job would select, or null where the filters ask for more than a job can. @param {any} given as the API takes them */
 function selected(given) {
-  const { destinationId, status, eventType, customerExternalId, from, to } = given;
-  if (!destinationId || (status && !["PENDING", "RETRYING"].includes(status))) return null;
+  const { destinationId, eventType, customerExternalId, from, to } = given;
+  const states = [given.status ?? []].flat();
+  if (!destinationId || states.some((each) => !["PENDING", "RETRYING"].includes(each))) return null;
+  const status = states.length > 1 ? undefined : states[0]; // a job takes both states that wait
   if (Object.keys(given).some((name) => !TAKEN.includes(name))) return null;
   return { destinationId, status, eventTypes: eventType ? [eventType] : null, customerExternalId, from, to };
 }
 
-/** Return what a button does. Without a state filter the list also shows settled deliveries; the job takes only those that wait. @param {string} verb @param {{status?: string}} selection */
+/** Return the text of a button. Without a state filter the list also shows settled deliveries; the job takes only waiting ones. @param {string} verb @param {{status?: string}} selection */
 function title(verb, { status }) {
   if (verb === "retry") return status ? t("Retry all that match") : t("Retry all that wait");
   return status ? t("Cancel all that match") : t("Cancel all that wait");
@@ -50,7 +52,7 @@ function Confirm({ verb, selection, close }) {
   );
 }
 
-/** @param {{given: Record<string, string>}} props `given`: the filters of the list, as the API takes them */
+/** @param {{given: import("../api.js").Query}} props `given`: the filters of the list, as the API takes them */
 export function AllMatching({ given }) {
   const [verb, setVerb] = useState("");
   const selection = selected(given);

@@ -1,4 +1,4 @@
-/** The dialog that makes a destination: its address or a template, and the events that it gets. */
+/** The dialog that creates a destination: its URL or a template, and its event types. */
 import { h, html, useState } from "../../vendor/preact.js";
 import { t } from "../i18n.js";
 import { useResource } from "../resource.js";
@@ -9,13 +9,9 @@ import { Field } from "../ui/field.js";
 import { Copy } from "../ui/ident.js";
 import { forgetNames } from "../names.js";
 import { api, at, may, whole } from "../api.js";
+import { patterns, TypeChoice } from "./type-choice.js";
 
-/** Split a list of patterns. @param {string} text */
-export function patterns(text) {
-  return text.split(/[\s,]+/).filter(Boolean);
-}
-
-/** The secret, which is shown this once. @param {{made: any, close: () => void}} props */
+/** The secret, which is shown only once. @param {{made: any, close: () => void}} props */
 function Made({ made, close }) {
   return html`<div class="stack">
     <p>${t("{name} is ready.", { name: made.name })}</p>
@@ -103,10 +99,8 @@ export function Creation({ close }) {
             wrong: wrong("url"),
           })
     }
-    <div class="pair">
-      ${may("manageRules") && h(Field, { label: t("Event types"), ...field("types"), wrong: wrong("eventTypes"), hint: t("Such as order.* invoice.paid; * is every type. A routing rule is made.") })}
-      ${whole && h(Field, { label: t("Customer"), ...field("customer"), hint: t("Empty: events of every customer.") })}
-    </div>
+    ${may("manageRules") && h(TypeChoice, { label: t("Event types"), ...field("types"), wrong: wrong("eventTypes"), hint: t("Such as order.* invoice.paid; * is every type. A routing rule is made.") })}
+    ${whole && h(Field, { label: t("Customer"), ...field("customer"), hint: t("Empty: events of every customer.") })}
     ${error && h(Failure, { error })}
     <div class="row"><button class="button primary" disabled=${busy}>${t("Create")}</button>
       <button type="button" class="button" onClick=${close}>${t("Cancel")}</button></div>

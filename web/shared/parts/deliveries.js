@@ -1,4 +1,4 @@
-/** Deliveries as lists show them: their columns, and how the live stream changes the rows. */
+/** Deliveries in lists: the columns, and the changes of rows by the live stream. */
 import { h, html } from "../../vendor/preact.js";
 import { words } from "../format.js";
 import { number, t, tn } from "../i18n.js";
@@ -7,33 +7,36 @@ import { State } from "../ui/state.js";
 import { DestinationName } from "../names.js";
 import { at } from "../api.js";
 
-/** Return the state that a reader means: dead letters and discarded ones are told apart. @param {any} row */
+/** Return the state for readers, which distinguishes dead letters from discarded ones. @param {any} row */
 export function stateOf(row) {
   if (row.status !== "FAILED") return row.status;
   return row.dlqStatus === "IN_DLQ" || row.dlqStatus === "DISCARDED" ? row.dlqStatus : row.status;
 }
 
-/** Return what FAILED is called where both of its states are meant. */
+/** Return the text for FAILED that includes both of its states. */
 export const gaveUp = () => t("Dead letter, or discarded");
 
-/** What went wrong last. @param {{row: any}} props */
+/** The last error. @param {{row: any}} props */
 export function Problem({ row }) {
   if (!row.errorCategory) return row.skipped ? html`<span class="quiet">${t("Skipped by the script")}</span>` : null;
   return html`<span class=${row.status === "DELIVERED" ? "cut quiet" : "cut"}>${words(row.errorCategory)}${row.responseStatus ? ` · ${row.responseStatus}` : ""}</span>`;
 }
 
-/** When a delivery is tried next. One that is due waits for its destination. @param {{time: string}} props */
+/** The time of the next attempt. A due delivery waits for its destination. @param {{time: string}} props */
 function Next({ time }) {
   return new Date(time).getTime() > now.value
     ? h(Moment, { at: time, relative: true })
     : html`<span class="quiet">${t("due")}</span>`;
 }
 
+/** True where a delivery was not made by an event's arrival. The stream does not tell the origin. @param {any} row */
+const beside = ({ originKind = "NORMAL" }) => originKind !== "NORMAL";
+
 /**
- * @param {{destination?: boolean, type?: boolean}} [shown] which columns the page needs
+ * @param {{destination?: boolean, type?: boolean, dead?: boolean}} [shown] which columns the page needs; `dead`: of dead letters
  * @returns {import("../ui/table.js").Column<any>[]}
  */
-export function columns({ destination = true, type = true } = {}) {
+export function columns({ destination = true, type = true, dead = false } = {}) {
   return [
     ...(type
       ? [
@@ -53,12 +56,19 @@ export function columns({ destination = true, type = true } = {}) {
           },
         ]
       : []),
-    { title: t("State"), on: "side", width: type ? "9rem" : "7.5rem", cell: (row) => h(State, { name: stateOf(row) }) },
+    {
+      title: t("State"),
+      on: "side",
+      width: type ? "9rem" : "7.5rem",
+      cell: (row) =>
+        html`${h(State, { name: stateOf(row) })}${type && destination && row.status !== "DELIVERED" && row.responseStatus && html`<span class="only-narrow"> · ${row.responseStatus}</span>`}`,
+    },
     {
       title: t("Last error"),
       on: type && destination ? undefined : "sub",
+      width: destination ? (type ? "10rem" : "7rem") : undefined,
       cell: (row) =>
-        !type && !row.errorCategory && row.originKind !== "NORMAL"
+        !type && !row.errorCategory && beside(row)
           ? html`<span class="quiet">${words(row.originKind)}</span>`
           : h(Problem, { row }),
     },
@@ -67,46 +77,74 @@ export function columns({ destination = true, type = true } = {}) {
       ? [
           {
             title: t("Origin"),
-            width: "8rem",
-            cell: (/** @type {any} */ row) =>
-              row.originKind === "NORMAL" ? null : html`<span class="quiet">${words(row.originKind)}</span>`,
+            width: "7rem",
+            cell: (/** @type {any} */ row) => beside(row) && html`<span class="quiet">${words(row.originKind)}</span>`,
           },
         ]
       : []),
-    {
-      title: t("Next attempt"),
-      number: true,
-      width: type ? "8rem" : "6.5rem",
-      cell: (row) =>
-        row.nextAttemptAt && ["PENDING", "RETRYING"].includes(row.status)
-          ? h(Next, { time: row.nextAttemptAt })
-          : html`<span class="quiet">–</span>`,
-    },
-    {
-      title: t("Created"),
-      on: "end",
-      number: true,
-      width: type ? "9rem" : "7rem",
-      cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>`,
-    },
+    ...(dead
+      ? []
+      : [
+          {
+            title: t("Next attempt"),
+            on: /** @type {"end" | undefined} */ (type ? undefined : "end"),
+            number: true,
+            width: type ? "8.5rem" : "9rem",
+            cell: (/** @type {any} */ row) =>
+              row.nextAttemptAt && ["PENDING", "RETRYING"].includes(row.status)
+                ? h(Next, { time: row.nextAttemptAt })
+                : type && html`<span class="quiet">–</span>`,
+          },
+        ]),
+    ...(type
+      ? [
+          {
+            title: t("Created"),
+            on: /** @type {"end" | undefined} */ (dead ? undefined : "end"),
+            number: true,
+            width: "9rem",
+            cell: (/** @type {any} */ row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>`,
+          },
+        ]
+      : []),
+    ...(dead
+      ? [
+          {
+            title: t("Dead since"),
+            on: /** @type {const} */ ("end"),
+            number: true,
+            width: "9rem",
+            cell: (/** @type {any} */ row) => h(Moment, { at: row.deadLetteredAt }),
+          },
+        ]
+      : []),
   ];
 }
 
 /** @param {any} row */
 export const link = (row) => at(`/deliveries/${row.id}`);
 
-/** A button for rows that came since: nothing moves under the pointer. @param {{count: number, show: () => void}} props */
+/** A button that shows new rows, so that no row moves under the pointer. @param {{count: number, show: () => void}} props */
 export function Fresh({ count, show }) {
   if (!count) return null;
   return html`<button type="button" class="button fresh" onClick=${show}>${tn("{n} new: show it", "{n} new: show them", count)}</button>`;
 }
 
+/** Return when a delivery was made: its id begins with the milliseconds since 1970. @param {string} id */
+const madeAt = (id) => new Date(parseInt(id.slice(0, 8) + id.slice(9, 13), 16)).toISOString();
+
 /**
- * Return rows with what the stream told of them, and how many others it told of.
+ * Return rows with what the stream told of them, and the others that it told of. The stream tells outcomes: an outcome
+ * does not say when the next attempt comes.
  * @param {any[]} rows @param {any[]} told
  */
 export function merged(rows, told) {
-  const by = new Map(told.map((each) => [each.id, each]));
+  const by = new Map(
+    told.map(({ attempt, ...each }) => [
+      each.id,
+      { ...each, createdAt: madeAt(each.id), nextAttemptAt: null, ...(attempt ? { attemptCount: attempt } : {}) },
+    ]),
+  );
   const known = rows.map((row) => {
     const news = by.get(row.id);
     if (!news) return row;

@@ -1,11 +1,13 @@
-/** What holds a destination back, in words, with its end. */
+/** The holds of a destination in words, with their ends. */
 import { h, html } from "../../vendor/preact.js";
-import { t } from "../i18n.js";
+import { duration, exact, span } from "../format.js";
+import { number, t } from "../i18n.js";
+import { late } from "../ui/state.js";
 import { now, Until } from "../ui/moment.js";
 
 /** @returns {Record<string, string>} */
 const reasons = () => ({
-  RETRY_AFTER: t("Its receiver asked to wait"),
+  RETRY_AFTER: t("Its receiver asked to wait; goes on"),
   CIRCUIT: t("Circuit open, next probe"),
   PROBING: t("Circuit open, a probe is under way"),
   PROBES: t("Circuit open, the next delivery probes it"),
@@ -13,6 +15,31 @@ const reasons = () => ({
   DISABLED: t("Switched off"),
   STORE: t("The database is away"),
 });
+
+/** For how long a destination has been failing, beside its state. @param {{health: any}} props */
+export function Since({ health: { state, failingSince: at } }) {
+  if (!at || state === "DISABLED") return null;
+  const time = span(Math.max(0, (now.value - new Date(at).getTime()) / 1000));
+  const words = state === "FAILING" ? t("for {time}", { time }) : t("failing for {time}", { time });
+  return html` <time class="quiet" datetime=${at} title=${`${t("Failing since")} ${exact(at)}`}>${words}</time>`;
+}
+
+/** That a destination is late, and how long its oldest delivery waits. @param {{health: any}} props */
+export function Late({ health }) {
+  if (!late(health)) return null;
+  const { oldestPendingSeconds, suggestedConcurrency, effectiveConcurrency } = health.queue;
+  const time = duration(oldestPendingSeconds * 1000);
+  const words =
+    (suggestedConcurrency ?? 0) > effectiveConcurrency
+      ? t("Late by {time}: needs {needed} places at {latency}, has {has}", {
+          time,
+          needed: number(suggestedConcurrency),
+          latency: duration(health.latencyMs.p50),
+          has: number(effectiveConcurrency),
+        })
+      : t("Late, the oldest waits {time}", { time });
+  return html`<span class="tag tone-warn" title=${words}>${words}</span>`;
+}
 
 /** @param {{hold: {reason: string, until: string | null} | null}} props */
 export function Hold({ hold }) {

@@ -1,19 +1,19 @@
-/** The difference between a failed attempt and the destination's last success: what was asked, and what was answered. */
+/** The difference between a failed attempt and the destination's last success: in the request and in the answer. */
 import { h, html } from "../../vendor/preact.js";
 import { t } from "../i18n.js";
 import { laidOut } from "../json.js";
 import { useResource } from "../resource.js";
-import { Skeleton } from "../ui/empty.js";
+import { Skeleton } from "../ui/table.js";
 import { Difference } from "../ui/difference.js";
 import { Failure } from "../ui/failure.js";
 import { Ident } from "../ui/ident.js";
 import { Moment } from "../ui/moment.js";
 import { api, at } from "../api.js";
 
-/** What differs between any two deliveries and tells nothing. */
+/** The headers that differ between any two deliveries. */
 const OWN = ["webhook-id", "webhook-timestamp", "webhook-signature", "angarium-delivery-id", "date"];
 
-/** The same in the body: the members that name the event. */
+/** The same in the body: the members that identify the event. */
 const ENVELOPE = /^ {2}"(id|timestamp)": ".*",\n/gm;
 
 /** @param {string | null | undefined} text */

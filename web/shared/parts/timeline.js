@@ -1,5 +1,6 @@
-/** The attempts of a delivery to scale: when each was made, how long it took, and what lay between. */
+/** The attempts of a delivery to scale: the start and the duration of each, and the waits between them. */
 import { h, html, useState } from "../../vendor/preact.js";
+import { at } from "../api.js";
 import { duration, words } from "../format.js";
 import { t } from "../i18n.js";
 import { lazily } from "../resource.js";
@@ -10,7 +11,7 @@ import { State } from "../ui/state.js";
 
 const LastSuccess = lazily(() => import("./last-success.js").then((found) => found.LastSuccess));
 
-/** A line of time from the delivery's beginning to its next attempt. @param {{delivery: any}} props */
+/** A time line from the delivery's start to its next attempt. @param {{delivery: any}} props */
 function Scale({ delivery }) {
   const width = plotWidth();
   const begin = new Date(delivery.createdAt).getTime();
@@ -42,7 +43,7 @@ export function Headers({ headers }) {
   return html`<dl class="facts small">${rows.map(([name, value]) => html`<dt class="mono">${name}</dt><dd class="mono">${String(value)}</dd>`)}</dl>`;
 }
 
-/** What the receiver answered, and what was sent. @param {{delivery: any, attempt: any, last: boolean}} props `last`: the delivery's request is that of this attempt */
+/** The receiver's answer, and the request. @param {{delivery: any, attempt: any, last: boolean}} props `last`: the delivery's request is that of this attempt */
 function Exchange({ delivery, attempt, last }) {
   const [compared, compare] = useState(false);
   const { request } = delivery;
@@ -56,6 +57,7 @@ function Exchange({ delivery, attempt, last }) {
       ${
         last && request
           ? html`<p class="mono">${request.method} ${request.url}</p>${h(Headers, { headers: request.headers })}
+        <p class="row wrap quiet"><span>${t("The header webhook-signature is not kept.")}</span><a href=${at(`/signatures?delivery=${delivery.id}`)}>${t("Check signature")}</a></p>
         ${request.note && html`<p class="quiet">${request.note}</p>`}${h(Payload, { text: request.body })}`
           : html`<p class="quiet">${t("Each attempt sends the same bytes; the last one is shown in full.")}</p>`
       }</div>

@@ -1,4 +1,4 @@
-/** Why a delivery waits: every gate that it has not passed, with its end. */
+/** The reasons for a delivery's wait: every gate that it has not passed, with its end. */
 import { h, html, useEffect } from "../../vendor/preact.js";
 import { words } from "../format.js";
 import { locale, t, tn } from "../i18n.js";
@@ -8,7 +8,7 @@ import { Ident } from "../ui/ident.js";
 import { Until } from "../ui/moment.js";
 import { api, at } from "../api.js";
 
-/** What a gate waits for, in languages that the API does not speak. @param {number | null} position @returns {Record<string, string>} */
+/** The wait of each gate, in languages other than those of the API. @param {number | null} position @returns {Record<string, string>} */
 const told = (position) => ({
   DISABLED: t("The destination is switched off."),
   LANE: t("Another delivery of its lane goes first."),
@@ -21,7 +21,7 @@ const told = (position) => ({
   STORE: t("The database is away"),
 });
 
-/** @param {{id: string, destinationId: string, seen: string}} props `seen`: changes when the delivery did */
+/** @param {{id: string, destinationId: string, seen: string}} props `seen`: changes with the delivery */
 export function Waits({ id, destinationId, seen }) {
   const found = useResource((signal) => api.get(`/deliveries/${id}/explain`, {}, signal), [id]);
   useEffect(found.reload, [seen]);

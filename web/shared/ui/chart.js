@@ -1,11 +1,12 @@
-/** A chart of a few lines over time, with axes that have units and a table for who can not see it. */
+/** A chart of a few lines over time, with units on its axes, and a table for screen readers. */
 import { html } from "../../vendor/preact.js";
 import { clock, compact, day } from "../format.js";
 import { t } from "../i18n.js";
 
-/** Return the width that a plot is drawn for. Its texts keep their size there, also on a telephone. */
+/** Return the width for which a plot is drawn, so that its texts keep their size, also on a telephone. */
 export const plotWidth = () => (matchMedia("(max-width: 48rem)").matches ? 360 : 720);
 const LEFT = 44;
+const DASH = 6; // of a value without neighbours
 
 /** Return a round number that is at least n. @param {number} n */
 function above(n) {
@@ -13,7 +14,7 @@ function above(n) {
   return [1, 2, 5, 10].map((each) => each * base).find((each) => each >= n) ?? n;
 }
 
-/** Failures that did not happen have no line: red is for failures. @param {{tone: string, values: (number | null)[]}} series */
+/** A series without failures has no line: red is only for failures. @param {{tone: string, values: (number | null)[]}} series */
 const seen = ({ tone, values }) => tone !== "bad" || values.some(Boolean);
 
 /**
@@ -29,11 +30,12 @@ export function Chart({ times, series, unit, height = 160, seconds = true, days 
   const y = (/** @type {number} */ value) => bottom - (value / most) * (bottom - 10);
   const path = (/** @type {(number | null)[]} */ values) =>
     values
-      .map((value, index) =>
-        value === null
-          ? ""
-          : `${index && values[index - 1] !== null ? "L" : "M"}${x(index).toFixed(1)} ${y(value).toFixed(1)}`,
-      )
+      .map((value, index) => {
+        if (value === null) return "";
+        const before = (values[index - 1] ?? null) !== null;
+        const alone = !before && (values[index + 1] ?? null) === null; // it is a short dash
+        return `${before ? "L" : "M"}${(x(index) - (alone ? DASH : 0)).toFixed(1)} ${y(value).toFixed(1)}${alone ? `h${DASH}` : ""}`;
+      })
       .join("");
   const ticks = times.length > 1 ? [0, Math.floor((times.length - 1) / 2), times.length - 1] : [];
   return html`<figure class="chart">
@@ -44,7 +46,7 @@ export function Chart({ times, series, unit, height = 160, seconds = true, days 
         <text x=${LEFT - 8} y=${y(most * share) + 4} text-anchor="end">${compact(most * share)}</text>
       </g>`,
       )}
-      ${series.filter(seen).map((each) => html`<path d=${path(each.values)} fill="none" stroke=${`var(--${each.tone})`} stroke-width="1.75" stroke-linejoin="round" stroke-dasharray=${each.dashed ? "5 3" : null} vector-effect="non-scaling-stroke" />`)}
+      ${series.filter(seen).map((each) => html`<path d=${path(each.values)} fill="none" stroke=${`var(--${each.tone})`} stroke-width="1.75" stroke-linejoin="round" stroke-linecap="round" stroke-dasharray=${each.dashed ? "5 3" : null} vector-effect="non-scaling-stroke" />`)}
       ${ticks.map((index, place) => html`<text x=${x(index)} y=${height - 4} text-anchor=${["start", "middle", "end"][place]}>${when(times[index])}</text>`)}
     </svg>
     <figcaption class="legend">

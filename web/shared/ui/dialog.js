@@ -8,7 +8,7 @@ export function Dialog({ title, close, wide, children, footer }) {
   useEffect(() => {
     const back = /** @type {HTMLElement | null} */ (document.activeElement);
     element.current?.showModal();
-    // The first field, and not the button that closes: whoever opens a dialog wants to fill it in.
+    // The focus goes to the first field, not to the close button.
     const dialog = element.current;
     if (!dialog?.querySelector("[autofocus]")) {
       /** @type {HTMLElement | null | undefined} */ (

@@ -1,4 +1,4 @@
-/** Two texts, one above the other: what went and what came is marked by a sign besides its colour. */
+/** The difference of two texts. Removed and added lines have a sign besides their colour. */
 import { html } from "../../vendor/preact.js";
 import { difference } from "../diff.js";
 import { t } from "../i18n.js";

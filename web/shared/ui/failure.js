@@ -1,10 +1,10 @@
-/** An error in place: its cause, the way out, and the request's id. */
+/** An error in the page: its cause, the next step, and the request's ID. */
 import { h, html, useMemo } from "../../vendor/preact.js";
 import { t } from "../i18n.js";
 import { Copy } from "./ident.js";
 import { Until } from "./moment.js";
 
-/** @param {import("../api.js").ApiError} error @returns {[string, string]} what happened, what to do */
+/** @param {import("../api.js").ApiError} error @returns {[string, string]} the cause, and the next step */
 function told(error) {
   switch (error.status) {
     case 0:

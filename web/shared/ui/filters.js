@@ -1,18 +1,21 @@
-/** The filters of a list. They live in the address, so that a link shows the same list. */
+/** The filters of a list. They are in the address, so that a link shows the same list. */
 import { h, html, useEffect, useRef, useState } from "../../vendor/preact.js";
+import { whole } from "../api.js";
 import { short, words } from "../format.js";
 import { t } from "../i18n.js";
 import { useNames } from "../names.js";
 import { clear, query, setQuery } from "../router.js";
 import { Field } from "./field.js";
+import { copy } from "./ident.js";
+import { say } from "./toasts.js";
 
-const STILL_MS = 300; // without a key, until a text counts
+const STILL_MS = 300; // without a key press, until a text applies
 const ID_LENGTH = 36;
-const LIST = "destinations"; // a page has one filter of them
+const LIST = "destinations"; // a page has one filter by destination
 
 /**
  * @typedef {{name: string, label: string, options?: string[], words?: string[], placeholder?: string, kind?: string,
- *   named?: boolean, rare?: boolean}} Filter `named`: the id of a destination, which is chosen by its name
+ *   named?: boolean, rare?: boolean}} Filter `named`: the ID of a destination, which is chosen by name
  */
 
 /** @param {{filter: Filter, value: string}} props */
@@ -35,7 +38,7 @@ function Written({ filter, value }) {
   });
 }
 
-/** A destination, by its name; its id is taken as well. @param {{filter: Filter, value: string}} props */
+/** A destination, by name or by ID. @param {{filter: Filter, value: string}} props */
 function Named({ filter, value }) {
   const names = useNames();
   const [draft, setDraft] = useState(/** @type {string | null} */ (null));
@@ -87,6 +90,7 @@ export function Filters({ filters, children }) {
     )}
     ${(all || shown.length < filters.length) && html`<button type="button" class="button bare" aria-expanded=${all} onClick=${() => setAll(!all)}>${all ? t("Fewer filters") : t("More filters")}</button>`}
     ${used && html`<button type="button" class="button bare" onClick=${() => clear(filters)}>${t("Clear filters")}</button>`}
+    ${used && whole && html`<button type="button" class="button bare" onClick=${() => copy(location.href).then(() => say(t("The link is copied: it shows the same list.")))}>${t("Copy the link")}</button>`}
     ${children}
   </form>`;
 }

@@ -3,7 +3,7 @@ import { h, html, useState } from "../../vendor/preact.js";
 import { short } from "../format.js";
 import { t } from "../i18n.js";
 
-/** Copy a text; on plain http browsers allow it only through a selection. @param {string} text */
+/** Copy a text; with plain http, browsers allow it only through a selection. @param {string} text */
 export async function copy(text) {
   if (navigator.clipboard && isSecureContext) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");

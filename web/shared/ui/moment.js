@@ -1,20 +1,23 @@
-/** A time: local, or how long ago; the title has it in UTC. One timer serves all. */
+/** A time: local or relative; the title has it in UTC. All share one timer. */
 import { html, signal } from "../../vendor/preact.js";
-import { ago, exact, moment } from "../format.js";
+import { ago, dated, duration, exact, moment } from "../format.js";
 
-/** The present, told each second while a page shows it. */
+/** The current time, updated each second while a page shows it. */
 export const now = signal(Date.now());
 setInterval(() => {
   if (!document.hidden) now.value = Date.now();
 }, 1000);
 
-/** @param {{at: string | null | undefined, relative?: boolean}} props */
-export function Moment({ at, relative }) {
+/** @param {{at: string | null | undefined, relative?: boolean, whole?: boolean}} props `whole`: with its date and zone, to be quoted */
+export function Moment({ at, relative, whole }) {
   if (!at) return html`<span class="quiet">–</span>`;
-  return html`<time datetime=${at} title=${exact(at)}>${relative ? ago(at, now.value) : moment(at)}</time>`;
+  return html`<time datetime=${at} title=${exact(at)}>${relative ? ago(at, now.value) : whole ? dated(at) : moment(at)}</time>`;
 }
 
-/** A countdown in whole seconds. @param {{until: string | number}} props */
+const IN_SECONDS = 120; // up to here a countdown tells seconds alone
+
+/** A countdown. @param {{until: string | number}} props */
 export function Until({ until }) {
-  return html`<span class="number">${Math.max(0, Math.ceil((new Date(until).getTime() - now.value) / 1000))} s</span>`;
+  const seconds = Math.max(0, Math.ceil((new Date(until).getTime() - now.value) / 1000));
+  return html`<span class="number">${seconds < IN_SECONDS ? `${seconds} s` : duration(seconds * 1000)}</span>`;
 }

@@ -1,13 +1,13 @@
-/** A payload, shown as text: laid out or as it came, never as markup, and copied with the same bytes. */
+/** A payload, shown as text (formatted or unchanged), never as markup. The copy has the same bytes. */
 import { h, html, useState } from "../../vendor/preact.js";
 import { bytes } from "../format.js";
 import { t } from "../i18n.js";
 import { isJson, laidOut } from "../json.js";
 import { Copy } from "./ident.js";
 
-const COLOURED = 200_000; // characters: more than that is shown without colours, because each is an element
+const COLOURED = 200_000; // characters; longer texts have no colours, because each coloured part is an element
 
-/** @param {{text: string | null | undefined, title?: string, none?: string}} props `none`: what is said where there is no text */
+/** @param {{text: string | null | undefined, title?: string, none?: string}} props `none`: the replacement of a missing text */
 export function Payload({ text, title, none }) {
   const [raw, setRaw] = useState(false);
   if (text === null || text === undefined || text === "") return html`<p class="quiet">${none ?? t("Empty.")}</p>`;
@@ -19,7 +19,7 @@ export function Payload({ text, title, none }) {
         ${
           isJson(text) &&
           html`<button type="button" class="button bare" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>
-          ${t("As it came")}</button>`
+          ${t("Raw")}</button>`
         }
         ${h(Copy, { text, label: t("Copy the exact text") })}
       </span>

@@ -1,4 +1,4 @@
-/** How a thing does: its state as a shape, a colour and a word, and its last hours as a row of bars. */
+/** The state of an object as a shape, a colour and a word, and its last hours as a row of bars. */
 import { h, html } from "../../vendor/preact.js";
 import { clock, words } from "../format.js";
 import { t } from "../i18n.js";
@@ -11,6 +11,24 @@ const SHAPES = {
   wedge: "M5 .5 10 9.5H0Z",
   bar: "M0 4h10v2H0Z",
 };
+const LATE_S = 30; // that the oldest delivery waits, and that the queue still needs
+const MORE = 1.2; // times as many arrive as are delivered; less is noise of the measurement
+
+/**
+ * True where a destination works, and yet its deliveries come late: all its places are in use, its rate is used up, or more
+ * arrive than are delivered. A retry that waits for its time does not make a destination late.
+ * @param {any} health
+ */
+export function late({ state, hold, queue }) {
+  if (!["HEALTHY", "DEGRADED"].includes(state) || (hold && hold.reason !== "RATE")) return false;
+  if ((queue.oldestPendingSeconds ?? 0) < LATE_S || (queue.drainSeconds ?? LATE_S) < LATE_S) return false;
+  return (
+    Boolean(hold) ||
+    queue.inFlight >= queue.effectiveConcurrency ||
+    queue.arrivalsPerSecond > queue.deliveredPerSecond * MORE
+  );
+}
+
 /** @type {Record<string, [keyof typeof SHAPES, string]>} */
 const STATES = {
   HEALTHY: ["disc", "good"],
@@ -44,12 +62,17 @@ export function State({ name, word }) {
   </span>`;
 }
 
-/** How the page is fed, for its head. @param {{feed: string, at?: number}} props `at`: when a page without a stream was loaded */
+/** That a transform script is live. @param {{version: number | null}} props */
+export const Scripted = ({ version }) =>
+  version &&
+  html` <span class="tag" title=${t("Version {n} of its script is live.", { n: version })}>${t("Script")}</span>`;
+
+/** The state of the page's data, for its head. @param {{feed: string, at?: number}} props `at`: the load time of a page without a stream */
 export function FeedState({ feed, at }) {
   /** @type {Record<string, string>} */
   const told = {
     live: t("Live"),
-    paused: t("Paused"),
+    paused: t("Page frozen"),
     stale: t("Connection lost"),
     polled: t("As of {time}", { time: clock(at ?? Date.now()) }),
     still: t("Connecting"),

@@ -1,24 +1,24 @@
 /** A table whose rows open: the first cell has a real link, j and k move, x picks, and the row that was left has the focus again. */
-import { h, html, useEffect, useRef } from "../../vendor/preact.js";
-import { locale, t } from "../i18n.js";
+import { h, html, useCallback, useEffect, useRef, useState } from "../../vendor/preact.js";
+import { locale, t, tn } from "../i18n.js";
 import { lazily } from "../resource.js";
 import { lastRow } from "../router.js";
-import { Empty, Skeleton } from "./empty.js";
 
 const Failure = lazily(() => import("./failure.js").then((found) => found.Failure));
 
 /**
  * @template Row
  * @typedef {{title: string, cell: (row: Row) => any, on?: "main" | "side" | "sub" | "end", number?: boolean, width?: string,
- *   sort?: string, named?: boolean}} Column `on`: the cell's place on narrow screens; without it the cell is not shown there.
- *   `sort`: the order that a click on the title asks for. `named`: narrow screens show the title beside the value
+ *   sort?: string, named?: boolean, wide?: boolean}} Column `on`: the cell's place on narrow screens; without it the cell is not shown there.
+ *   `sort`: the order after a click on the title. `named`: narrow screens show the title next to the value.
+ *   `wide`: only wide screens have room for it
  */
 
 /**
  * @param {{columns: Column<any>[], list: {items: any[] | null, error?: any, stale?: boolean, reload?: () => void},
  *   id: (row: any) => string, href?: (row: any) => string, label: string, empty?: any, sorted?: string,
  *   sort?: (order: string) => void, picked?: Set<string>, pick?: (id: string) => void, skeleton?: number}} props
- *   `list`: what `usePages` returns
+ *   `list`: the result of `usePages`
  */
 export function Table({
   columns,
@@ -54,7 +54,7 @@ export function Table({
       ${columns.map(
         (
           each,
-        ) => html`<th scope="col" class=${each.number ? "number" : null} style=${each.width ? { inlineSize: each.width } : null} aria-sort=${each.sort && each.sort === sorted ? "descending" : null}>
+        ) => html`<th scope="col" class=${shape(each)} style=${each.width ? { inlineSize: each.width } : null} aria-sort=${each.sort && each.sort === sorted ? "descending" : null}>
         ${each.sort && sort ? html`<button type="button" onClick=${() => sort(each.sort ?? "")}>${each.title}${each.sort === sorted ? " ↓" : ""}</button>` : each.title}
       </th>`,
       )}
@@ -73,9 +73,41 @@ export function Table({
   </table>`;
 }
 
+/** The content of an empty list: the next step, or a way to see more. @param {{title: string, children?: any}} props */
+export function Empty({ title, children }) {
+  return html`<div class="empty"><h2>${title}</h2>${children}</div>`;
+}
+
+/** Placeholders with the height of the rows that are being loaded. @param {{rows?: number}} props */
+export function Skeleton({ rows = 8 }) {
+  return html`<div class="skeleton" aria-hidden="true">${Array.from({ length: rows }, (_, index) => html`<i style=${{ inlineSize: `${30 + ((index * 37) % 50)}%` }} />`)}</div>`;
+}
+
+/** The picked rows of a table. @param {string} key picks none when it changes, as the table shows other rows @returns {{picked: Set<string>, pick: (id: string) => void, none: () => void}} */
+export function usePicks(key) {
+  const [picked, setPicked] = useState(/** @type {Set<string>} */ (new Set()));
+  const none = useCallback(() => setPicked(new Set()), []);
+  useEffect(none, [key]);
+  const pick = useCallback((/** @type {string} */ id) => {
+    setPicked((old) => {
+      const next = new Set(old);
+      if (!next.delete(id)) next.add(id);
+      return next;
+    });
+  }, []);
+  return { picked, pick, none };
+}
+
+/** The bar of what can be done to the picked rows. @param {{count: number, none: () => void, children?: any}} props */
+export function Picked({ count, none, children }) {
+  return html`<div class="bulk" role="group" aria-label=${t("Picked")}><strong>${tn("{n} picked", "{n} picked", count)}</strong>
+    ${children}
+    <button type="button" class="button bare" onClick=${none}>${t("Pick none")}</button></div>`;
+}
+
 /**
- * Return the places of rows: a row keeps its own, and a new row takes that of one that has gone, so that other rows of a
- * list are written into the elements of the former ones. @param {Map<string, number>} before @param {string[]} ids
+ * Return the places of rows. A row keeps its place, and a new row takes that of a removed one, so that a list reuses
+ * the elements of its rows. @param {Map<string, number>} before @param {string[]} ids
  */
 export function placed(before, ids) {
   const kept = new Set(ids);
@@ -84,9 +116,12 @@ export function placed(before, ids) {
   return new Map(ids.map((id) => [id, before.get(id) ?? free.shift() ?? next++]));
 }
 
+/** @param {Column<any>} column */
+const shape = ({ number, wide }) => `${number ? "number" : ""} ${wide ? "when-wide" : ""}`;
+
 /**
- * A row. It reads the language, so the signals' rule holds for it: it is drawn anew when a prop is another one. A page whose
- * `columns` and `pick` stay the same draws the changed rows alone.
+ * A row. It reads the language, so the rule of signals applies: it is drawn again when a prop changes. A page with
+ * constant `columns` and `pick` draws only the changed rows.
  * @param {{name: string, row: any, columns: Column<any>[], href?: string, pick?: (id: string) => void, picked?: boolean}} props
  */
 function Row({ name, row, columns, href, pick, picked }) {
@@ -97,7 +132,7 @@ function Row({ name, row, columns, href, pick, picked }) {
       (
         each,
         index,
-      ) => html`<td class=${`${each.number ? "number" : ""} ${each.on ? `on-${each.on}` : ""}`} data-title=${each.named ? each.title : null}>
+      ) => html`<td class=${`${shape(each)} ${each.on ? `on-${each.on}` : ""}`} data-title=${each.named ? each.title : null}>
       ${index === 0 && href ? html`<a class="opener" data-row=${name} href=${href}>${each.cell(row)}</a>` : each.cell(row)}
     </td>`,
     )}

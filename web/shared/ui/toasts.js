@@ -1,4 +1,4 @@
-/** Short messages about what was done, with a way to undo it or to see its result. */
+/** Short messages about actions, with a button that undoes the action or a link to its result. */
 import { h, html, render, signal } from "../../vendor/preact.js";
 
 /** @typedef {{id: number, text: string, tone: string, action?: {label: string, act?: () => void, href?: string}}} Toast */
@@ -6,9 +6,9 @@ import { h, html, render, signal } from "../../vendor/preact.js";
 const toasts = signal([]);
 let last = 0;
 const SHOWN_MS = 8000;
-const PLACE = ".toasts"; // it is in the page from the beginning, else screen readers miss the first message
+const PLACE = ".toasts"; // it is in the page from the start; otherwise screen readers miss the first message
 
-/** Tell the reader something. @param {string} text @param {{tone?: string, action?: Toast["action"]}} [options] */
+/** Show a message. @param {string} text @param {{tone?: string, action?: Toast["action"]}} [options] */
 export function say(text, { tone = "good", action } = {}) {
   const place = document.querySelector(PLACE);
   if (place && !place.hasChildNodes()) render(h(Messages, {}), place);

@@ -1,2 +1,2 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""What is made of the route table for commands."""
+"""The modules made from the route table for commands."""

@@ -10,8 +10,8 @@ PLAIN: tuple[Plain, ...] = (
         "audit_logs.list",
         help=(
             "List changes of configuration.\n\nNewest first. MCP keys also see changes of the "
-            "whole workspace (its plan, MCP keys). Every change is written with its entry or "
-            "not at all; entries are never removed. A page can hold fewer than `limit`, even "
+            "whole workspace (its plan, MCP keys). A change and its entry are written "
+            "together; entries are never removed. A page can hold fewer than `limit`, even "
             "none, and still have a `nextCursor`. Such a page has `searchedTo`."
         ),
         columns=(

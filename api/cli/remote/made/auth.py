@@ -10,7 +10,7 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "Show the identity of a credential.\n\nWorkspace, environment and scope of the "
             "credential. An MCP key need not name an environment. An embed session has no "
-            "scope and no key, but the permissions of its customer."
+            "scope and no key; it has the permissions of its customer."
         ),
     ),
 )

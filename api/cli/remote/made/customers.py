@@ -39,11 +39,11 @@ PLAIN: tuple[Plain, ...] = (
         "customers.erase",
         help=(
             "Erase a customer's contents.\n\nArchives the customer's destinations, with their "
-            "rules, and erases the contents of all events that were accepted for the customer "
-            "before: payloads, metadata, files, and what receivers and scripts said of their "
-            "deliveries, as `DELETE /events/{id}/payload` does. It goes on after the answer, "
-            "and after a restart of the server, until `erasure.finishedAt` says that it has "
-            "ended. Events, deliveries and counters stay, and so does the account."
+            "rules, and erases the contents of all events accepted for the customer before: "
+            "payloads, metadata, files, receivers' answers and script output, as `DELETE "
+            "/events/{id}/payload` does. The erasure continues after the answer, and after a "
+            "restart of the server, until `erasure.finishedAt` is set. Events, deliveries and "
+            "counters stay, and so does the account."
         ),
         arguments=(("external_id", "EXTERNAL_ID"),),
         confirm="Erase all contents of customer {}?",

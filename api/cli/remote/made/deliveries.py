@@ -159,11 +159,12 @@ PLAIN: tuple[Plain, ...] = (
         "deliveries.retry",
         help=(
             "Retry a delivery now.\n\nA PENDING or RETRYING delivery becomes due now; its "
-            "schedule continues from there. It passes an open circuit and a Retry-After of "
-            "its destination. It still waits for the head of its ordered lane, for the "
-            "destination's concurrency and rate limit, and while the destination is DISABLED. "
-            "A dead letter is retried as by `POST /dlq/{deliveryId}/retry`. 409 if the "
-            "delivery was delivered or discarded: replay its event instead."
+            "schedule continues from there. It does not wait for an open circuit or a "
+            "Retry-After of its destination. It still waits for earlier deliveries of its "
+            "ordered lane, for the destination's concurrency and rate limit, and while the "
+            "destination is DISABLED. A dead letter is retried as by `POST "
+            "/dlq/{deliveryId}/retry`. 409 if the delivery was delivered or discarded: replay "
+            "its event instead."
         ),
         arguments=(("delivery_id", "ID"),),
     ),
@@ -172,7 +173,7 @@ PLAIN: tuple[Plain, ...] = (
         "deliveries.cancel",
         help=(
             "Cancel a delivery.\n\nA PENDING or RETRYING delivery becomes FAILED and DISCARDED, "
-            "with `lastError` `cancelled`, and its lane moves on. An attempt in flight ends "
+            "with `lastError` `cancelled`, and its lane continues. An attempt in flight ends "
             "first, and the answer shows DELIVERING. If that attempt succeeds, the delivery "
             "is DELIVERED. 409 if the delivery has ended."
         ),

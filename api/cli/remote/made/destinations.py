@@ -49,7 +49,7 @@ PLAIN: tuple[Plain, ...] = (
             "are discarded. The destination's record stays readable."
         ),
         arguments=(("destination_id", "ID"),),
-        confirm="Archive {} and discard what waits for it?",
+        confirm="Archive {} and discard its waiting deliveries?",
     ),
     Plain(
         "enable",
@@ -67,13 +67,13 @@ PLAIN: tuple[Plain, ...] = (
         "summaries",
         "destinations.summaries",
         help=(
-            "List destinations with their health and their last 24 hours.\n\nWithout archived "
-            "destinations. Sorted by `trouble`, failing destinations come first, then "
-            "degraded ones, disabled ones with waiting deliveries, healthy, idle and other "
-            "disabled ones. Within each kind the longest queue comes first. A destination "
-            "that has not recovered counts as failing, even if no delivery waits for it. The "
-            "order is live, at most a second old: between two pages a destination can change "
-            "its place."
+            "List destinations with their health and their last 24 hours.\n\nArchived "
+            "destinations are left out. Sorted by `trouble`, failing destinations and "
+            "disabled ones with waiting deliveries come first, then degraded ones, healthy "
+            "ones, idle ones and other disabled ones. Within each kind the longest queue "
+            "comes first. A destination that has not recovered counts as failing, even if no "
+            "delivery waits for it. The order is at most a second old: a destination can "
+            "change its place between two pages."
         ),
         columns=(
             Column("STATE", "health.state"),
@@ -109,8 +109,11 @@ PLAIN: tuple[Plain, ...] = (
             Option(
                 "--sort",
                 "sort",
-                words=("trouble", "pending", "name"),
-                help=("`pending`: the longest queues first."),
+                words=("trouble", "pending", "age", "name"),
+                help=(
+                    "`pending`: the longest queues first. `age`: first where a delivery waits "
+                    "longest."
+                ),
             ),
         ),
     ),
@@ -119,9 +122,9 @@ PLAIN: tuple[Plain, ...] = (
         "destinations.resume",
         help=(
             "Lift the hold on a destination.\n\nA Retry-After of its receiver ends, and an open "
-            "circuit probes at once; a success closes it. The answer is the destination's "
-            "health, which can still show the hold for a moment. 409 if it is DISABLED or "
-            "ARCHIVED."
+            "circuit sends a probe at once; a success closes it. The answer is the "
+            "destination's health, which can still show the hold for a moment. 409 if it is "
+            "DISABLED or ARCHIVED."
         ),
         arguments=(("destination_id", "ID"),),
     ),

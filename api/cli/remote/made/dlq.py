@@ -9,10 +9,10 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "dlq.list",
         help=(
-            "List the dead-letter queue.\n\nDeliveries that used up their schedule, or got a "
-            "410; the latest dead letter first. A page can hold fewer than `limit`, even "
-            "none, and still have a `nextCursor`: the time to search for rare values is "
-            "bounded. Such a page has `searchedTo`, an instant of death."
+            "List the dead-letter queue.\n\nDeliveries without attempts left, or with a 410 "
+            "from their receiver. The latest dead letter comes first. A page can hold fewer "
+            "than `limit`, even none, and still have a `nextCursor`: the time to search for "
+            "rare values is bounded. Such a page has `searchedTo`, the time of a dead letter."
         ),
         columns=(
             Column("DEAD SINCE", "deadLetteredAt"),
@@ -68,6 +68,13 @@ PLAIN: tuple[Plain, ...] = (
                 help=("Deliveries of this group."),
                 repeated=True,
             ),
+            Option(
+                "--replay-job",
+                "replay_job_id",
+                metavar="ID",
+                help=("Deliveries of this replay job."),
+                repeated=True,
+            ),
         ),
         paged=True,
         spans=True,
@@ -79,7 +86,7 @@ PLAIN: tuple[Plain, ...] = (
             "Group the dead-letter queue by cause.\n\nEntries of a group share destination, "
             "error category, response status and error text without its numbers. The largest "
             "group comes first. The latest 20,000 entries are examined: if there are more, "
-            "`atLeast` is true, and `searchedTo` is the death of the earliest one. Give a "
+            "`atLeast` is true, and `searchedTo` is the time of the earliest one. Give a "
             "group's `signature` to the retry or discard in bulk."
         ),
         columns=(
@@ -133,6 +140,13 @@ PLAIN: tuple[Plain, ...] = (
                 "signature",
                 metavar="TEXT",
                 help=("Deliveries of this group."),
+                repeated=True,
+            ),
+            Option(
+                "--replay-job",
+                "replay_job_id",
+                metavar="ID",
+                help=("Deliveries of this replay job."),
                 repeated=True,
             ),
         ),

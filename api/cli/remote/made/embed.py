@@ -9,7 +9,7 @@ PLAIN: tuple[Plain, ...] = (
         "embed_sessions.context",
         help=(
             "Show the data of a portal.\n\nThe session's customer and its end, the workspace's "
-            "branding, and what the portal can offer."
+            "branding, and the session's permissions and limits."
         ),
     ),
 )

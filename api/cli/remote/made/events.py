@@ -79,8 +79,8 @@ PLAIN: tuple[Plain, ...] = (
         "get",
         "events.get",
         help=(
-            "Show an event.\n\n`payload` and `metadata` are byte for byte as they came. So are "
-            "`attachments`, except for their sources: each is now a file."
+            "Show an event.\n\n`payload` and `metadata` have the same bytes as in the request. "
+            "So have `attachments`, except for their sources: each source is now a file."
         ),
         arguments=(("event_id", "ID"),),
     ),
@@ -89,14 +89,14 @@ PLAIN: tuple[Plain, ...] = (
         "events.erase",
         help=(
             "Erase an event's content.\n\nErases payload, metadata, attachments and files of "
-            "the event, and the answers and script output of its deliveries. The event, its "
-            "deliveries and all counters stay: `payload` is null and `erasedAt` is the time "
-            "of erasure. Waiting deliveries are cancelled and dead letters discarded first. "
-            "The event cannot be replayed any more. 503 while an attempt is in flight: "
+            "the event, and receivers' answers and script output of its deliveries. The "
+            "event, its deliveries and all counters stay: `payload` is null and `erasedAt` is "
+            "the time of erasure. Waiting deliveries are cancelled and dead letters discarded "
+            "first. The event cannot be replayed any more. 503 while an attempt is in flight: "
             "nothing is erased then. Backups keep the content."
         ),
         arguments=(("event_id", "ID"),),
-        confirm="Erase the content of event {}, for good?",
+        confirm="Erase the content of event {}? This cannot be undone.",
     ),
     Plain(
         "explain",

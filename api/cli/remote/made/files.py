@@ -25,7 +25,7 @@ PLAIN: tuple[Plain, ...] = (
                 "--state",
                 "state",
                 words=("PENDING", "STORED", "FAILED"),
-                help=("PENDING files wait to be fetched from their URL."),
+                help=("A PENDING file has not been fetched from its URL yet."),
                 repeated=True,
             ),
             Option(

@@ -9,10 +9,10 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "nodes.list",
         help=(
-            "List the servers of this installation.\n\nBy name, from the memory of the server "
-            "that answers. Only a key of scope `manage` of the installation's first workspace "
-            "may. Each part of the workspaces has one ACTIVE server, which does its work. A "
-            "STANDBY of the part takes over when that is gone."
+            "List the servers of this installation.\n\nBy name, from the memory of the "
+            "answering server. It needs a key of scope `manage` of the installation's first "
+            "workspace. Each part of the workspaces has one ACTIVE server, which does its "
+            "work. A STANDBY of the part takes over if the ACTIVE server fails."
         ),
         columns=(
             Column("NAME", "name"),
@@ -37,9 +37,9 @@ PLAIN: tuple[Plain, ...] = (
         "nodes.drain",
         help=(
             "Drain a machine.\n\nThe machine hands its parts over to other machines, within "
-            "seconds, and gets none until the drain ends, also after a restart. It goes on to "
-            "pass its clients' requests on, and keeps its parts while no other machine can "
-            "work."
+            "seconds, and gets none until the drain ends, also after a restart. It still "
+            "relays its clients' requests, and keeps its parts while no other machine can "
+            "take them."
         ),
         arguments=(("machine", "MACHINE"),),
     ),

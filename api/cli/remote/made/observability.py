@@ -8,9 +8,9 @@ PLAIN: tuple[Plain, ...] = (
         "analytics",
         "observability.analytics",
         help=(
-            "Show an environment's counters over a period.\n\nThe sums of all its destinations, "
-            "archived ones too, as a destination's analytics show them. `topDestinations` are "
-            "the ten with the most attempts."
+            "Show an environment's counters over a period.\n\nThe sums of all destinations, "
+            "including archived ones, in the form of a destination's analytics. "
+            "`topDestinations` are the ten with the most attempts."
         ),
     ),
     Plain(
@@ -19,7 +19,7 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "Count an environment's waiting deliveries and dead letters.\n\nWaiting deliveries "
             "and those in flight come from memory, at most a second old. `retrying` and "
-            "`inDlq` are counted in the log up to 10,000 each: at that number `atLeast` is "
+            "`inDlq` are counted in the log, up to 10,000 each. At that number `atLeast` is "
             "true."
         ),
     ),

@@ -8,7 +8,7 @@ PLAIN: tuple[Plain, ...] = (
     Plain(
         "list",
         "replay_jobs.list",
-        help=("List replay jobs.\n\nJobs that replay, cancel or retry, the newest first."),
+        help=("List replay jobs.\n\nJobs of the kinds REPLAY, CANCEL and RETRY, newest first."),
         columns=(
             Column("CREATED", "createdAt"),
             Column("ID", "id"),

@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The API's lists of words, as commands take them."""
+"""The API's enumerations, for the options of commands."""
 
 ENVIRONMENT = ("DEVELOPMENT", "STAGING", "PRODUCTION")
 SCOPE = ("ingest", "read", "manage")

@@ -8,8 +8,8 @@ PLAIN: tuple[Plain, ...] = (
         "show",
         "workspace.get",
         help=(
-            "Show the workspace.\n\nIts name and plan, and what it says of its customers' "
-            "portals. An MCP key need not name an environment here."
+            "Show the workspace.\n\nIts name, its plan, and the settings of its customers' "
+            "portals. An MCP key need not name an environment."
         ),
     ),
 )

@@ -78,6 +78,7 @@ from angarium.shapes.patches import (
     CustomerMayPatch,
     DeliveryOptionsPatch,
     DestinationPatch,
+    ReplayPatch,
     RulePatch,
     SettingsPatch,
     SigningOptionsPatch,
@@ -119,6 +120,7 @@ from angarium.shapes.shared import (
     SentRequest,
     Source,
     Success,
+    TypeShare,
 )
 from angarium.shapes.templates import (
     DestinationTemplate,
@@ -129,6 +131,7 @@ from angarium.shapes.templates import (
 )
 from angarium.shapes.transform_scripts import (
     TransformDraft,
+    TransformPreviewDraft,
     TransformRun,
     TransformScript,
     TrialDraft,
@@ -268,6 +271,7 @@ __all__ = [
     "ReplayDraft",
     "ReplayJob",
     "ReplayJobDetail",
+    "ReplayPatch",
     "ReplayProgress",
     "ReplayShare",
     "ReplayStatus",
@@ -299,8 +303,10 @@ __all__ = [
     "Throughput",
     "ThroughputPoint",
     "TransformDraft",
+    "TransformPreviewDraft",
     "TransformRun",
     "TransformScript",
     "TrialDraft",
+    "TypeShare",
     "Workspace",
 ]

@@ -17,12 +17,12 @@ class ApiKey(TypedDict):
     environment: Environment | None
     prefix: str
     lastFour: str
-    # The name of the present secret in the audit log.
+    # It identifies the present secret in the audit log.
     fingerprint: str
     createdAt: str
     # Uses in another process appear up to a minute late.
     lastUsedAt: str | None
-    # When the present secret ends; null: it does not.
+    # When the present secret expires; null: never.
     expiresAt: str | None
 
 
@@ -37,20 +37,20 @@ class ApiKeyWithSecret(TypedDict):
     environment: Environment | None
     prefix: str
     lastFour: str
-    # The name of the present secret in the audit log.
+    # It identifies the present secret in the audit log.
     fingerprint: str
     createdAt: str
     # Uses in another process appear up to a minute late.
     lastUsedAt: str | None
-    # When the present secret ends; null: it does not.
+    # When the present secret expires; null: never.
     expiresAt: str | None
     secret: str
 
 
 class KeyDraft(TypedDict):
-    """A key as a caller writes it."""
+    """The description of a new key."""
 
-    # MCP keys are made by MCP keys and the command line only.
+    # Only MCP keys and the command line can create MCP keys.
     kind: NotRequired[KeyKind | None]
     name: str
     # An MCP key has read or manage.

@@ -24,5 +24,5 @@ class AuditEntry(TypedDict):
     environment: Environment | None
     requestId: str | None
     changes: dict[str, AuditChange] | None
-    # The key's secret that a rotation or revocation ended.
+    # The fingerprint of the secret that a rotation or revocation replaced or ended.
     previousFingerprint: str | None

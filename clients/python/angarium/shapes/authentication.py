@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""Shapes of the ways in which destinations prove who sends."""
+"""Shapes of the authentication of destinations."""
 
 from typing import Literal, NotRequired, TypedDict
 
@@ -13,30 +13,30 @@ class BasicAuthentication(TypedDict):
 
 
 class BearerAuthentication(TypedDict):
-    """A token that does not change, sent with every request."""
+    """A fixed token, sent with every request."""
 
     kind: Literal["BEARER"]
     token: str
 
 
 class ClientCredentialsAuthentication(TypedDict):
-    """Tokens of a token endpoint, fetched when needed and renewed before they expire."""
+    """Tokens from a token endpoint, fetched when needed and renewed before they expire."""
 
     kind: Literal["OAUTH2_CLIENT_CREDENTIALS"]
-    # http or https; egress rules hold for it.
+    # http or https. The egress rules apply to it.
     tokenUrl: str
     clientId: str
     clientSecret: str
-    # Scopes with spaces between.
+    # Scopes, separated by spaces.
     scope: NotRequired[str | None]
-    # For issuers that want it, as Auth0 does.
+    # For issuers that require it, such as Auth0.
     audience: NotRequired[str | None]
-    # Where the token endpoint gets id and secret: Basic, or the form.
+    # Place of id and secret in token requests: a Basic header, or the form.
     clientAuthentication: NotRequired[Literal["HEADER", "BODY"]]
 
 
 class MutualTlsAuthentication(TypedDict):
-    """A certificate that connections to the receiver show; the URL must be https."""
+    """A client certificate for connections to the receiver. The URL must be https."""
 
     kind: Literal["MTLS"]
     # PEM, with the chain up to what the receiver trusts.

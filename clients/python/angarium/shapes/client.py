@@ -23,22 +23,19 @@ class AuthContext(TypedDict):
     # Where the portal leads back to after a session; https only.
     returnUrl: str | None
     branding: Branding
-    # Abilities that the portal can offer: allowed by the workspace and part of its plan. Null for a
-    # key.
+    # The abilities that the workspace allows and its plan includes. Null for a key.
     permissions: CustomerMay | None
 
 
 class LoopHealth(TypedDict):
-    """How long a step of the process kept other work waiting, since its start: over all
-    environments.
-    """
+    """The steps of the process that delayed other work, since its start, in all environments."""
 
     # The limit in milliseconds. The operator's log has each longer step.
     limitMs: float
     # Steps beyond the limit.
     longSteps: int
     longestStepMs: float
-    # The most CPU of any step. A long step of little CPU was held by the machine.
+    # The most CPU of any step. In a long step with little CPU, the machine delayed the process.
     mostStepCpuMs: float
     # The steps that worked for this environment or its workspace.
     ownLongSteps: int
@@ -70,10 +67,10 @@ class Throughput(TypedDict):
     failed: float
     # Attempts a second.
     attempts: float
-    # Deliveries that wait now, RETRYING ones too.
+    # Waiting deliveries, including RETRYING ones.
     pending: int
-    # Deliveries that are sent and not yet recorded.
+    # Deliveries in flight, not yet recorded.
     inFlight: int
-    # The last 60 seconds, oldest first. The last one is not over yet.
+    # The last 60 seconds, oldest first. The last second is not complete.
     series: list[ThroughputPoint]
     loop: LoopHealth

@@ -8,14 +8,14 @@ class CustomerErasure(TypedDict):
     """The last request to erase a customer's contents."""
 
     requestedAt: str
-    # Null while it goes on.
+    # Null while the erasure runs.
     finishedAt: str | None
-    # The number of events that have lost their contents so far.
+    # The number of events erased so far.
     events: int
 
 
 class CustomerLimits(TypedDict):
-    """The limits that a customer's embed sessions act by."""
+    """The limits of a customer's embed sessions."""
 
     destinations: int
     rules: int
@@ -24,9 +24,9 @@ class CustomerLimits(TypedDict):
 
 
 class CustomerUse(TypedDict):
-    """The numbers of a customer's objects, whoever made them."""
+    """The numbers of a customer's objects, whoever created them."""
 
-    # Archived ones left out.
+    # Without archived ones.
     destinations: int
     rules: int
     transforms: int
@@ -76,7 +76,7 @@ class Customer(TypedDict):
     # When an object first named the customer.
     createdAt: str
     permissions: PermissionsDraft
-    # Null if nobody asked for an erasure.
+    # Null if no erasure was requested.
     erasure: CustomerErasure | None
     limits: CustomerLimits
     used: CustomerUse
@@ -94,7 +94,7 @@ class CustomerDraft(TypedDict, total=False):
 
 
 class CustomerItem(TypedDict):
-    """A customer's account, as lists show it."""
+    """A customer's account in a list."""
 
     customerExternalId: str
     customerAccountId: str

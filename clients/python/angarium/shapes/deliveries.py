@@ -16,7 +16,7 @@ from angarium.shapes.words import (
 
 
 class Attempt(TypedDict):
-    """One attempt, as it was recorded."""
+    """One recorded attempt."""
 
     number: int
     startedAt: str
@@ -24,11 +24,11 @@ class Attempt(TypedDict):
     success: bool
     responseStatus: int | None
     responseHeaders: dict[str, str]
-    # Null in an embed session whose workspace does not let its customers `viewPayloads`.
+    # Null in an embed session without the permission `viewPayloads`.
     responseBody: str | None
     responseTruncated: bool
     errorCategory: ErrorCategory | None
-    # Null in an embed session whose workspace does not let its customers `viewPayloads`.
+    # Null in an embed session without the permission `viewPayloads`.
     errorMessage: str | None
     # The version of the transform script that ran.
     transformVersion: int | None
@@ -57,7 +57,7 @@ class DeliveryWait(TypedDict):
         "QUEUE",
         "STORE",
     ]
-    # Null if it is not known.
+    # Null if it is unknown.
     until: str | None
     # A sentence for people.
     detail: str
@@ -104,16 +104,16 @@ class Delivery(TypedDict):
     updatedAt: str
     nextAttemptAt: str | None
     deliveredAt: str | None
-    # Null once retention has removed it.
+    # Null if retention has removed it.
     event: Event | None
     # Null before the first request is sent.
     request: SentRequest | None
-    # Of the last attempt; `cancelled` if somebody cancelled it. Null in an embed session whose
-    # workspace does not let its customers `viewPayloads`.
+    # The error of the last attempt; `cancelled` for a cancelled delivery. Null in an embed session
+    # without the permission `viewPayloads`.
     lastError: str | None
     replayOf: str | None
     replayJobId: str | None
-    # The newest attempts, the last one last.
+    # The newest attempts, in the order of their numbers.
     attempts: list[Attempt]
     # The cursor of the earlier attempts; null: there are none.
     attemptsCursor: str | None
@@ -124,10 +124,10 @@ class DeliveryExplanation(TypedDict):
 
     deliveryId: str
     status: DeliveryStatus
-    # Every gate that it has not passed. Empty: it is in flight, has ended, or is next.
+    # Every gate that is closed for it. Empty: it is in flight, has ended, or is next.
     waits: list[DeliveryWait]
     # Null if its destination has no lanes.
     lane: DeliveryLane | None
-    # How many waiting deliveries go before it in its lane, or else in its class. Null if it waits
-    # only for its schedule, does not wait, or is behind 5,000 others.
+    # The number of waiting deliveries before it in its lane, or else in its priority class. Null if
+    # it waits only for its schedule, does not wait, or has more than 5,000 before it.
     position: int | None

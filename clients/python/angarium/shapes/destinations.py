@@ -56,7 +56,7 @@ Analytics = TypedDict(
 
 
 class Circuit(TypedDict):
-    """The state of the circuit: whether deliveries pass."""
+    """The state of the destination's circuit."""
 
     state: Literal["CLOSED", "OPEN", "HALF_OPEN"]
     openedAt: str | None
@@ -64,30 +64,30 @@ class Circuit(TypedDict):
 
 
 class DeliveryOptions(TypedDict, total=False):
-    """The way that a destination's requests are sent."""
+    """The sending options of a destination."""
 
-    # Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
-    # whether they fail. 8 unless said otherwise.
+    # Requests in flight at once. `auto`: the server adapts the number to the durations and failures
+    # of attempts. By default 8.
     concurrency: int | Literal["auto"]
-    # What first-in first-out holds for: nothing, one key, the destination.
+    # Scope of first-in first-out order: none, a key of the event, or the destination.
     ordering: Ordering
-    # From DNS to the last byte.
+    # Time from DNS to the last byte.
     timeoutMs: int
-    # Attempts a second, with a burst of one second's worth; null: no limit.
+    # Attempts per second, with a burst of one second. Null: no limit.
     rateLimitPerSecond: float | None
     # Route and record, but send nothing.
     dryRun: bool
-    # Seconds after each failed attempt, each give or take 20 %.
+    # Seconds to wait after each failed attempt, varied by up to 20 %.
     retrySchedule: list[int]
 
 
 class DestinationHold(TypedDict):
     """The hold on a destination: the reason why its deliveries are not sent."""
 
-    # RETRY_AFTER: the receiver asked for it. CIRCUIT: it is open, or a probe is under way. RATE:
-    # the rate limit is used up. STORE: outcomes cannot be recorded fast enough.
+    # RETRY_AFTER: the receiver asked for a pause. CIRCUIT: the circuit is open, or a probe is under
+    # way. RATE: the rate limit is used up. STORE: outcomes cannot be recorded fast enough.
     reason: Literal["RETRY_AFTER", "CIRCUIT", "RATE", "DISABLED", "STORE"]
-    # Null where that is not known.
+    # Null if it is unknown.
     until: str | None
 
 
@@ -103,23 +103,23 @@ class HourCounts(TypedDict):
 
 
 class Lane(TypedDict):
-    """Deliveries of one destination that are sent one after another."""
+    """The deliveries of one destination that are sent one after another."""
 
     # The value that the lane's events share; null for DESTINATION, the lane of ordering STRICT.
     key: str | None
     kind: Literal["CUSTOMER", "CORRELATION", "SOURCE", "DESTINATION"]
-    # Deliveries that wait in it, the head among them.
+    # Its waiting deliveries, including the head.
     depth: int
-    # The lane can have more deliveries than `depth` counts.
+    # True if the lane can have more deliveries than `depth`.
     atLeast: bool
     # The delivery that must end first. Null if it ended during this request.
     head: DeliveryItem | None
-    # The earliest instant of the head's next attempt. Null: now, or not known.
+    # The earliest time of the head's next attempt. Null: now, or unknown.
     until: str | None
 
 
 class OutcomeCounts(TypedDict):
-    """Counters of the delivery log. Analytics explain each."""
+    """Counters of the delivery log; see the analytics for each."""
 
     attempts: int
     delivered: int
@@ -129,17 +129,17 @@ class OutcomeCounts(TypedDict):
 
 
 class Queue(TypedDict):
-    """What waits."""
+    """The waiting deliveries of a destination, and its rates."""
 
     pending: int
     inFlight: int
-    # The configured value; the present one if that is `auto`.
+    # The configured value; with `auto` the present one.
     concurrency: int
     # The lowest concurrency that keeps up with the busiest ten seconds of the last five minutes, by
     # Little's law; null after fewer than 20 attempts.
     suggestedConcurrency: int | None
-    # How many attempts can be in flight: 1 with ordering STRICT and while the circuit probes, 0
-    # while the destination is disabled.
+    # The most attempts in flight: 1 with ordering STRICT and while the circuit probes, 0 while the
+    # destination is disabled.
     effectiveConcurrency: int
     # Over the last minute.
     arrivalsPerSecond: float
@@ -148,8 +148,8 @@ class Queue(TypedDict):
     # The time until the waiting deliveries are sent at these rates; null if none wait, or if as
     # many arrive as are delivered.
     drainSeconds: float | None
-    # The age of the oldest delivery that waits, by when it was made; null where nothing waits. A
-    # stream of several destinations has null while some wait only in the database.
+    # The time since the creation of the oldest waiting delivery; null if none waits. A stream of
+    # several destinations has null while some wait only in the database.
     oldestPendingSeconds: float | None
 
 
@@ -228,6 +228,8 @@ class Destination(TypedDict):
     # Seconds of failing after which it is disabled; null: never.
     disableAfterSeconds: int | None
     status: DestinationStatus
+    # The version of the transform script that is live.
+    transformVersion: int | None
     createdAt: str
     updatedAt: str
 
@@ -239,17 +241,17 @@ class DestinationDraft(TypedDict):
     # http or https, without userinfo.
     url: str
     description: NotRequired[str | None]
-    # Ties the destination to this end-customer's events.
+    # The end-customer whose events the destination receives.
     customerExternalId: NotRequired[str | None]
-    # The same, by the account's id.
+    # That customer, by the account's id.
     customerAccountId: NotRequired[str | None]
-    # Sent with every request. Names merge whatever their case; values of authorization, cookie and
-    # whatever is named like a key, token or secret are shown as ***.
+    # Sent with every request. Names are case-insensitive. Answers show *** for authorization,
+    # cookie, and names that contain key, token, secret or the like.
     headers: NotRequired[dict[str, str] | None]
     delivery: NotRequired[DeliveryOptions | None]
     signing: NotRequired[SigningOptions | None]
     method: NotRequired[HttpMethod | None]
-    # How requests prove who sends them. Its secrets are shown as ***.
+    # Authentication of requests to receivers. Answers show secrets as ***.
     authentication: NotRequired[
         BasicAuthentication
         | BearerAuthentication
@@ -257,10 +259,10 @@ class DestinationDraft(TypedDict):
         | MutualTlsAuthentication
         | None
     ]
-    # Seconds of failing after which the destination is disabled; null: never.
+    # Seconds of failures after which the server disables the destination. Null: never.
     disableAfterSeconds: NotRequired[int | None]
-    # The signing secret, of 24 to 64 bytes, to keep one that receivers know. Null: a new one is
-    # made.
+    # A signing secret of 24 to 64 bytes that receivers already know. Null: the server makes a new
+    # one.
     secret: NotRequired[str | None]
 
 
@@ -274,13 +276,14 @@ class DestinationHealth(TypedDict):
     # 0-1 over the last 5 minutes.
     successRate: float | None
     consecutiveFailures: int
-    # The instant when ten attempts in a row had failed, or a delivery had waited for an hour
-    # without a success. Null after the next success.
+    # The first failure after the last success, while `state` is FAILING or ten attempts in a row
+    # have failed or a delivery has waited for an hour without a success. Null after the next
+    # success.
     failingSince: str | None
     latencyMs: Latency
     lastSuccessAt: str | None
     lastFailureAt: str | None
-    # Null in an embed session whose workspace does not let its customers `viewPayloads`.
+    # Null in an embed session without the permission `viewPayloads`.
     lastError: str | None
     queue: Queue
     actor: ActorState
@@ -318,33 +321,35 @@ class DestinationWithSecret(TypedDict):
     # Seconds of failing after which it is disabled; null: never.
     disableAfterSeconds: int | None
     status: DestinationStatus
+    # The version of the transform script that is live.
+    transformVersion: int | None
     createdAt: str
     updatedAt: str
     secret: str | None
 
 
 class TemplateDestinationDraft(TypedDict):
-    """A destination of a template of the catalog, as a caller writes it. The template makes the
-    URL of `config`; its defaults stand where `delivery` says nothing.
+    """A destination made from a template, as a caller writes it. The template builds the URL
+    from `config`. Its defaults apply to members that `delivery` leaves out.
     """
 
-    # Of `GET /destination-templates`.
+    # An id from `GET /destination-templates`.
     templateId: str
     name: str
-    # As the template's `configSchema` has it. Secrets are shown as ***.
+    # Values that match the template's `configSchema`. Answers show secrets as ***.
     config: JsonObject
     description: NotRequired[str | None]
-    # Ties the destination to this end-customer's events.
+    # The end-customer whose events the destination receives.
     customerExternalId: NotRequired[str | None]
-    # The same, by the account's id.
+    # That customer, by the account's id.
     customerAccountId: NotRequired[str | None]
-    # Sent with every request. Names merge whatever their case; values of authorization, cookie and
-    # whatever is named like a key, token or secret are shown as ***.
+    # Sent with every request. Names are case-insensitive. Answers show *** for authorization,
+    # cookie, and names that contain key, token, secret or the like.
     headers: NotRequired[dict[str, str] | None]
     delivery: NotRequired[DeliveryOptions | None]
     signing: NotRequired[SigningOptions | None]
     method: NotRequired[HttpMethod | None]
-    # How requests prove who sends them. Its secrets are shown as ***.
+    # Authentication of requests to receivers. Answers show secrets as ***.
     authentication: NotRequired[
         BasicAuthentication
         | BearerAuthentication
@@ -352,10 +357,10 @@ class TemplateDestinationDraft(TypedDict):
         | MutualTlsAuthentication
         | None
     ]
-    # Seconds of failing after which the destination is disabled; null: never.
+    # Seconds of failures after which the server disables the destination. Null: never.
     disableAfterSeconds: NotRequired[int | None]
-    # The signing secret, of 24 to 64 bytes, to keep one that receivers know. Null: a new one is
-    # made.
+    # A signing secret of 24 to 64 bytes that receivers already know. Null: the server makes a new
+    # one.
     secret: NotRequired[str | None]
 
 
@@ -366,9 +371,9 @@ class DestinationSummary(TypedDict):
     health: DestinationHealth
     # The sums of the 24 hours in `series`.
     totals: OutcomeCounts
-    # 24 hours, oldest first; the last one is not over yet.
+    # 24 hours, oldest first; the last hour is not complete.
     series: list[HourCounts]
     # Deliveries in the dead-letter queue, counted up to 1,000.
     inDlq: int
-    # There can be more in `inDlq` than were counted.
+    # True if `inDlq` can be higher than counted.
     atLeast: bool

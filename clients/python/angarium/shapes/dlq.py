@@ -19,7 +19,7 @@ class BulkDiscard(TypedDict):
 
     # Deliveries in the queue that the filter selects.
     matched: int
-    # Deliveries left for the next request. Above some millions this is a lower bound.
+    # Deliveries left for the next request. Some millions or more are a lower bound.
     remaining: int
     dryRun: bool
     discarded: int
@@ -27,12 +27,12 @@ class BulkDiscard(TypedDict):
 
 class BulkRetry(TypedDict):
     """The result of a retry in bulk. A delivery that is neither retried nor remaining has left
-    the queue meanwhile, or its event is gone.
+    the queue meanwhile, or its event was removed.
     """
 
     # Deliveries in the queue that the filter selects.
     matched: int
-    # Deliveries left for the next request. Above some millions this is a lower bound.
+    # Deliveries left for the next request. Some millions or more are a lower bound.
     remaining: int
     dryRun: bool
     retried: int
@@ -64,7 +64,7 @@ class DlqEntry(TypedDict):
     # The same as `id`.
     deliveryId: str
     deadLetteredAt: str
-    # Null in an embed session whose workspace does not let its customers `viewPayloads`.
+    # Null in an embed session without the permission `viewPayloads`.
     lastError: str | None
 
 
@@ -76,22 +76,21 @@ class DlqGroup(TypedDict):
     destinationId: str
     errorCategory: ErrorCategory | None
     responseStatus: int | None
-    # Of the latest entry. Null in an embed session whose workspace does not let its customers
-    # `viewPayloads`.
+    # The error of the latest entry. Null in an embed session without the permission `viewPayloads`.
     lastError: str | None
     # At most ten.
     eventTypes: list[str]
     count: int
-    # There can be more than were counted.
+    # True if `count` can be higher than counted.
     atLeast: bool
-    # The first death.
+    # When the first entry became a dead letter.
     firstAt: str
     lastAt: str
     # The latest entry.
     sampleId: str
 
 
-# Which entries are meant: those for which all that is given holds.
+# The selected entries: those that pass all given filters.
 DlqSelection = TypedDict(
     "DlqSelection",
     {
@@ -102,6 +101,7 @@ DlqSelection = TypedDict(
         "eventType": str | None,
         "errorCategory": ErrorCategory | None,
         "signature": str | None,
+        "replayJobId": str | None,
         "limit": int | None,
         "ratePerSecond": float | None,
         "dryRun": bool,
@@ -110,6 +110,6 @@ DlqSelection = TypedDict(
 
 
 class Requeued(TypedDict):
-    """A delivery that was taken out of the dead-letter queue."""
+    """A delivery that left the dead-letter queue to be retried."""
 
     id: str

@@ -8,7 +8,7 @@ from angarium.shapes.words import Environment
 
 
 class EmbedLimits(TypedDict):
-    """The limits that hold for the session's customer."""
+    """The limits of the session's customer."""
 
     # For all sessions of this customer together.
     requestsPerMinute: int
@@ -34,16 +34,16 @@ class EmbedSession(TypedDict):
 
 
 class SessionDraft(TypedDict):
-    """A session as the customer's servers ask for it."""
+    """The request of a workspace's server for a session."""
 
     # The end-customer. A new customer gets an account.
     customerExternalId: str
-    # How long the session lives. It cannot be ended earlier.
+    # How long the session is valid. It cannot be ended earlier.
     ttlSeconds: NotRequired[int]
 
 
 class EmbedContext(TypedDict):
-    """The data with which a portal draws itself for a session."""
+    """The data that a portal shows in a session."""
 
     workspaceId: str
     workspaceName: str
@@ -55,7 +55,7 @@ class EmbedContext(TypedDict):
     branding: Branding
     # The locale of the branding; `en` if it has none.
     locale: str
-    # Abilities that the portal can offer: allowed by the workspace and part of its plan.
+    # The abilities that the workspace allows and its plan includes.
     permissions: CustomerMay
     # Where the portal leads back to after a session; https only.
     returnUrl: str | None

@@ -26,7 +26,7 @@ class BatchInput(TypedDict):
 
 
 class EventItem(TypedDict):
-    """An event, as lists show it."""
+    """An event in a list."""
 
     id: str
     environment: Environment
@@ -50,7 +50,7 @@ class EventItem(TypedDict):
 class ExplainedRule(TypedDict):
     """One rule's judgement of an accepted event, by its present version."""
 
-    # Null for the rule to be tried.
+    # Null for the trial rule.
     ruleId: str | None
     name: str
     destinationId: str | None
@@ -58,14 +58,14 @@ class ExplainedRule(TypedDict):
     enabled: bool
     # The first of `eventTypes` that matches the type.
     pattern: str | None
-    # Whether the destination is the event's customer's, or tied to no customer.
+    # True if the destination belongs to the event's customer, or to no customer.
     customerMatches: bool
     filter: str | None
     # Null without a filter, or if it failed.
     filterValue: bool | None
     filterError: str | None
-    # The values that the filter reads from the event, 8 members at most.Null in an embed session
-    # whose workspace does not let its customers `viewPayloads`.
+    # The values that the filter reads from the event, at most 8 members. Null in an embed session
+    # without the permission `viewPayloads`.
     filterRead: list[FilterMember] | None
     priority: Priority
     matches: bool
@@ -78,7 +78,7 @@ class ExplainedRule(TypedDict):
         "FILTER_FALSE",
         "FILTER_FAILED",
     ]
-    # The rule was made or changed after the event.
+    # True if the rule was created or changed after the event.
     changedSince: bool
     # The delivery to its destination, made when the event was accepted.
     deliveryId: str | None
@@ -126,7 +126,7 @@ class EventExplanation(TypedDict):
     eventId: str
     eventType: str
     customerExternalId: str | None
-    # Whether the present schema accepts it.
+    # True if the present schema accepts it.
     accepted: bool
     refusal: PreviewRefusal | None
     # The destinations of the event by the present rules.
@@ -135,11 +135,11 @@ class EventExplanation(TypedDict):
     rules: list[ExplainedRule]
     # Rules that name other types only.
     otherRules: int
-    # Rules that are not listed: beyond 1,000, or 1 MiB.
+    # Rules beyond 1,000, or beyond 1 MiB, which are not listed.
     omittedRules: int
     # The deliveries made when the event was accepted, at most 1,000.
     recorded: list[RecordedDelivery]
-    # There can be more in `recorded` than are listed.
+    # True if there can be more deliveries than `recorded` lists.
     atLeast: bool
 
 

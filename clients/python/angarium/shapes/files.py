@@ -12,7 +12,7 @@ class FileItem(TypedDict):
 
     id: str
     environment: Environment
-    # PENDING: it waits to be fetched from its URL. FAILED: it could not be fetched.
+    # PENDING: not fetched from its URL yet. FAILED: it could not be fetched.
     state: Literal["PENDING", "STORED", "FAILED"]
     purpose: Literal["UPLOAD", "ATTACHMENT"]
     fileName: str | None
@@ -22,11 +22,11 @@ class FileItem(TypedDict):
     # In hexadecimal.
     sha256: str | None
     metadata: JsonObject | None
-    # Its source. The URL itself is not shown: it can be a secret.
+    # The kind of its source. The URL is not shown: it can be a secret.
     source: Literal["CONTENT", "INLINE", "URL", "FILE"]
     customerExternalId: str | None
     eventId: str
-    # Why it FAILED.
+    # Why it is FAILED.
     error: str | None
     createdAt: str
     # When retention removes it, by the present plan.
@@ -38,9 +38,9 @@ class FileReceipt(TypedDict):
 
     id: str
     eventId: str
-    # Null until a URL was fetched.
+    # Null until its URL was fetched.
     sizeBytes: int | None
-    # In hexadecimal; null until a URL was fetched.
+    # In hexadecimal; null until its URL was fetched.
     sha256: str | None
     # The `idempotencyKey` was used before: this is the file of its first use.
     duplicate: bool
@@ -61,7 +61,7 @@ class FileInput(TypedDict, total=False):
 
     fileName: str | None
     contentType: str | None
-    # What it is to you, such as `invoice`.
+    # Your own name for this kind of file, such as `invoice`.
     fileType: str | None
     # At most 16 KiB as JSON.
     metadata: JsonObject | None

@@ -9,27 +9,27 @@ class Node(TypedDict):
 
     # New at each start.
     id: str
-    # The name of its machine; workers have their number behind it.
+    # The name of its machine; for workers followed by their number.
     name: str
     # The name of its machine.
     machine: str
     version: str
-    # The address for other servers. Null: none, since `peer_bind` is not set.
+    # The address for other servers; null if `peer_bind` is not set.
     address: str | None
     startedAt: str
     # SILENT: no heartbeat for a second. DEAD: a standby takes over from it.
     state: Literal["LIVE", "SILENT", "DEAD"]
-    # Whether this is the server that answers.
+    # True for the answering server.
     answering: bool
-    # When its last heartbeat was seen, at most half a second ago.
+    # The age of its last heartbeat, measured at most half a second ago.
     heartbeatAgeMs: int
-    # How many of the 256 slots of all workspaces it has.
+    # The number of its slots, of the 256 slots of all workspaces.
     slots: int
-    # The part of the workspaces that it works for or stands by for, from 0.
+    # Its part of the workspaces, as ACTIVE server or STANDBY, from 0.
     part: int
-    # How many parts the workspaces are shared in.
+    # The number of parts of the workspaces.
     parts: int
-    # Whether its machine is not to work: another one has its parts.
+    # True if its machine is drained: other machines take its parts.
     drained: bool
     # ACTIVE: it does the work of its part. STANDBY: it can take the part over.
     role: Literal["ACTIVE", "STANDBY"]
@@ -37,7 +37,7 @@ class Node(TypedDict):
     acceptedPerSecond: float
     # Deliveries a second over the last 10 seconds.
     deliveredPerSecond: float
-    # Whether the answering server reached it when it last passed a request on to it.
+    # UP or DOWN: the result of the answering server's last connection to it.
     link: Literal["UP", "DOWN", "UNUSED"]
-    # Deliveries that wait or are sent, in its memory.
+    # Deliveries in its memory, waiting or in flight.
     waiting: int

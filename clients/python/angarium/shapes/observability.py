@@ -11,15 +11,15 @@ class Counts(TypedDict):
     """The numbers of an environment's present objects."""
 
     at: str
-    # Deliveries that wait now, RETRYING ones too.
+    # Waiting deliveries, including RETRYING ones.
     pending: int
-    # Deliveries that are sent and not yet recorded.
+    # Deliveries in flight, not yet recorded.
     inFlight: int
     # Deliveries that wait for their next attempt.
     retrying: int
     # Deliveries in the dead-letter queue.
     inDlq: int
-    # There can be more in `retrying` or `inDlq` than were counted.
+    # True if `retrying` or `inDlq` can be higher than counted.
     atLeast: bool
     # Destinations whose circuit is not CLOSED and that have work or an actor.
     openCircuits: int
@@ -39,7 +39,7 @@ class DestinationCounts(TypedDict):
 
 
 class Found(TypedDict):
-    """Something that was found."""
+    """A found object."""
 
     kind: Literal[
         "EVENT",
@@ -55,7 +55,7 @@ class Found(TypedDict):
     ]
     # CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself.
     id: str
-    # A name for people: of an event or delivery, the event's type.
+    # A name for people; the event's type for an event or a delivery.
     label: str
 
 
@@ -77,7 +77,7 @@ EnvironmentAnalytics = TypedDict(
 
 
 class Findings(TypedDict):
-    """Everything that was found."""
+    """The found objects."""
 
-    # At most 20 customers and 20 event types.
+    # At most 20 of each way to find.
     items: list[Found]

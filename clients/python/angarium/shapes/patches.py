@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""Shapes of changes: what is left out stays."""
+"""Shapes of changes: absent fields stay unchanged."""
 
 from typing import Literal, TypedDict
 
@@ -52,21 +52,28 @@ class CustomerMayPatch(TypedDict, total=False):
 
 
 class DeliveryOptionsPatch(TypedDict, total=False):
-    """The way that a destination's requests are sent."""
+    """The sending options of a destination."""
 
-    # Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
-    # whether they fail.
+    # Requests in flight at once. `auto`: the server adapts the number to the durations and failures
+    # of attempts.
     concurrency: int | Literal["auto"] | None
-    # What first-in first-out holds for: nothing, one key, the destination.
+    # Scope of first-in first-out order: none, a key of the event, or the destination.
     ordering: Ordering | None
-    # From DNS to the last byte.
+    # Time from DNS to the last byte.
     timeoutMs: int | None
-    # Attempts a second, with a burst of one second's worth; null: no limit.
+    # Attempts per second, with a burst of one second. Null: no limit.
     rateLimitPerSecond: float | None
     # Route and record, but send nothing.
     dryRun: bool | None
-    # Seconds after each failed attempt, each give or take 20 %.
+    # Seconds to wait after each failed attempt, varied by up to 20 %.
     retrySchedule: list[int] | None
+
+
+class ReplayPatch(TypedDict, total=False):
+    """The part of a job that can change until the job has ended."""
+
+    # At most so many a second are enqueued. Null: as quickly as the receivers take them.
+    ratePerSecond: float | None
 
 
 class RulePatch(TypedDict, total=False):
@@ -74,7 +81,8 @@ class RulePatch(TypedDict, total=False):
 
     name: str
     destinationId: str
-    # Patterns: * is one segment, at the end one or more; * alone is everything but angarium.*.
+    # Patterns. A * matches one segment; at the end, one or more. A single * matches all types but
+    # angarium.*.
     eventTypes: list[str]
     # A CEL expression over `event` (eventType, payload, metadata, source, customerExternalId,
     # occurredAt), at most 2 KiB. Null: every event of these types.
@@ -109,19 +117,19 @@ class DestinationPatch(TypedDict, total=False):
     # http or https, without userinfo.
     url: str
     description: str | None
-    # Ties the destination to this end-customer's events.
+    # The end-customer whose events the destination receives.
     customerExternalId: str | None
-    # The same, by the account's id.
+    # That customer, by the account's id.
     customerAccountId: str | None
-    # Sent with every request. Names merge whatever their case; values of authorization, cookie and
-    # whatever is named like a key, token or secret are shown as ***.
+    # Sent with every request. Names are case-insensitive. Answers show *** for authorization,
+    # cookie, and names that contain key, token, secret or the like.
     headers: dict[str, str | None] | None
     delivery: DeliveryOptionsPatch | None
     signing: SigningOptionsPatch | None
     method: HttpMethod | None
-    # How requests prove who sends them. Its secrets are shown as ***.
+    # Authentication of requests to receivers. Answers show secrets as ***.
     authentication: JsonObject | None
-    # Seconds of failing after which the destination is disabled; null: never.
+    # Seconds of failures after which the server disables the destination. Null: never.
     disableAfterSeconds: int | None
     rotateSecret: bool | None
     graceSeconds: int | None

@@ -62,20 +62,20 @@ class ReplayProgress(TypedDict):
 
     # Selected deliveries; while PENDING, those counted so far.
     total: int
-    # Replays: made into new deliveries. Other kinds: cancelled, or made due or attempted.
+    # Replays: new deliveries. Other kinds: deliveries cancelled, or made due or attempted.
     enqueued: int
-    # Replays: the event is gone, or the destination was archived. Other kinds: ended before they
-    # were cancelled, or cancelled before they were retried.
+    # Replays: the event was removed, or the destination was archived. Other kinds: deliveries that
+    # ended before the job reached them.
     skipped: int
-    # Of the new deliveries.
+    # New deliveries that were delivered.
     delivered: int
-    # Of the new deliveries.
+    # New deliveries that failed.
     failed: int
     id: str
     status: ReplayStatus
     remaining: int
     percent: float
-    # Deliveries that end per second, lately.
+    # Deliveries that recently ended a second.
     perSecond: float | None
     startedAt: str | None
     finishedAt: str | None

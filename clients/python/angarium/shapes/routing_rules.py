@@ -8,8 +8,8 @@ from angarium.shapes.words import DestinationStatus, Environment, Priority
 
 
 class FilterErrors(TypedDict):
-    """How often a rule's filter could not be evaluated since it was written; such an event does
-    not match.
+    """The failed evaluations of a rule's filter since it was written; an event whose evaluation
+    fails does not match.
     """
 
     count: int
@@ -20,7 +20,7 @@ class FilterErrors(TypedDict):
 class PreviewRule(TypedDict):
     """One rule's judgement of the event."""
 
-    # Null for the rule to be tried.
+    # Null for the trial rule.
     ruleId: str | None
     name: str
     destinationId: str | None
@@ -28,14 +28,14 @@ class PreviewRule(TypedDict):
     enabled: bool
     # The first of `eventTypes` that matches the type.
     pattern: str | None
-    # Whether the destination is the event's customer's, or tied to no customer.
+    # True if the destination belongs to the event's customer, or to no customer.
     customerMatches: bool
     filter: str | None
     # Null without a filter, or if it failed.
     filterValue: bool | None
     filterError: str | None
-    # The values that the filter reads from the event, 8 members at most.Null in an embed session
-    # whose workspace does not let its customers `viewPayloads`.
+    # The values that the filter reads from the event, at most 8 members. Null in an embed session
+    # without the permission `viewPayloads`.
     filterRead: list[FilterMember] | None
     priority: Priority
     matches: bool
@@ -55,7 +55,8 @@ class RuleDraft(TypedDict):
 
     name: str
     destinationId: str
-    # Patterns: * is one segment, at the end one or more; * alone is everything but angarium.*.
+    # Patterns. A * matches one segment; at the end, one or more. A single * matches all types but
+    # angarium.*.
     eventTypes: list[str]
     # A CEL expression over `event` (eventType, payload, metadata, source, customerExternalId,
     # occurredAt), at most 2 KiB. Null: every event of these types.
@@ -65,7 +66,7 @@ class RuleDraft(TypedDict):
 
 
 class RuleTrial(TypedDict):
-    """A rule that is not there yet, to be tried. Without `destinationId` it is judged alone."""
+    """A trial rule, which is not stored. Without `destinationId` it has no destination."""
 
     name: NotRequired[str]
     destinationId: NotRequired[str | None]
@@ -76,7 +77,7 @@ class RuleTrial(TypedDict):
 
 
 class PreviewInput(TypedDict):
-    """An example event, as for `POST /events`, and a rule to be tried with it."""
+    """An example event, as for `POST /events`, and an optional trial rule."""
 
     event: EventInput
     rule: NotRequired[RuleTrial | None]
@@ -107,9 +108,9 @@ class RulePreview(TypedDict):
     accepted: bool
     refusal: PreviewRefusal | None
     destinations: list[PreviewDestination]
-    # The rules that name the type, and the rule to be tried.
+    # The rules that name the type, and the trial rule.
     rules: list[PreviewRule]
     # Rules that name other types only.
     otherRules: int
-    # Rules that are not listed: beyond 1,000, or 1 MiB; other customers' last.
+    # Rules beyond 1,000, or beyond 1 MiB, which are not listed; other customers' rules come last.
     omittedRules: int

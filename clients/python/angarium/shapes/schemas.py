@@ -8,7 +8,7 @@ from angarium.shapes.words import Environment, SchemaStatus
 
 
 class Conflict(TypedDict):
-    """A place where the sampled events differ so much that the schema says little about it."""
+    """A place where the sampled events differ so much that the schema hardly restricts it."""
 
     path: str
     message: str
@@ -62,7 +62,7 @@ class InferredSchema(TypedDict):
     eventType: str
     # The number of sampled events.
     sampled: int
-    # A schema to which all of them conform.
+    # A schema to which all sampled events conform.
     schema: JsonObject | bool
     conflicts: list[Conflict]
     # The draft made from it, if asked for.

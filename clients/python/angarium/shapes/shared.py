@@ -62,7 +62,7 @@ class CustomerMay(TypedDict):
 
 
 class DeliveryItem(TypedDict):
-    """A delivery, as lists show it."""
+    """A delivery in a list."""
 
     id: str
     eventId: str
@@ -87,14 +87,14 @@ class DeliveryItem(TypedDict):
 
 
 class ErrorDetail(TypedDict):
-    """One offending place."""
+    """One error in the request."""
 
     path: str
     message: str
 
 
 class Event(TypedDict):
-    """An event with everything that came with it."""
+    """An event with its payload, metadata and attachments."""
 
     id: str
     environment: Environment
@@ -113,14 +113,14 @@ class Event(TypedDict):
     # The W3C Trace Context that its deliveries continue: its own, or that of its request, or the
     # span `accept` if the server traces the request. Null: it belongs to no trace.
     traceparent: str | None
-    # Null in an embed session whose workspace does not let its customers `viewPayloads`.
+    # Null in an embed session without the permission `viewPayloads`.
     payload: JsonObject | None
     metadata: JsonObject | None
     attachments: list[JsonObject] | None
 
 
 class FilterMember(TypedDict):
-    """A member of the event that a filter names."""
+    """A member of the event that a filter reads."""
 
     # Such as `event.payload.total`.
     path: str
@@ -137,14 +137,14 @@ class Latency(TypedDict):
 
 
 class PreviewDestination(TypedDict):
-    """A destination that the event would go to."""
+    """A destination that the event would reach."""
 
     destinationId: str
     name: str
     # DISABLED holds its deliveries.
     status: Literal["ACTIVE", "DISABLED"]
     priority: Priority
-    # The rule that selects it; null: the rule to be tried.
+    # The rule that selects it; null for the trial rule.
     ruleId: str | None
 
 
@@ -163,23 +163,30 @@ class SentRequest(TypedDict):
     method: HttpMethod
     url: str
     headers: dict[str, str]
-    # The body, made again by the same script and template; null if that is no longer possible.
+    # The body, rebuilt with the same script and template; null if that is no longer possible.
     body: str | None
     # The reason why the body is missing or incomplete.
     note: str | None
 
 
 class Source(TypedDict):
-    """Where an attachment is."""
+    """The source of an attachment."""
 
     kind: str
     uri: str
 
 
 class Success(TypedDict):
-    """Done."""
+    """The operation was done."""
 
     success: bool
+
+
+class TypeShare(TypedDict):
+    """One event type's part of a job."""
+
+    eventType: str
+    total: int
 
 
 class AnalyticsPoint(TypedDict):
@@ -216,7 +223,7 @@ class AnalyticsTotals(TypedDict):
 
 
 class Attachment(TypedDict):
-    """What comes with an event."""
+    """An attachment of an event."""
 
     source: Source
     fileType: NotRequired[str | None]
@@ -247,7 +254,7 @@ class PreviewRefusal(TypedDict):
     details: list[ErrorDetail]
 
 
-# A replay job with the destinations that have the most deliveries of it, at most 100.
+# A replay job with the destinations of most of its deliveries, at most 100.
 ReplayJobDetail = TypedDict(
     "ReplayJobDetail",
     {
@@ -278,6 +285,7 @@ ReplayJobDetail = TypedDict(
         "finishedAt": str | None,
         "error": str | None,
         "destinations": list[ReplayShare],
+        "types": list[TypeShare] | None,
         "samples": list[SentRequest] | None,
     },
 )
@@ -288,7 +296,7 @@ class EventInput(TypedDict):
 
     eventType: str
     payload: JsonObject
-    # By default when it was received.
+    # By default the time of its receipt.
     occurredAt: NotRequired[str | None]
     metadata: NotRequired[JsonObject | None]
     source: NotRequired[str | None]

@@ -8,23 +8,23 @@ from angarium.shapes.shared import ErrorDetail
 
 
 class PreviewDraft(TypedDict, total=False):
-    """A configuration, or a change of a destination's, and an event: at most one of `event` and
-    `eventId`, the template's own example without either.
+    """A configuration, or a change of a destination's, and an event. `event` and `eventId`
+    exclude each other; without both, the template's example is used.
     """
 
     # Secrets can be masked or left out.
     config: JsonObject
     # A destination of this template: `config` is a merge patch of its configuration.
     destinationId: str | None
-    # An event as for `POST /events`. Without `eventType`, a body as it is sent out or returned by a
-    # transform script: `type`, `data` and the other fields.
+    # An event as for `POST /events`. Without `eventType`, an outbound body, or the body that a
+    # transform script returns: `type`, `data` and the other fields.
     event: JsonObject | None
     # The id of an accepted event.
     eventId: str | None
 
 
 class SketchedRequest(TypedDict):
-    """A request as it would be sent, with masks for secrets. Headers that differ from attempt to
+    """The request of a preview, with masks for secrets. Headers that differ from attempt to
     attempt, such as the signature, are left out.
     """
 
@@ -35,13 +35,11 @@ class SketchedRequest(TypedDict):
 
 
 class TemplateExample(TypedDict):
-    """An example: an event as it is sent out, a configuration, and the request body for the
-    service.
-    """
+    """An example: an outbound event, a configuration, and the request body for the service."""
 
     event: JsonObject
     config: JsonObject
-    # JSON; a string where the service takes another format.
+    # JSON; a string if the service accepts another format.
     body: Any
 
 
@@ -56,10 +54,10 @@ class DestinationTemplate(TypedDict):
     category: str
     # The name of an icon that clients have.
     icon: str
-    # The address of the service's own documentation.
+    # Addresses of the service's own documentation.
     documentationUrls: list[str]
     # JSON Schema 2020-12 of `config`, with its fields in the order of the form. `title` and
-    # `description` are for people; fields with `secret` are shown as *** once they are written.
+    # `description` are for people. Stored fields with `secret` are shown as ***.
     configSchema: JsonObject
     # Defaults for a destination's `delivery`.
     defaults: JsonObject

@@ -1,7 +1,7 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
 """Shapes of `client.transform_scripts`."""
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from angarium.shapes.page import JsonObject
 from angarium.shapes.words import Environment, ErrorCategory
@@ -16,13 +16,24 @@ class TransformDraft(TypedDict):
     source: str
 
 
+class TransformPreviewDraft(TypedDict):
+    """A script that is only run, and the input of the run."""
+
+    # The destination that the script would be for.
+    destinationId: str
+    # JavaScript with `function transform(event) { return ...; }`: at most 64 KiB.
+    source: str
+    event: NotRequired[JsonObject | None]
+    eventId: NotRequired[str | None]
+
+
 class TransformRun(TypedDict):
     """The result of a script for a body. Nothing was sent or recorded."""
 
     success: bool
     # The outbound body given to the script.
     input: Any
-    # The body that would be sent; null if none would be.
+    # The body that would be sent; null if nothing would be sent.
     output: Any
     # The script returned null: nothing would be sent.
     skipped: bool

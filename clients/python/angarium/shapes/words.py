@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The API's lists of words."""
+"""The API's enumerations."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ from typing import Literal
 Environment = Literal["DEVELOPMENT", "STAGING", "PRODUCTION"]
 
 
-# What a key may do.
+# The permission of a key.
 Scope = Literal["ingest", "read", "manage"]
 
 
@@ -27,7 +27,7 @@ Ordering = Literal["NONE", "KEY", "STRICT"]
 HttpMethod = Literal["POST", "PUT", "PATCH"]
 
 
-# How bodies are signed.
+# The algorithm of the signature.
 SigningAlgorithm = Literal["HMAC_SHA256", "ED25519"]
 
 
@@ -39,11 +39,11 @@ Priority = Literal["STANDARD", "HIGH", "CRITICAL"]
 DeliveryStatus = Literal["PENDING", "DELIVERING", "DELIVERED", "FAILED", "RETRYING", "DRY_RUN"]
 
 
-# The kind of content that is delivered.
+# The kind of content in a delivery.
 DeliveryKind = Literal["EVENT", "FILE"]
 
 
-# Why there is a delivery.
+# The origin of a delivery.
 OriginKind = Literal["NORMAL", "REPLAY", "INSPECTION"]
 
 

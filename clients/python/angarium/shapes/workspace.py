@@ -7,7 +7,7 @@ from angarium.shapes.shared import Branding, CustomerMay
 
 
 class Workspace(TypedDict):
-    """A workspace with its settings, which hold in all of its environments."""
+    """A workspace with its settings, which apply in all of its environments."""
 
     id: str
     name: str
@@ -18,5 +18,5 @@ class Workspace(TypedDict):
     customerMay: CustomerMay
     # Where the portal leads back to after a session; https only.
     returnUrl: str | None
-    # When the settings were last written; null: the defaults hold.
+    # When the settings were last changed; null: the defaults apply.
     updatedAt: str | None

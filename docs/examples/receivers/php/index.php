@@ -3,6 +3,8 @@
 
 require __DIR__ . '/vendor/autoload.php';
 
+ini_set('display_errors', '0'); // a warning that is printed would make every answer a 200
+
 use StandardWebhooks\Exception\WebhookVerificationException;
 use StandardWebhooks\Webhook;
 

@@ -1,12 +1,12 @@
-/** The change of a customer's account. The API replaces the account as a whole, so what a form does not name is read first
- * and sent as it is by then: another operator may have changed it meanwhile. */
+/** The change of a customer's account. The API replaces the whole account, so the fields that a form omits
+ * are read first and sent unchanged: another operator may have changed them meanwhile. */
 import { useState } from "../../../vendor/preact.js";
 import { t } from "../../../shared/i18n.js";
 import { say } from "../../../shared/ui/toasts.js";
 import { api } from "../../session.js";
 
 /**
- * Return what saves a part of the account, and why it was refused.
+ * Return the function that saves a part of the account, and the reason for a refusal.
  * @param {any} customer @param {(customer: any) => void} changed gets what the service answered
  * @returns {[(part: {name?: string | null, quotas?: object, permissions?: object}) => Promise<void>, any]}
  */

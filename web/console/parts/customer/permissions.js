@@ -1,8 +1,8 @@
-/** What one customer may do in its portal: as all customers, or otherwise. */
+/** The permissions of one customer in its portal: those of all customers, or its own. */
 import { h, html, useState } from "../../../vendor/preact.js";
 import { t } from "../../../shared/i18n.js";
 import { useResource } from "../../../shared/resource.js";
-import { Skeleton } from "../../../shared/ui/empty.js";
+import { Skeleton } from "../../../shared/ui/table.js";
 import { Failure } from "../../../shared/ui/failure.js";
 import { Field } from "../../../shared/ui/field.js";
 import { api, at, writes } from "../../session.js";
@@ -17,7 +17,7 @@ const WORDS = new Map(
   ]),
 );
 
-/** @param {{customer: any, all: Record<string, boolean>, changed: (customer: any) => void}} props `all`: what the workspace lets its customers do */
+/** @param {{customer: any, all: Record<string, boolean>, changed: (customer: any) => void}} props `all`: the workspace's permissions for customers */
 function Form({ customer, all, changed }) {
   const [own, setOwn] = useState(/** @type {Record<string, boolean | null>} */ (customer.permissions));
   const [change, error] = useChange(customer, changed);

@@ -1,4 +1,4 @@
-/** A customer's name, and the limits of its sessions with what it uses of them. */
+/** A customer's name, and the limits of its sessions with their use. */
 import { h, html, useState } from "../../../vendor/preact.js";
 import { number, t } from "../../../shared/i18n.js";
 import { Failure } from "../../../shared/ui/failure.js";

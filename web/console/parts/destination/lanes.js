@@ -1,13 +1,12 @@
-/** The lanes of an ordered destination: the head of each, and how many wait behind it. */
+/** The lanes of an ordered destination: the head of each, and the number of waiting deliveries. */
 import { h, html } from "../../../vendor/preact.js";
-import { words } from "../../../shared/format.js";
+import { duration, words } from "../../../shared/format.js";
 import { number, t, tn } from "../../../shared/i18n.js";
 import { usePages } from "../../../shared/resource.js";
-import { Empty } from "../../../shared/ui/empty.js";
-import { Until } from "../../../shared/ui/moment.js";
+import { now, Until } from "../../../shared/ui/moment.js";
 import { State } from "../../../shared/ui/state.js";
 import { More } from "../../../shared/ui/more.js";
-import { Table } from "../../../shared/ui/table.js";
+import { Empty, Table } from "../../../shared/ui/table.js";
 import { api, at } from "../../session.js";
 import { Problem, stateOf } from "../../../shared/parts/deliveries.js";
 
@@ -19,7 +18,7 @@ const columns = () => [
     cell: (row) => html`<span title=${row.key ?? ""}>${row.key ?? words(row.kind)}</span>`,
   },
   {
-    title: t("Waits for"),
+    title: t("State of the head"),
     on: "side",
     width: "9rem",
     cell: (row) => (row.head ? h(State, { name: stateOf(row.head) }) : "–"),
@@ -36,6 +35,12 @@ const columns = () => [
     number: true,
     width: "8rem",
     cell: (row) => (row.until ? h(Until, { until: row.until }) : t("now")),
+  },
+  {
+    title: t("Oldest waits"),
+    number: true,
+    width: "8rem",
+    cell: (row) => (row.head ? duration(now.value - new Date(row.head.createdAt).getTime()) : "–"),
   },
   {
     title: t("Behind it"),

@@ -1,8 +1,8 @@
-/** The commands that lead to a first delivery, where there is no destination yet. */
+/** The commands for a first delivery, shown before the first destination exists. */
 import { h, html } from "../../../vendor/preact.js";
 import { t } from "../../../shared/i18n.js";
 import { Shell } from "../../../shared/ui/command.js";
-import { Empty } from "../../../shared/ui/empty.js";
+import { Empty } from "../../../shared/ui/table.js";
 import { at } from "../../session.js";
 
 export function FirstSteps() {

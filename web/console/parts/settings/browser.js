@@ -1,4 +1,4 @@
-/** The keys of the console, and the switch for single ones. It is kept in this browser. */
+/** The keys of the console, and the switch for single keys, which this browser stores. */
 import { html, useState } from "../../../vendor/preact.js";
 import { t } from "../../../shared/i18n.js";
 import { enabled } from "../../keyboard.js";
@@ -12,15 +12,18 @@ const keys = () => [
   ["Esc", t("Back, to the same row")],
   ["n", t("New")],
   ["r", t("Retry, or replay")],
-  ["p", t("Pause and resume")],
+  ["p", t("Freeze the page, and go on")],
   ["g o", t("Overview")],
   ["g u", t("Pulse")],
+  ["g y", t("Analytics")],
   ["g d", t("Destinations")],
   ["g e", t("Events")],
   ["g l", t("Deliveries")],
   ["g q", t("Dead letters")],
   ["g p", t("Replays")],
   ["g r", t("Routing rules")],
+  ["g c", t("Customers")],
+  ["g a", t("Audit log")],
   ["g s", t("Settings")],
   ["?", t("This page")],
 ];

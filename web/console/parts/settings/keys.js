@@ -1,16 +1,15 @@
-/** The API keys of the environment: made, rotated, revoked. A secret is shown once. */
+/** The API keys of the environment: create, rotate, revoke. A secret is shown once. */
 import { h, html, useState } from "../../../vendor/preact.js";
 import { words } from "../../../shared/format.js";
 import { t } from "../../../shared/i18n.js";
 import { usePages } from "../../../shared/resource.js";
 import { Dialog } from "../../../shared/ui/dialog.js";
-import { Empty } from "../../../shared/ui/empty.js";
 import { Failure } from "../../../shared/ui/failure.js";
 import { Field } from "../../../shared/ui/field.js";
 import { Copy } from "../../../shared/ui/ident.js";
 import { Moment } from "../../../shared/ui/moment.js";
 import { More } from "../../../shared/ui/more.js";
-import { Table } from "../../../shared/ui/table.js";
+import { Empty, Table } from "../../../shared/ui/table.js";
 import { act, Button } from "../../../shared/act.js";
 import { api, environment, writes } from "../../session.js";
 

@@ -1,13 +1,14 @@
-/** The customers' portal: where it may be embedded, its brand, and what customers may do there. */
+/** The customers' portal: the origins that can embed it, its brand, and the permissions of customers. */
 import { h, html, useState } from "../../../vendor/preact.js";
 import { t } from "../../../shared/i18n.js";
 import { useResource } from "../../../shared/resource.js";
-import { Skeleton } from "../../../shared/ui/empty.js";
+import { Skeleton } from "../../../shared/ui/table.js";
 import { Failure } from "../../../shared/ui/failure.js";
 import { Field } from "../../../shared/ui/field.js";
 import { say } from "../../../shared/ui/toasts.js";
 import { api, writes } from "../../session.js";
 import { abilities } from "../abilities.js";
+import { Preview } from "./preview.js";
 
 /** @param {{workspace: any, changed: (workspace: any) => void}} props */
 function Form({ workspace, changed }) {
@@ -54,8 +55,8 @@ function Form({ workspace, changed }) {
     <section class="panel"><header><h2>${t("Brand and origins")}</h2></header><div class="form inside">
       ${h(Field, { label: t("Name"), ...field("name", "branding.name") })}
       ${h(Field, { label: t("Address of the logo"), kind: "url", ...field("logoUrl", "branding.logoUrl"), placeholder: "https://" })}
-      <div class="pair-row">${h(Field, { label: t("Colour"), ...field("primary", "branding.colors"), placeholder: "#3346b8" })}
-        <span class="swatch" style=${draft.primary ? { background: draft.primary, color: "#fff" } : {}} aria-hidden="true">${draft.name || "Aa"}</span></div>
+      ${h(Field, { label: t("Colour"), ...field("primary", "branding.colors"), placeholder: "#3346b8" })}
+      ${h(Preview, { name: draft.name, primary: draft.primary })}
       ${h(Field, { label: t("Address for help"), kind: "url", ...field("supportUrl", "branding.supportUrl"), placeholder: "https://" })}
       ${h(Field, { label: t("Address of the customer's account"), kind: "url", ...field("returnUrl", "returnUrl"), placeholder: "https://", hint: t("When a session has ended, a link leads to this address.") })}
       ${h(Field, { label: t("Pages that may embed it"), area: true, ...field("origins", "allowedOrigins"), hint: t("One origin a line, such as https://app.example.com") })}</div></section>

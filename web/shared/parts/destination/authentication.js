@@ -1,4 +1,4 @@
-/** How a destination's requests prove who sends them, beside the signature. Secrets are masked as `***`; sending the mask back keeps a secret. */
+/** The authentication of a destination's requests, besides the signature. Secrets are masked as `***`; the mask as value keeps a secret. */
 import { h, html, useState } from "../../../vendor/preact.js";
 import { t } from "../../i18n.js";
 import { Failure } from "../../ui/failure.js";
@@ -8,7 +8,7 @@ import { api, may } from "../../api.js";
 
 /** @typedef {{name: string, label: string, secret?: boolean, area?: boolean, optional?: boolean}} Part */
 
-/** The kinds, and what each needs. @returns {[string, string, Part[]][]} */
+/** The kinds of authentication, with their fields. @returns {[string, string, Part[]][]} */
 const kinds = () => [
   ["", t("None"), []],
   [

@@ -1,5 +1,5 @@
 /** A destination now: its health and its deliveries, loaded once and then followed by the stream. */
-import { h, html } from "../../../vendor/preact.js";
+import { h, html, useState } from "../../../vendor/preact.js";
 import { api } from "../../api.js";
 import { t, tn } from "../../i18n.js";
 import { usePages, useResource } from "../../resource.js";
@@ -7,10 +7,12 @@ import { useStream } from "../../stream.js";
 import { Moment } from "../../ui/moment.js";
 import { merged } from "../deliveries.js";
 
-const SHOWN = 200; // deliveries; the stream brings more for as long as the page is open
-
-/** Return a destination's health and deliveries, which follow the stream. @param {string} id */
+/**
+ * Return a destination's health and deliveries, which follow the stream: rows change in place, and new ones are counted until
+ * `show` is called. @param {string} id
+ */
 export function useNow(id) {
+  const [fresh, setFresh] = useState(0);
   const health = useResource((signal) => api.get(`/destinations/${id}/health`, {}, signal), [id]);
   const list = usePages(api, `/destinations/${id}/deliveries`, {});
   useStream(
@@ -19,10 +21,13 @@ export function useNow(id) {
     { destinationId: id },
     {
       health: ({ items }) => items.length && health.set(() => items[0]),
-      deliveries: ({ items }) =>
+      deliveries: ({ items, omitted }) =>
         list.set((old) => {
           const { rows, others } = merged(old.items, items);
-          return { ...old, items: [...others.reverse(), ...rows].slice(0, SHOWN) };
+          if (!rows.length) return { ...old, items: others.reverse() }; // nothing is there that could move
+          const count = others.filter((each) => each.id > rows[0].id).length + omitted;
+          if (count) setTimeout(() => setFresh((n) => n + count));
+          return { ...old, items: rows };
         }),
     },
     () => {
@@ -30,10 +35,14 @@ export function useNow(id) {
       list.reload();
     },
   );
-  return { health, list };
+  const show = () => {
+    setFresh(0);
+    list.reload();
+  };
+  return { health, list, fresh, show };
 }
 
-/** Why a destination fails, and since when. @param {{health: any, children?: any}} props `children`: what can be done */
+/** The cause and the start of a destination's failures. @param {{health: any, children?: any}} props `children`: the possible actions */
 export function Trouble({ health, children }) {
   const { state, lastError, lastFailureAt, lastSuccessAt, failingSince, consecutiveFailures } = health;
   if (!["FAILING", "DEGRADED", "DISABLED"].includes(state) || !(lastError || failingSince)) return null;

@@ -10,7 +10,7 @@ import { forgetNames } from "../../names.js";
 import { api, may as mayDo, whole } from "../../api.js";
 import { Authentication } from "./authentication.js";
 
-/** The console shows a reader what it may not change; the portal leaves it out. @param {import("../../api.js").Ability} ability */
+/** The console shows a reader the settings that it cannot change; the portal omits them. @param {import("../../api.js").Ability} ability */
 const may = (ability) => whole || mayDo(ability);
 
 /** Headers as lines of `name: value`. @param {Record<string, string>} headers */
@@ -75,7 +75,7 @@ function patchOf(before, draft) {
   return patch;
 }
 
-/** The secret: rotated here, and shown this once. @param {{destination: any}} props */
+/** The rotation of the secret, which is shown only once. @param {{destination: any}} props */
 function Secret({ destination }) {
   const [secret, setSecret] = useState("");
   const { algorithm, publicKey } = destination.signing;
@@ -88,7 +88,8 @@ function Secret({ destination }) {
   };
   return html`<section class="panel"><header><h2>${t("Signing")}</h2>${mayDo("rotateSecrets") && h(Button, { act: rotate }, t("Rotate the secret"))}</header>
     <div class="inside stack"><p>${algorithm === "ED25519" ? html`Ed25519 <code class="wide-text">${publicKey}</code>` : "HMAC-SHA256"}</p>
-      ${algorithm !== "ED25519" && !secret && html`<p class="quiet">${t("The secret is shown once: when the destination is made, and after a rotation. Without it, rotate it.")}</p>`}
+      <p class="quiet">${t("Requests are signed as Standard Webhooks describe it. Its libraries, one for nearly every language, verify them.")}</p>
+      ${algorithm !== "ED25519" && !secret && html`<p class="quiet">${t("The secret is shown once: when the destination is made, and after a rotation. Rotate it if you do not have it: the former one signs for 24 hours as well.")}</p>`}
       ${
         secret &&
         html`<div class="field"><span class="label">${t("Signing secret")}</span><div class="command"><code tabindex="0">${secret}</code>${h(Copy, { text: secret, label: t("Copy the secret") })}</div>

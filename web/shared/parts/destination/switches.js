@@ -1,4 +1,4 @@
-/** What can be done to a destination as a whole: test, switch, archive. */
+/** The actions on a destination: test, switch, archive. */
 import { h, html, useState } from "../../../vendor/preact.js";
 import { duration, words } from "../../format.js";
 import { t } from "../../i18n.js";
@@ -9,7 +9,7 @@ import { act, Button } from "../../act.js";
 import { forgetNames } from "../../names.js";
 import { api, at, may } from "../../api.js";
 
-/** What the receiver answered to a sample. @param {{result: any, close: () => void}} props */
+/** The receiver's answer to a sample. @param {{result: any, close: () => void}} props */
 function Tried({ result, close }) {
   return h(
     Dialog,
@@ -20,6 +20,18 @@ function Tried({ result, close }) {
     ${result.errorMessage && html`<p class="bad">${result.errorMessage}</p>`}
     ${h(Payload, { text: result.responseBody, title: t("Answer") })}
     <p><a href=${at(`/deliveries/${result.deliveryId}`)} onClick=${close}>${t("See request and answer")}</a></p></div>`,
+  );
+}
+
+/** What becomes of the deliveries of a destination that is switched off. @param {{destination: any, close: () => void, stop: () => Promise<void>}} props */
+function Stopping({ destination, close, stop }) {
+  return h(
+    Dialog,
+    { title: t("Switch off {name}?", { name: destination.name }), close },
+    html`<div class="stack">
+    <p>${t("Nothing is sent to it from now on. What waits and what arrives is kept, and is sent when you switch it on again.")}</p>
+    <div class="row">${h(Button, { act: stop, kind: "primary" }, t("Switch off"))}
+      <button type="button" class="button" onClick=${close}>${t("Leave it on")}</button></div></div>`,
   );
 }
 
@@ -38,7 +50,7 @@ function Archiving({ destination, close, done }) {
     Dialog,
     { title: t("Archive {name}?", { name: destination.name }), close },
     html`<div class="stack">
-    <p>${t("What waits is discarded, and its routing rules are deleted. Its deliveries stay readable. It cannot be undone.")}</p>
+    <p>${t("What waits is discarded, and its routing rules are deleted. Its deliveries stay readable. An archived destination cannot be brought back.")}</p>
     <div class="row">${h(Button, { act: archive, kind: "danger" }, t("Archive it"))}
       <button type="button" class="button" onClick=${close}>${t("Keep it")}</button></div></div>`,
   );
@@ -47,21 +59,24 @@ function Archiving({ destination, close, done }) {
 /** @param {{destination: any, changed: (destination: any) => void}} props */
 export function Switches({ destination, changed }) {
   const [result, setResult] = useState(/** @type {any} */ (null));
-  const [asks, setAsks] = useState(false);
+  const [asks, setAsks] = useState("");
   if (destination.status === "ARCHIVED") return null;
   const path = `/destinations/${destination.id}`;
   const active = destination.status === "ACTIVE";
   const test = async () => setResult(await act(() => api.post(`${path}/test`)));
+  const close = () => setAsks("");
   const turn = async () => {
     const next = await act(
       () => api.post(`${path}/${active ? "disable" : "enable"}`),
       active ? t("It is switched off; events wait.") : t("It is switched on."),
     );
+    close();
     if (next) changed(next);
   };
   return html`${may("testDestinations") && h(Button, { act: test }, t("Send a sample"))}
-    ${may("switchDestinations") && h(Button, { act: turn }, active ? t("Switch off") : t("Switch on"))}
-    ${may("archiveDestinations") && h(Button, { act: async () => setAsks(true), kind: "danger" }, t("Archive"))}
+    ${may("switchDestinations") && (active ? h(Button, { act: async () => setAsks("off") }, t("Switch off…")) : h(Button, { act: turn }, t("Switch on")))}
+    ${may("archiveDestinations") && h(Button, { act: async () => setAsks("archive"), kind: "danger" }, t("Archive"))}
     ${result && h(Tried, { result, close: () => setResult(null) })}
-    ${asks && h(Archiving, { destination, close: () => setAsks(false), done: changed })}`;
+    ${asks === "off" && h(Stopping, { destination, close, stop: turn })}
+    ${asks === "archive" && h(Archiving, { destination, close, done: changed })}`;
 }

@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.deliveries` that are made."""
+"""The generated methods of `client.deliveries`."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Literal, Unpack
@@ -18,7 +18,7 @@ from angarium.shapes import (
 
 
 class AsyncDeliveries(AsyncResource):
-    """Each event on its way to each destination, with every attempt."""
+    """The deliveries of events to destinations, with every attempt."""
 
     async def list(
         self,
@@ -68,9 +68,9 @@ class AsyncDeliveries(AsyncResource):
         """Retry a delivery now.
 
         A PENDING or RETRYING delivery becomes due now; its schedule continues from there. It
-        passes an open circuit and a Retry-After of its destination. It still waits for the
-        head of its ordered lane, for the destination's concurrency and rate limit, and while
-        the destination is DISABLED. A dead letter is retried as by `POST
+        does not wait for an open circuit or a Retry-After of its destination. It still waits
+        for earlier deliveries of its ordered lane, for the destination's concurrency and rate
+        limit, and while the destination is DISABLED. A dead letter is retried as by `POST
         /dlq/{deliveryId}/retry`. 409 if the delivery was delivered or discarded: replay its
         event instead.
         """
@@ -82,7 +82,7 @@ class AsyncDeliveries(AsyncResource):
         """Cancel a delivery.
 
         A PENDING or RETRYING delivery becomes FAILED and DISCARDED, with `lastError`
-        `cancelled`, and its lane moves on. An attempt in flight ends first, and the answer
+        `cancelled`, and its lane continues. An attempt in flight ends first, and the answer
         shows DELIVERING. If that attempt succeeds, the delivery is DELIVERED. 409 if the
         delivery has ended.
         """
@@ -102,12 +102,12 @@ class AsyncDeliveries(AsyncResource):
     ) -> ReplayJobDetail:
         """Retry all deliveries that match.
 
-        Makes a job of the kind RETRY, in the shape of replay jobs: `GET /replay-
+        Creates a job of the kind RETRY, in the shape of replay jobs: `GET /replay-
         jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it. For
         each delivery the job does the same as `POST /deliveries/{id}/retry`. It is COMPLETED
         when all deliveries are due or attempted, and PAUSED while the destination is
-        DISABLED. Deliveries accepted after the job was made are left out. `POST /dlq/retry`
-        retries dead letters.
+        DISABLED. Deliveries accepted after the job was created are left out. `POST
+        /dlq/retry` retries dead letters.
         """
         return await self._send(
             Call(
@@ -143,7 +143,7 @@ class AsyncDeliveries(AsyncResource):
     ) -> ReplayJobDetail:
         """Cancel all deliveries that match.
 
-        Makes a job of the kind CANCEL, in the shape of replay jobs: `GET /replay-
+        Creates a job of the kind CANCEL, in the shape of replay jobs: `GET /replay-
         jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it. For
         each delivery the job does the same as `POST /deliveries/{id}/cancel`, even while the
         destination is DISABLED. `skipped` counts deliveries that ended before they could be

@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.destinations` that are made."""
+"""The generated methods of `client.destinations`."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, Unpack
@@ -33,7 +33,7 @@ from angarium.shapes import (
 
 
 class AsyncDestinations(AsyncResource):
-    """Where events are delivered to, and how: order, rate, retries, signing."""
+    """The receivers of events, with their settings: order, rate, retries, signing."""
 
     async def create(
         self,
@@ -58,18 +58,18 @@ class AsyncDestinations(AsyncResource):
     ) -> DestinationWithSecret:
         """Create a destination.
 
-        The signing secret is in the answer, once. `secret` brings one's own.
-        `customerExternalId` opens the customer's account when it is new. What an embed
-        session creates is tied to its customer.
+        Only this answer has the signing secret. `secret` sets your own secret.
+        `customerExternalId` opens the account of a new customer. Destinations that an embed
+        session creates are tied to its customer.
 
-        There are two forms. Direct: a `url` that is sent the event as it is. From a template
-        of the catalog: `templateId` and `config`, of which the template makes URL, headers
-        and body; its own defaults, such as the service's rate limit, stand where `delivery`
-        says nothing.
+        There are two forms. Direct: `url` gets the event unchanged. From a template of the
+        catalog: `templateId` and `config`, from which the template makes URL, headers and
+        body. The template's defaults, such as the service's rate limit, apply to missing
+        fields of `delivery`.
 
-        `authentication` says how requests prove who sends them: a password, a token, tokens
-        of a token endpoint, or a client certificate. All kinds but MTLS set the header
-        Authorization, which no other header may set then.
+        `authentication` is how requests authenticate: with a password, a token, tokens of a
+        token endpoint, or a client certificate. All kinds except MTLS set the header
+        Authorization, which `headers` cannot set then.
         """
         return await self._send(
             Call(
@@ -118,16 +118,16 @@ class AsyncDestinations(AsyncResource):
         """Change a destination.
 
         A merge patch (RFC 7396): null puts a field back to its default, and removes a header.
-        It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret.
-        The previous one signs as well for `graceSeconds` (86400); 0 ends every former one at
-        once. A masked value that is sent back stays; when the URL's scheme, host or port
-        changes, each masked header must be given anew or removed. The same holds for the
-        secrets of `authentication`, also when its `tokenUrl` changes; another `kind` replaces
-        all of it, and null removes it.
+        It applies to attempts that begin later. With `rotateSecret` the answer has a new
+        secret. The previous secret also signs for `graceSeconds` (86400); 0 ends every former
+        secret at once. A mask sent back keeps the stored value. If the URL's scheme, host or
+        port changes, each masked header must be given again or removed. The same is true for
+        the secrets of `authentication`, also if its `tokenUrl` changes; another `kind`
+        replaces all of it, and null removes it.
 
-        Where it was made from a template, `config` merges like the rest: a secret whose mask
-        is sent back stays, and each must be given anew when the requests go to another host.
-        `templateId` cannot be changed, and `url` is the template's to make.
+        For a destination from a template, `config` is merged too: a mask sent back keeps the
+        stored secret, and all secrets must be given again if the requests go to another host.
+        `templateId` cannot be changed, and the template makes `url`.
         """
         return await self._send(
             Call(
@@ -171,15 +171,16 @@ class AsyncDestinations(AsyncResource):
         | Sequence[Literal["HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"]]
         | None = None,
         customer_external_id: str | Sequence[str] | None = None,
-        sort: Literal["trouble", "pending", "name"] | None = None,
+        sort: Literal["trouble", "pending", "age", "name"] | None = None,
     ) -> AsyncIterator[DestinationSummary]:
         """List destinations with their health and their last 24 hours: all pages.
 
-        Without archived destinations. Sorted by `trouble`, failing destinations come first,
-        then degraded ones, disabled ones with waiting deliveries, healthy, idle and other
-        disabled ones. Within each kind the longest queue comes first. A destination that has
-        not recovered counts as failing, even if no delivery waits for it. The order is live,
-        at most a second old: between two pages a destination can change its place.
+        Archived destinations are left out. Sorted by `trouble`, failing destinations and
+        disabled ones with waiting deliveries come first, then degraded ones, healthy ones,
+        idle ones and other disabled ones. Within each kind the longest queue comes first. A
+        destination that has not recovered counts as failing, even if no delivery waits for
+        it. The order is at most a second old: a destination can change its place between two
+        pages.
         """
         return follow_pages(
             self._send,
@@ -197,9 +198,9 @@ class AsyncDestinations(AsyncResource):
     async def resume(self, destination_id: str) -> DestinationHealth:
         """Lift the hold on a destination.
 
-        A Retry-After of its receiver ends, and an open circuit probes at once; a success
-        closes it. The answer is the destination's health, which can still show the hold for a
-        moment. 409 if it is DISABLED or ARCHIVED.
+        A Retry-After of its receiver ends, and an open circuit sends a probe at once; a
+        success closes it. The answer is the destination's health, which can still show the
+        hold for a moment. 409 if it is DISABLED or ARCHIVED.
         """
         return await self._send(Call("POST", at("destinations", destination_id, "resume"), body={}))
 
@@ -213,10 +214,10 @@ class AsyncDestinations(AsyncResource):
     ) -> TestResult:
         """Send a signed sample.
 
-        Sends an event at once, also to a disabled destination, outside its concurrency. It is
-        recorded (origin INSPECTION), never retried and counted nowhere. With `dryRun` nothing
-        is sent: `request` is what would be, without its signature and with masked values.
-        `success` then says whether the request can be made.
+        Sends an event at once, also to a disabled destination, outside its concurrency. The
+        delivery is recorded (origin INSPECTION), never retried and not counted. With `dryRun`
+        nothing is sent: `request` is the request without its signature and with masked
+        values, and `success` is true if the request can be made.
         """
         return await self._send(
             Call(
@@ -259,12 +260,12 @@ class AsyncDestinations(AsyncResource):
     ) -> Analytics:
         """Show a destination's counters over a period.
 
-        Counted by the very statement that writes the delivery log, so that sums equal its
-        rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with
-        the minute that is now, and is the same at every granularity: points are minutes,
-        hours or days in UTC, the first and the last of them cut to the period. Every
-        combination is valid. Latency is interpolated within buckets whose bounds grow by 1.6.
-        Counters stay for 31 days, whatever the plan's retention.
+        The statement that writes the delivery log also counts, so that sums equal its rows.
+        Replays count; samples (INSPECTION) and dry runs do not. The period ends with the
+        present minute, and is the same at every granularity: points are minutes, hours or
+        days in UTC, and the period cuts the first and the last of them. Every combination is
+        valid. Latency is interpolated within buckets whose bounds grow by 1.6. Counters stay
+        for 31 days, whatever the plan's retention.
         """
         return await self._send(
             Call(

@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.dlq` that are made."""
+"""The generated methods of `client.dlq`."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Unpack
@@ -19,17 +19,17 @@ from angarium.shapes import (
 
 
 class AsyncDlq(AsyncResource):
-    """Deliveries whose retries are used up: looked at, sent again, or let go."""
+    """Deliveries without attempts left: inspect, retry or discard them."""
 
     async def list(
         self, *, limit: int | None = None, cursor: str | None = None, **chosen: Unpack[DlqFilter]
     ) -> Page[DlqEntry]:
         """List the dead-letter queue: one page.
 
-        Deliveries that used up their schedule, or got a 410; the latest dead letter first. A
-        page can hold fewer than `limit`, even none, and still have a `nextCursor`: the time
-        to search for rare values is bounded. Such a page has `searchedTo`, an instant of
-        death.
+        Deliveries without attempts left, or with a 410 from their receiver. The latest dead
+        letter comes first. A page can hold fewer than `limit`, even none, and still have a
+        `nextCursor`: the time to search for rare values is bounded. Such a page has
+        `searchedTo`, the time of a dead letter.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/dlq", query))
@@ -37,10 +37,10 @@ class AsyncDlq(AsyncResource):
     def iterate(self, **chosen: Unpack[DlqFilter]) -> AsyncIterator[DlqEntry]:
         """List the dead-letter queue: all pages.
 
-        Deliveries that used up their schedule, or got a 410; the latest dead letter first. A
-        page can hold fewer than `limit`, even none, and still have a `nextCursor`: the time
-        to search for rare values is bounded. Such a page has `searchedTo`, an instant of
-        death.
+        Deliveries without attempts left, or with a 410 from their receiver. The latest dead
+        letter comes first. A page can hold fewer than `limit`, even none, and still have a
+        `nextCursor`: the time to search for rare values is bounded. Such a page has
+        `searchedTo`, the time of a dead letter.
         """
         return follow_pages(self._send, "/dlq", {**chosen, "limit": PAGE})
 
@@ -53,12 +53,13 @@ class AsyncDlq(AsyncResource):
         event_type: str | Sequence[str] | None = None,
         error_category: ErrorCategory | Sequence[ErrorCategory] | None = None,
         signature: str | Sequence[str] | None = None,
+        replay_job_id: str | Sequence[str] | None = None,
     ) -> AsyncIterator[DlqGroup]:
         """Group the dead-letter queue by cause: all pages.
 
         Entries of a group share destination, error category, response status and error text
         without its numbers. The largest group comes first. The latest 20,000 entries are
-        examined: if there are more, `atLeast` is true, and `searchedTo` is the death of the
+        examined: if there are more, `atLeast` is true, and `searchedTo` is the time of the
         earliest one. Give a group's `signature` to the retry or discard in bulk.
         """
         return follow_pages(
@@ -71,6 +72,7 @@ class AsyncDlq(AsyncResource):
                 "event_type": event_type,
                 "error_category": error_category,
                 "signature": signature,
+                "replay_job_id": replay_job_id,
                 "limit": PAGE,
             },
         )
@@ -85,7 +87,7 @@ class AsyncDlq(AsyncResource):
     async def retry(self, delivery_id: str) -> Requeued:
         """Retry an entry of the dead-letter queue.
 
-        The same delivery is PENDING again, with a fresh schedule and dlqStatus
+        The same delivery is PENDING again, with a new schedule and dlqStatus
         RETRIED_FROM_DLQ. Attempt numbers continue, and the delivery is the last of its lane.
         It waits while its destination is DISABLED. 409 if retention has removed its event.
         """
@@ -103,6 +105,7 @@ class AsyncDlq(AsyncResource):
         event_type: str | None = None,
         error_category: ErrorCategory | None = None,
         signature: str | None = None,
+        replay_job_id: str | None = None,
         limit: int | None = None,
         rate_per_second: float | None = None,
         dry_run: bool | None = None,
@@ -127,6 +130,7 @@ class AsyncDlq(AsyncResource):
                         "event_type": event_type,
                         "error_category": error_category,
                         "signature": signature,
+                        "replay_job_id": replay_job_id,
                         "limit": limit,
                         "rate_per_second": rate_per_second,
                         "dry_run": dry_run,
@@ -145,14 +149,15 @@ class AsyncDlq(AsyncResource):
         event_type: str | None = None,
         error_category: ErrorCategory | None = None,
         signature: str | None = None,
+        replay_job_id: str | None = None,
         limit: int | None = None,
         rate_per_second: float | None = None,
         dry_run: bool | None = None,
     ) -> BulkDiscard:
         """Discard entries of the dead-letter queue in bulk.
 
-        They become FAILED and DISCARDED for good. They stay listed, and only a replay job can
-        send them again. Everything else is as for the retry in bulk.
+        The deliveries become FAILED and DISCARDED. They stay listed, and only a replay job
+        can send them again. Selection and limits are those of the retry in bulk.
         """
         return await self._send(
             Call(
@@ -167,6 +172,7 @@ class AsyncDlq(AsyncResource):
                         "event_type": event_type,
                         "error_category": error_category,
                         "signature": signature,
+                        "replay_job_id": replay_job_id,
                         "limit": limit,
                         "rate_per_second": rate_per_second,
                         "dry_run": dry_run,

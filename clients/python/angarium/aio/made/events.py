@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.events` that are made."""
+"""The generated methods of `client.events`."""
 
 from collections.abc import AsyncIterator
 from typing import Unpack
@@ -11,7 +11,7 @@ from angarium.shapes import DeliveryItem, Event, EventExplanation, EventItem, Pa
 
 
 class AsyncEvents(AsyncResource):
-    """What happened. Events come in here, one by one or in batches, and can be read afterwards."""
+    """Events: send them one by one or in batches, and read them afterwards."""
 
     async def list(
         self, *, limit: int | None = None, cursor: str | None = None, **chosen: Unpack[EventFilter]
@@ -37,16 +37,16 @@ class AsyncEvents(AsyncResource):
     async def get(self, event_id: str) -> Event:
         """Show an event.
 
-        `payload` and `metadata` are byte for byte as they came. So are `attachments`, except
-        for their sources: each is now a file.
+        `payload` and `metadata` have the same bytes as in the request. So have `attachments`,
+        except for their sources: each source is now a file.
         """
         return await self._send(Call("GET", at("events", event_id)))
 
     async def erase(self, event_id: str) -> Event:
         """Erase an event's content.
 
-        Erases payload, metadata, attachments and files of the event, and the answers and
-        script output of its deliveries. The event, its deliveries and all counters stay:
+        Erases payload, metadata, attachments and files of the event, and receivers' answers
+        and script output of its deliveries. The event, its deliveries and all counters stay:
         `payload` is null and `erasedAt` is the time of erasure. Waiting deliveries are
         cancelled and dead letters discarded first. The event cannot be replayed any more. 503
         while an attempt is in flight: nothing is erased then. Backups keep the content.

@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.files` that are made."""
+"""The generated methods of `client.files`."""
 
 from collections.abc import AsyncIterator
 from typing import Unpack
@@ -11,7 +11,7 @@ from angarium.shapes import FileItem, Page
 
 
 class AsyncFiles(AsyncResource):
-    """Files that were uploaded or came with events. Receivers get them by signed URLs."""
+    """Uploaded files, and files that came with events. Receivers get signed URLs of them."""
 
     async def list(
         self, *, limit: int | None = None, cursor: str | None = None, **chosen: Unpack[FileFilter]

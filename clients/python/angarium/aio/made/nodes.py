@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.nodes` that are made."""
+"""The generated methods of `client.nodes`."""
 
 from collections.abc import AsyncIterator
 
@@ -9,14 +9,14 @@ from angarium.shapes import Node, Page, Success
 
 
 class AsyncNodes(AsyncResource):
-    """How destinations and the environment do, from live actors and committed counters."""
+    """The state of destinations and environments, from actors and counters."""
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Node]:
         """List the servers of this installation: one page.
 
-        By name, from the memory of the server that answers. Only a key of scope `manage` of
-        the installation's first workspace may. Each part of the workspaces has one ACTIVE
-        server, which does its work. A STANDBY of the part takes over when that is gone.
+        By name, from the memory of the answering server. It needs a key of scope `manage` of
+        the installation's first workspace. Each part of the workspaces has one ACTIVE server,
+        which does its work. A STANDBY of the part takes over if the ACTIVE server fails.
         """
         query = query_of({"limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/observability/nodes", query))
@@ -24,9 +24,9 @@ class AsyncNodes(AsyncResource):
     def iterate(self) -> AsyncIterator[Node]:
         """List the servers of this installation: all pages.
 
-        By name, from the memory of the server that answers. Only a key of scope `manage` of
-        the installation's first workspace may. Each part of the workspaces has one ACTIVE
-        server, which does its work. A STANDBY of the part takes over when that is gone.
+        By name, from the memory of the answering server. It needs a key of scope `manage` of
+        the installation's first workspace. Each part of the workspaces has one ACTIVE server,
+        which does its work. A STANDBY of the part takes over if the ACTIVE server fails.
         """
         return follow_pages(self._send, "/observability/nodes", {})
 
@@ -34,8 +34,8 @@ class AsyncNodes(AsyncResource):
         """Drain a machine.
 
         The machine hands its parts over to other machines, within seconds, and gets none
-        until the drain ends, also after a restart. It goes on to pass its clients' requests
-        on, and keeps its parts while no other machine can work.
+        until the drain ends, also after a restart. It still relays its clients' requests, and
+        keeps its parts while no other machine can take them.
         """
         return await self._send(
             Call("POST", at("observability", "nodes", machine, "drain"), body={})

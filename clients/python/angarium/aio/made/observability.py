@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.observability` that are made."""
+"""The generated methods of `client.observability`."""
 
 from angarium.aio.resource import AsyncResource
 from angarium.calls import Call, query_of
@@ -14,7 +14,7 @@ from angarium.shapes import (
 
 
 class AsyncObservability(AsyncResource):
-    """How destinations and the environment do, from live actors and committed counters."""
+    """The state of destinations and environments, from actors and counters."""
 
     async def analytics(
         self,
@@ -22,18 +22,24 @@ class AsyncObservability(AsyncResource):
         period: AnalyticsPeriod | None = None,
         granularity: AnalyticsGranularity | None = None,
         environment: Environment | None = None,
+        customer_account_id: str | None = None,
     ) -> EnvironmentAnalytics:
         """Show an environment's counters over a period.
 
-        The sums of all its destinations, archived ones too, as a destination's analytics show
-        them. `topDestinations` are the ten with the most attempts.
+        The sums of all destinations, including archived ones, in the form of a destination's
+        analytics. `topDestinations` are the ten with the most attempts.
         """
         return await self._send(
             Call(
                 "GET",
                 "/observability/analytics",
                 query_of(
-                    {"period": period, "granularity": granularity, "environment": environment}
+                    {
+                        "period": period,
+                        "granularity": granularity,
+                        "environment": environment,
+                        "customer_account_id": customer_account_id,
+                    }
                 ),
             )
         )
@@ -42,7 +48,7 @@ class AsyncObservability(AsyncResource):
         """Count an environment's waiting deliveries and dead letters.
 
         Waiting deliveries and those in flight come from memory, at most a second old.
-        `retrying` and `inDlq` are counted in the log up to 10,000 each: at that number
+        `retrying` and `inDlq` are counted in the log, up to 10,000 each. At that number
         `atLeast` is true.
         """
         return await self._send(
@@ -52,9 +58,12 @@ class AsyncObservability(AsyncResource):
     async def lookup(self, q: str, *, environment: Environment | None = None) -> Findings:
         """Find by id, key or name.
 
-        Finds what has the id `q`, the event that holds the idempotency key `q`, customers
-        whose customerExternalId begins with `q`, and event types that begin with it among the
-        2,000 latest events. Nothing found is an empty list.
+        Finds the objects with the id `q`; events with the idempotency key or the
+        correlationId `q`; destinations with `q` in their name; customers whose
+        customerExternalId begins with `q`; and event types that begin with `q` among the
+        2,000 latest events. The first 8 characters or more of an id find events, deliveries
+        and destinations: of the 200 latest events and deliveries of that time. The list is
+        empty if nothing is found.
         """
         return await self._send(
             Call("GET", "/lookup", query_of({"q": q, "environment": environment}))

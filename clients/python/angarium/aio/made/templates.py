@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.templates` that are made."""
+"""The generated methods of `client.templates`."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from angarium.shapes import DestinationTemplate, Page, TemplatePreview
 
 
 class AsyncTemplates(AsyncResource):
-    """The catalog of services that destinations can be made for, with what each is sent."""
+    """The catalog of services for which destinations can be created."""
 
     async def list(
         self, *, limit: int | None = None, cursor: str | None = None
@@ -44,10 +44,10 @@ class AsyncTemplates(AsyncResource):
     ) -> TemplatePreview:
         """Try a template on an event.
 
-        Shows the request for the service, with masks for secrets. Nothing is sent or kept, so
-        scope `read` is enough. `errors` lists the faults of `config`, and the reasons why the
-        event cannot be written in the service's format. A destination's transform script is
-        not run.
+        Shows the request for the service, with masks for secrets. Nothing is sent or stored,
+        so scope `read` is enough. `errors` lists the errors of `config`, and the reasons why
+        the event cannot be written in the service's format. A destination's transform script
+        is not run.
         """
         return await self._send(
             Call(

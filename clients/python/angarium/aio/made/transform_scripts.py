@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.transform_scripts` that are made."""
+"""The generated methods of `client.transform_scripts`."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from angarium.shapes import Success, TransformRun, TransformScript
 
 
 class AsyncTransformScripts(AsyncResource):
-    """JavaScript over what a destination is sent, in versions; one is published."""
+    """JavaScript that changes a destination's requests; one version is published."""
 
     async def create(self, destination_id: str, name: str, source: str) -> TransformScript:
         """Create a version of a transform script.
@@ -69,6 +69,36 @@ class AsyncTransformScripts(AsyncResource):
         """
         return await self._send(
             Call("POST", at("transform-scripts", script_id, "unpublish"), body={}, repeatable=False)
+        )
+
+    async def preview(
+        self,
+        destination_id: str,
+        source: str,
+        event: Mapping[str, Any] | None = None,
+        *,
+        event_id: str | None = None,
+    ) -> TransformRun:
+        """Run a transform script without storing it.
+
+        Runs `source` as a script of the destination over `event`, an outbound body, or over
+        the body of the event `eventId`. Nothing is stored, sent or recorded. A script that
+        fails, or does not compile, is a 200 with `success` false. 402 if the plan has no
+        scripts.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                "/transform-scripts/preview",
+                body=body_of(
+                    {
+                        "destination_id": destination_id,
+                        "source": source,
+                        "event": event,
+                        "event_id": event_id,
+                    }
+                ),
+            )
         )
 
     async def run(

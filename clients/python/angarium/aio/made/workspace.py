@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.workspace` that are made."""
+"""The generated methods of `client.workspace`."""
 
 from angarium.aio.resource import AsyncResource
 from angarium.calls import Call
@@ -7,13 +7,13 @@ from angarium.shapes import SettingsPatch, Workspace
 
 
 class AsyncWorkspaceMethods(AsyncResource):
-    """What holds in all environments: how customers' portals look, what customers may do."""
+    """The settings of all environments: the look of customers' portals, and permissions."""
 
     async def get(self) -> Workspace:
         """Show the workspace.
 
-        Its name and plan, and what it says of its customers' portals. An MCP key need not
-        name an environment here.
+        Its name, its plan, and the settings of its customers' portals. An MCP key need not
+        name an environment.
         """
         return await self._send(Call("GET", "/workspace"))
 
@@ -21,8 +21,8 @@ class AsyncWorkspaceMethods(AsyncResource):
         """Change the workspace's settings.
 
         A merge patch (RFC 7396): null puts a field back to its default; a list is replaced
-        whole. It acts in all environments and on sessions that are open: at once here, within
-        a second in other processes. Origins are kept as browsers write them: in small
-        letters, without the scheme's own port.
+        whole. It applies in all environments and to open sessions: at once here, within a
+        second in other processes. Origins are stored as browsers write them: in lower case,
+        without the scheme's default port.
         """
         return await self._send(Call("PATCH", "/workspace", body=change))

@@ -1,2 +1,2 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods that are made of the API's routes."""
+"""The methods made from the API's routes."""

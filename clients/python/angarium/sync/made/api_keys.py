@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.api_keys` that are made."""
+"""The generated methods of `client.api_keys`."""
 
 from collections.abc import Iterator
 from typing import Unpack
@@ -11,7 +11,7 @@ from angarium.sync.resource import Resource, follow_pages
 
 
 class ApiKeys(Resource):
-    """API keys and MCP keys: made, listed, rotated, revoked."""
+    """API keys and MCP keys: create, list, rotate and revoke them."""
 
     def create(
         self,
@@ -23,9 +23,9 @@ class ApiKeys(Resource):
     ) -> ApiKeyWithSecret:
         """Create a key.
 
-        The secret is in the answer, once. An API key makes keys of its own environment; an
-        MCP key of scope manage makes keys of any environment, and MCP keys. There are at most
-        1,000 keys of an environment.
+        Only this answer has the secret. An API key creates keys of its own environment; an
+        MCP key of scope manage creates keys of any environment, and MCP keys. An environment
+        has at most 1,000 keys.
         """
         return self._send(
             Call(
@@ -60,16 +60,16 @@ class ApiKeys(Resource):
     def rotate(self, key_id: str) -> ApiKeyWithSecret:
         """Give a key a new secret.
 
-        The new secret is in the answer, once. The present one stays valid for 24 hours, as
-        does every one before it for its own 24; 409 after nine rotations within a day. A
-        secret that was rotated out makes, rotates and revokes no key: 403.
+        Only this answer has the new secret. Each former secret stays valid for 24 hours after
+        its rotation; 409 after nine rotations within a day. A former secret cannot create,
+        rotate or revoke keys: 403.
         """
         return self._send(Call("POST", at("api-keys", key_id, "rotate"), body={}, repeatable=False))
 
     def revoke(self, key_id: str) -> Success:
         """Revoke a key.
 
-        Ends all its secrets at once, in other processes within a second. A key may revoke
+        Ends all its secrets at once, in other processes within a second. A key can revoke
         itself.
         """
         return self._send(Call("DELETE", at("api-keys", key_id), gone_is_done=True))

@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.customers` that are made."""
+"""The generated methods of `client.customers`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Unpack
@@ -11,7 +11,7 @@ from angarium.sync.resource import Resource, follow_pages
 
 
 class Customers(Resource):
-    """The accounts of customers: what their embed sessions may use, and what they have."""
+    """The accounts of customers: their quotas, permissions and objects."""
 
     def list(
         self,
@@ -53,9 +53,9 @@ class Customers(Resource):
     ) -> Customer:
         """Set a customer's name, quotas and permissions.
 
-        They replace the earlier ones. Quotas and permissions limit the customer's embed
-        sessions, at once here and within a second in other processes. The workspace's keys
-        are limited by the plan only.
+        The given values replace all earlier ones. Quotas and permissions limit the customer's
+        embed sessions, at once here and within a second in other processes. The workspace's
+        keys are limited by the plan only.
         """
         return self._send(
             Call(
@@ -69,10 +69,9 @@ class Customers(Resource):
         """Erase a customer's contents.
 
         Archives the customer's destinations, with their rules, and erases the contents of all
-        events that were accepted for the customer before: payloads, metadata, files, and what
-        receivers and scripts said of their deliveries, as `DELETE /events/{id}/payload` does.
-        It goes on after the answer, and after a restart of the server, until
-        `erasure.finishedAt` says that it has ended. Events, deliveries and counters stay, and
-        so does the account.
+        events accepted for the customer before: payloads, metadata, files, receivers' answers
+        and script output, as `DELETE /events/{id}/payload` does. The erasure continues after
+        the answer, and after a restart of the server, until `erasure.finishedAt` is set.
+        Events, deliveries and counters stay, and so does the account.
         """
         return self._send(Call("DELETE", at("customers", external_id)))

@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.embed_sessions` that are made."""
+"""The generated methods of `client.embed_sessions`."""
 
 from angarium.calls import Call, body_of
 from angarium.shapes import EmbedContext, EmbedSession
@@ -7,15 +7,15 @@ from angarium.sync.resource import Resource
 
 
 class EmbedSessions(Resource):
-    """Short-lived sessions for an end-customer's browser, and what its portal needs."""
+    """Short-lived sessions for an end-customer's browser, and the data of its portal."""
 
     def create(self, customer_external_id: str, *, ttl_seconds: int | None = None) -> EmbedSession:
         """Open an embed session.
 
-        The token is a credential for one end-customer's browser: it sees and changes only
-        what belongs to that customer's account in this environment, and has quotas of its
-        own: destinations, rules, scripts, requests a minute. It travels in the fragment of
-        `url`, which no browser sends on.
+        The token is a credential for one end-customer's browser. It sees and changes only
+        objects of that customer's account in this environment, and has its own quotas:
+        destinations, rules, scripts, requests a minute. `url` has it in the fragment, which
+        browsers do not send to servers.
         """
         return self._send(
             Call(
@@ -30,7 +30,7 @@ class EmbedSessions(Resource):
     def context(self) -> EmbedContext:
         """Show the data of a portal.
 
-        The session's customer and its end, the workspace's branding, and what the portal can
-        offer.
+        The session's customer and its end, the workspace's branding, and the session's
+        permissions and limits.
         """
         return self._send(Call("GET", "/embed/context"))

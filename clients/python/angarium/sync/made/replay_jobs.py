@@ -1,17 +1,17 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.replay_jobs` that are made."""
+"""The generated methods of `client.replay_jobs`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, Unpack
 
 from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
 from angarium.filters import ReplayJobFilter
-from angarium.shapes import Page, ReplayJob, ReplayJobDetail, ReplayProgress
+from angarium.shapes import Page, ReplayJob, ReplayJobDetail, ReplayPatch, ReplayProgress
 from angarium.sync.resource import Resource, follow_pages
 
 
 class ReplayJobs(Resource):
-    """Past deliveries, sent again by selection, behind live traffic."""
+    """Jobs that send selected past deliveries again, after live traffic."""
 
     def create(
         self,
@@ -29,16 +29,16 @@ class ReplayJobs(Resource):
     ) -> ReplayJobDetail:
         """Replay deliveries.
 
-        Makes new deliveries of events that were delivered, failed or were dry runs: the same
-        `webhook-id`, an `angarium-delivery-id` of their own, and the same body unless another
-        transform version or template config is in force, behind whatever is live. A receiver
-        that still keeps the `webhook-id` as handled drops them. Selected is what was settled
-        when the job was created; replays themselves only by `deliveryIds`, test deliveries
-        never. At least one of `destinationId`, `customerAccountId`, `deliveryIds` and `from`
-        is needed. The mode MISSING delivers events for which the destination has no delivery
-        instead. With `dryRun` nothing is sent: the job is COMPLETED as soon as `total` is
-        counted, mostly in this answer, and `samples` shows up to three requests as they would
-        be sent.
+        Creates new deliveries for deliveries that were delivered, failed or were dry runs.
+        They have the same `webhook-id`, a new `angarium-delivery-id`, and the same body
+        unless the transform version or the template config has changed. Live deliveries go
+        first. A receiver that remembers the `webhook-id` drops them. The job selects
+        deliveries that were settled when it was created; replays only by `deliveryIds`, and
+        test deliveries never. At least one of `destinationId`, `customerAccountId`,
+        `deliveryIds` and `from` is needed. The mode MISSING instead delivers events for which
+        the destination has no delivery. With `dryRun` nothing is sent: the job is COMPLETED
+        once `total` is counted, mostly in this answer, `types` counts by event type, and
+        `samples` shows up to three requests.
         """
         return self._send(
             Call(
@@ -71,7 +71,7 @@ class ReplayJobs(Resource):
     ) -> Page[ReplayJob]:
         """List replay jobs: one page.
 
-        Jobs that replay, cancel or retry, the newest first.
+        Jobs of the kinds REPLAY, CANCEL and RETRY, newest first.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/replay-jobs", query))
@@ -79,13 +79,22 @@ class ReplayJobs(Resource):
     def iterate(self, **chosen: Unpack[ReplayJobFilter]) -> Iterator[ReplayJob]:
         """List replay jobs: all pages.
 
-        Jobs that replay, cancel or retry, the newest first.
+        Jobs of the kinds REPLAY, CANCEL and RETRY, newest first.
         """
         return follow_pages(self._send, "/replay-jobs", {**chosen, "limit": PAGE})
 
     def get(self, job_id: str) -> ReplayJobDetail:
         """Show a replay job."""
         return self._send(Call("GET", at("replay-jobs", job_id)))
+
+    def update(self, job_id: str, change: ReplayPatch) -> ReplayJobDetail:
+        """Change the rate of a replay job.
+
+        A merge patch (RFC 7396). The job follows the new rate within a second, whichever
+        machine runs the job. Null removes the limit. Deliveries that were enqueued stay
+        enqueued. 409 if the job has ended, or is of the kind CANCEL or RETRY.
+        """
+        return self._send(Call("PATCH", at("replay-jobs", job_id), body=change))
 
     def progress(self, job_id: str) -> ReplayProgress:
         """Show the progress of a replay job."""

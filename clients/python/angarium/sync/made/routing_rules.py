@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.routing_rules` that are made."""
+"""The generated methods of `client.routing_rules`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
@@ -20,7 +20,7 @@ from angarium.sync.resource import Resource, follow_pages
 
 
 class RoutingRules(Resource):
-    """Which events go to which destination."""
+    """The rules that select the destinations of events."""
 
     def create(
         self,
@@ -34,10 +34,10 @@ class RoutingRules(Resource):
     ) -> RoutingRule:
         """Create a routing rule.
 
-        Several matching rules of one destination make one delivery, of the highest priority.
-        For any one event type at most 100 rules with a filter may be those of one customer's
-        destinations, and 100 those of destinations tied to no customer. A filter that cannot
-        be evaluated for an event does not match; `filterErrors` counts that. 402 where the
+        Several matching rules of one destination make one delivery, with the highest
+        priority. One event type can have at most 100 rules with a filter for the destinations
+        of one customer, and 100 for the destinations of no customer. A filter that cannot be
+        evaluated for an event does not match; `filterErrors` counts such failures. 402 if the
         plan, or the quota of the session's customer, has no room for another rule.
         """
         return self._send(
@@ -97,8 +97,8 @@ class RoutingRules(Resource):
         """Try an event on the rules.
 
         Shows the destinations that an example event would reach, and the judgement of each
-        rule that names its type. Nothing is sent or kept, so scope `read` is enough. `rule`
-        is a further rule to be tried.
+        rule that names its type. Nothing is sent or stored, so scope `read` is enough. `rule`
+        is an additional rule to try.
         """
         return self._send(
             Call("POST", "/routing-rules/preview", body=body_of({"event": event, "rule": rule}))

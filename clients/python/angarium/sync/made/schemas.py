@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods of `client.schemas` that are made."""
+"""The generated methods of `client.schemas`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Unpack
@@ -11,7 +11,7 @@ from angarium.sync.resource import Resource, follow_pages
 
 
 class Schemas(Resource):
-    """What payloads of an event type must look like, in versions; one is active."""
+    """JSON Schemas for the payloads of event types, in versions; one is active."""
 
     def create(
         self,
@@ -23,9 +23,9 @@ class Schemas(Resource):
     ) -> SchemaVersion:
         """Create a version of an event schema.
 
-        It becomes the next version of its event type, a DRAFT: events are held to it once it
-        is activated. At most 64 KiB and 1,000 expansions of `$ref`, which must stay within
-        the document.
+        It becomes the next version of its event type, a DRAFT: events are checked once it is
+        activated. At most 64 KiB and 1,000 expansions of `$ref`, which must stay within the
+        document.
         """
         return self._send(
             Call(
@@ -64,8 +64,8 @@ class Schemas(Resource):
     ) -> InferredSchema:
         """Infer a schema from recent events.
 
-        Looks at the newest events of a type: at most `sample` of them, among 20,000 events of
-        any type, and 4 MiB. All that were sampled conform to the schema.
+        Examines the newest events of a type: at most `sample` of them, among 20,000 events of
+        any type, and 4 MiB. All sampled events conform to the schema.
         """
         return self._send(
             Call(

@@ -1,40 +1,44 @@
-/** The replay jobs: start one after counting, watch those that run. */
+/** The list of replay jobs: start one after a count, and watch the running ones. */
 import { h, html } from "../../vendor/preact.js";
-import { percent, words } from "../../shared/format.js";
-import { number, t, tn } from "../../shared/i18n.js";
-import { usePages } from "../../shared/resource.js";
-import { asked, clear, query, setQuery } from "../../shared/router.js";
-import { useStream } from "../../shared/stream.js";
-import { Empty } from "../../shared/ui/empty.js";
-import { Filters } from "../../shared/ui/filters.js";
-import { Moment } from "../../shared/ui/moment.js";
-import { State } from "../../shared/ui/state.js";
-import { More } from "../../shared/ui/more.js";
-import { Table } from "../../shared/ui/table.js";
-import { Head } from "../../shared/head.js";
-import { DestinationName, useNames } from "../../shared/names.js";
-import { Replaying } from "../../shared/parts/replaying.js";
-import { api, at, writes } from "../session.js";
+import { percent, words } from "../format.js";
+import { number, t, tn } from "../i18n.js";
+import { usePages } from "../resource.js";
+import { asked, clear, query, setQuery } from "../router.js";
+import { useStream } from "../stream.js";
+import { Filters } from "../ui/filters.js";
+import { Moment } from "../ui/moment.js";
+import { State } from "../ui/state.js";
+import { More } from "../ui/more.js";
+import { Empty, Table } from "../ui/table.js";
+import { Head } from "../head.js";
+import { DestinationName, useNames } from "../names.js";
+import { Replaying } from "../parts/replaying.js";
+import { api, at, may, whole } from "../api.js";
 
-/** @returns {import("../../shared/ui/filters.js").Filter[]} */
+/** @returns {import("../ui/filters.js").Filter[]} */
 const filters = () => [
   { name: "kind", label: t("Kind"), options: ["REPLAY", "CANCEL", "RETRY"] },
   { name: "status", label: t("State"), options: ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] },
 ];
 
-/** @param {any} job */
+/** What the list is called: customers of the portal recover what they missed. */
+export const listTitle = () => (whole ? t("Replays") : t("Recoveries"));
+
+export const newTitle = () => (whole ? t("New replay") : t("Recover deliveries"));
+
+/** The part that is done, from 0 to 1. @param {any} job */
 export function done(job) {
   return job.total ? (job.enqueued + job.skipped) / job.total : job.finishedAt ? 1 : 0;
 }
 
-/** What a job replays, in words. @param {{job: any}} props */
+/** The selection of a job, in words. @param {{job: any}} props */
 export function Selection({ job }) {
   const parts = [
     job.kind && job.kind !== "REPLAY" && words(job.kind),
     job.mode === "MISSING" && t("what is missing"),
     job.deliveryIds && tn("{n} picked delivery", "{n} picked deliveries", job.deliveryIds.length),
     job.eventTypes?.join(", "),
-    job.statuses?.join(", ").toLowerCase(),
+    job.statuses?.map((/** @type {string} */ each) => words(each)).join(", "),
     job.dryRun && t("count only"),
   ]
     .filter(Boolean)
@@ -42,7 +46,7 @@ export function Selection({ job }) {
   return html`<span class="row">${job.destinationId && h(DestinationName, { id: job.destinationId, plain: true })}<span class="cut quiet" title=${parts}>${parts}</span></span>`;
 }
 
-/** @type {() => import("../../shared/ui/table.js").Column<any>[]} */
+/** @type {() => import("../ui/table.js").Column<any>[]} */
 const columns = () => [
   { title: t("What"), on: "main", cell: (row) => h(Selection, { job: row }) },
   { title: t("State"), on: "side", width: "9rem", cell: (row) => h(State, { name: row.status }) },
@@ -92,22 +96,22 @@ export function Page() {
   const empty = Object.keys(given).length
     ? h(
         Empty,
-        { title: t("No replay matches.") },
+        { title: whole ? t("No replay matches.") : t("No recovery matches.") },
         html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`,
       )
     : h(
         Empty,
-        { title: t("Nothing was replayed yet.") },
+        { title: whole ? t("Nothing was replayed yet.") : t("Nothing was recovered yet.") },
         html`<p class="quiet">${t("A replay sends past events again, at its own rate; live ones go first.")}</p>`,
-        writes.value && html`<button type="button" class="button primary" onClick=${make}>${t("New replay")}</button>`,
+        may("replay") && html`<button type="button" class="button primary" onClick=${make}>${newTitle()}</button>`,
       );
-  return html`${h(Head, { title: t("Replays"), live: true }, writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${make}>${t("New replay")}</button>`)}
+  return html`${h(Head, { title: listTitle(), live: true }, may("replay") && html`<button type="button" class="button primary" data-key="n" onClick=${make}>${newTitle()}</button>`)}
     ${h(Filters, { filters: filters() })}
-    <section class="panel">${h(Table, { label: t("Replays"), columns: columns(), list: found, empty, id: (row) => row.id, href: (row) => at(`/replays/${row.id}`), skeleton: 12 })}
+    <section class="panel">${h(Table, { label: listTitle(), columns: columns(), list: found, empty, id: (row) => row.id, href: (row) => at(`/replays/${row.id}`), skeleton: 12 })}
       ${h(More, { list: found })}</section>
     ${
       query().new &&
-      writes.value &&
+      may("replay") &&
       h(Replaying, {
         close: () => {
           setQuery({ new: null });

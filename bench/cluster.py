@@ -1,0 +1,396 @@
+"""A simulated cluster: 1 to 16 nodes on one PostgreSQL, `python -m bench cluster`.
+
+It says how deliveries a second grow with the nodes, and what saturates first. The costs come from
+measured stages (`bench/cluster.json`, or a file of results with profiles). Queues are simulated: each
+node has one core, PostgreSQL has several, and one write of its log at a time serves all commits that
+wait. Contention for locks within PostgreSQL and the limits of the network are not part of the model.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from itertools import count
+from pathlib import Path
+from random import Random
+
+import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+
+from bench.profiling.stages import DATABASE
+from bench.results import read
+
+FILE = Path(__file__).with_name("cluster.json")
+NODES = (1, 2, 4, 8, 16)
+LINEAR = 0.9  # of one node's deliveries a second, times the nodes
+# Of each node's clients: enough to keep its core busy while others wait for commits.
+CONNECTIONS = 512
+BATCH, BATCH_CONNECTIONS = 100, 32  # also more than of `batch`, which has 8
+# Events of a group with 64 and 16 connections of single events: docs/decisions/0071, the second in
+# proportion.
+GROUPS = {"single": 55.0, "sixteen": 13.75}
+# Stages before the answer; the others follow it.
+ACCEPTING = frozenset({"parse", "route", "commit"})
+OUTCOMES, OUTCOMES_S = 256, 0.025  # a group of outcomes: so many, or after this time
+# An answer's way to its client, and the way of the next request, at most. Without it all clients of a
+# node, and all nodes, would go in step.
+WAY_S = 0.005
+WARM_S, SECONDS = 0.5, 1.5  # simulated
+SHARED = "PostgreSQL's cores", "the disk of its log"
+FULL = 0.9  # the share of a resource's time from which it counts as saturated
+
+
+class Stages(Struct, frozen=True, rename="camel"):
+    """CPU microseconds an event by stage, of one scenario, and bytes of PostgreSQL's log an event.
+    `source`: version and commit."""
+
+    scenario: str
+    cpu: str
+    source: str
+    split: dict[str, float]
+    log_bytes: float
+
+
+class Costs(Struct, frozen=True):
+    """CPU seconds: of an event before and after its answer, and of a group, on the node and in
+    PostgreSQL. `relay_s`: of a relayed request, on both nodes together."""
+
+    accept_s: float
+    deliver_s: float
+    node_group_s: float
+    database_event_s: float
+    database_group_s: float
+    relay_s: float
+    log_bytes: float  # of an event
+
+
+class Disk(Struct, frozen=True):
+    """The disk of PostgreSQL's log: the time of a flush, and bytes a second."""
+
+    flush_s: float
+    bytes_s: float
+
+
+class Shape(Struct, frozen=True):
+    """A kind of load. `relayed`: requests come to any node, by a load balancer."""
+
+    name: str
+    costs: Costs
+    connections: int
+    batch: int
+    relayed: bool
+
+
+class Found(Struct, frozen=True):
+    """What a cluster did: deliveries a second, and the busy share of each resource."""
+
+    per_second: float
+    shares: dict[str, float]
+
+
+def kept(path: Path = FILE) -> list[Stages]:
+    """Return the kept stages."""
+    return msgspec.json.decode(path.read_bytes(), type=list[Stages])
+
+
+def measured(paths: Sequence[Path]) -> list[Stages]:
+    """Return the stages of files of results. Raises ValueError if a run has no profile."""
+    found = []
+    for run in (run for path in paths for run in read(path).runs):
+        if not run.measurements or not run.measurements[0].split:
+            raise ValueError(f"{run.scenario} has no profile: run it with --profile")
+        first, source = run.measurements[0], run.source
+        told = f"{source.version}, {source.commit[:8]}{' with changes' if source.changed else ''}"
+        log_bytes = first.figures["logBytesPerEvent"]
+        found.append(Stages(run.scenario, run.machine.cpu, told, first.split, log_bytes))
+    return found
+
+
+def shapes(stages: Sequence[Stages], relay_s: float, connections: int = CONNECTIONS) -> list[Shape]:
+    """Return the loads that are simulated. Raises ValueError if a scenario is missing."""
+    by_name = {each.scenario: each for each in stages}
+    if missing := {"single", "sixteen", "batch"} - by_name.keys():
+        raise ValueError(f"the stages of {', '.join(sorted(missing))} are missing")
+    single = _fitted(by_name["single"], by_name["sixteen"], relay_s)
+    batch = _fitted(by_name["batch"], by_name["batch"], relay_s)
+    return [
+        Shape("single events, each at its node", single, connections, 1, relayed=False),
+        Shape("single events through any node", single, connections, 1, relayed=True),
+        Shape("batches of 100 through any node", batch, BATCH_CONNECTIONS, BATCH, relayed=True),
+    ]
+
+
+def _fitted(in_large: Stages, in_small: Stages, relay_s: float) -> Costs:
+    """Return the costs of which an event in a large and in a small group are made up. With one and the
+    same split all of it is counted by event."""
+    large, small = in_large.split, in_small.split
+    spread = 1 / GROUPS["sixteen"] - 1 / GROUPS["single"]
+    groups = {True: 0.0, False: 0.0}  # of PostgreSQL, of the node
+    events = {True: 0.0, False: 0.0}
+    accept = 0.0
+    for stage in large.keys() | small.keys():
+        with_large, with_small = large.get(stage, 0.0) / 1e6, small.get(stage, 0.0) / 1e6
+        group_s = max(0.0, (with_small - with_large) / spread)
+        event_s = max(0.0, with_large - group_s / GROUPS["single"])
+        of_database = stage.startswith(DATABASE)
+        groups[of_database] += group_s
+        events[of_database] += event_s
+        if stage in ACCEPTING:
+            accept += event_s
+    return Costs(
+        accept,
+        events[False] - accept,
+        groups[False],
+        events[True],
+        groups[True],
+        relay_s,
+        in_large.log_bytes,
+    )
+
+
+class _Core:
+    """One core: it works on one piece after another."""
+
+    def __init__(self) -> None:
+        self.free_at = self.busy_s = 0.0
+
+    def work(self, now: float, seconds: float) -> float:
+        """Return when a piece of work that comes now is done."""
+        self.free_at = max(now, self.free_at) + seconds
+        self.busy_s += seconds
+        return self.free_at
+
+
+class _Node:
+    """A node: its core, and what waits for the next groups."""
+
+    def __init__(self) -> None:
+        self.core = _Core()
+        self.waiting: list[int] = []  # clients, each with one request
+        self.outcomes = 0
+        self.writing = self.settling = False
+
+
+class Cluster:
+    """A cluster under one load. Half of a group's cost is its commit, half the settling of its
+    outcomes."""
+
+    def __init__(self, nodes: int, shape: Shape, cores: int, disk: Disk) -> None:
+        self._shape, self._costs = shape, shape.costs
+        self._nodes = [_Node() for _ in range(nodes)]
+        self._database = [0.0] * cores  # when each core is free
+        heapify(self._database)
+        self._database_busy_s = 0.0
+        self._disk, self._disk_busy_s = disk, 0.0
+        self._flushing = False
+        self._log_bytes = 0.0  # to be written
+        self._to_flush: list[tuple[str, int, int]] = []
+        self._agenda: list[tuple[float, int, str, int, int]] = []  # time, order, what, node, more
+        self._order = count()
+        self._clients = [node for node in range(nodes) for _ in range(shape.connections)]
+        self._chance = Random(1)
+        self._groups: dict[int, list[int]] = {}  # clients whose events a node commits
+        self.settled = 0
+
+    def run(self) -> Found:
+        """Simulate, and return what came of it after the warm-up."""
+        for client in range(len(self._clients)):
+            self._at(self._chance.uniform(0, WAY_S), "request", client, 0)
+        end = WARM_S + SECONDS
+        before, warm = (0, [0.0], 0.0, 0.0), False
+        while self._agenda:
+            now, _, what, node, more = heappop(self._agenda)
+            if not warm and now >= WARM_S:
+                warm, before = True, self._counts()
+            if now >= end:
+                break
+            getattr(self, f"_{what}")(now, node, more)
+        after = self._counts()
+        cores = [(b - a) / SECONDS for a, b in zip(before[1], after[1], strict=True)]
+        return Found(
+            (after[0] - before[0]) / SECONDS,
+            {
+                "the nodes' cores": sum(cores) / len(cores),
+                SHARED[0]: (after[2] - before[2]) / SECONDS / len(self._database),
+                SHARED[1]: (after[3] - before[3]) / SECONDS,
+            },
+        )
+
+    def _counts(self) -> tuple[int, list[float], float, float]:
+        cores = [node.core.busy_s for node in self._nodes]
+        return self.settled, cores, self._database_busy_s, self._disk_busy_s
+
+    def _at(self, time: float, what: str, node: int, more: int) -> None:
+        heappush(self._agenda, (time, next(self._order), what, node, more))
+
+    # --- a request
+
+    def _request(self, now: float, client: int, _: int) -> None:
+        home = self._clients[client]
+        # Clients go round the nodes, each with a beginning of its own.
+        entry = (client + next(self._order)) % len(self._nodes) if self._shape.relayed else home
+        if entry == home:
+            self._arrived(now, home, client)
+        else:
+            sent = self._nodes[entry].core.work(now, self._costs.relay_s / 2)
+            self._at(sent, "relayed", home, client)
+
+    def _relayed(self, now: float, home: int, client: int) -> None:
+        self._nodes[home].core.work(now, self._costs.relay_s / 2)
+        self._arrived(now, home, client)
+
+    def _arrived(self, now: float, home: int, client: int) -> None:
+        done = self._nodes[home].core.work(now, self._costs.accept_s * self._shape.batch)
+        self._at(done, "wait", home, client)
+
+    def _wait(self, now: float, home: int, client: int) -> None:
+        node = self._nodes[home]
+        node.waiting.append(client)
+        if not node.writing:
+            self._write(now, home)
+
+    def _write(self, now: float, home: int) -> None:
+        node = self._nodes[home]
+        node.writing = True
+        ready = node.core.work(now, self._costs.node_group_s / 2)
+        self._at(ready, "commit", home, 0)
+
+    # --- PostgreSQL
+
+    def _commit(self, now: float, home: int, _: int) -> None:
+        node = self._nodes[home]
+        group, node.waiting = node.waiting, []  # also what came while the node's core was busy
+        self._groups[home] = group
+        self._at(self._statement(now, len(group) * self._shape.batch), "log", home, 0)
+
+    def _settle(self, now: float, home: int, events: int) -> None:
+        self._at(self._statement(now, events), "log", home, events)
+
+    def _statement(self, now: float, events: int) -> float:
+        seconds = (self._costs.database_group_s + self._costs.database_event_s * events) / 2
+        done = max(now, heappop(self._database)) + seconds
+        heappush(self._database, done)
+        self._database_busy_s += seconds
+        self._log_bytes += self._costs.log_bytes * events / 2
+        return done
+
+    def _log(self, now: float, home: int, settled: int) -> None:
+        self._to_flush.append(("settled" if settled else "committed", home, settled))
+        if not self._flushing:
+            self._flush(now)
+
+    def _flush(self, now: float) -> None:
+        self._flushing = True
+        seconds = self._disk.flush_s + self._log_bytes / self._disk.bytes_s
+        self._disk_busy_s += self._log_bytes / self._disk.bytes_s  # a flush alone keeps nobody out
+        self._log_bytes = 0.0
+        for what, home, more in self._to_flush:
+            self._at(now + seconds, what, home, more)
+        self._to_flush = []
+        self._at(now + seconds, "flushed", 0, 0)
+
+    def _flushed(self, now: float, _: int, __: int) -> None:
+        self._flushing = False
+        if self._to_flush:
+            self._flush(now)
+
+    # --- after a commit
+
+    def _committed(self, now: float, home: int, _: int) -> None:
+        node = self._nodes[home]
+        for client in self._groups.pop(home):
+            self._at(now + self._chance.uniform(0, WAY_S), "request", client, 0)
+            sent = node.core.work(now, self._costs.deliver_s * self._shape.batch)
+            self._at(sent, "outcome", home, self._shape.batch)
+        node.writing = False
+        if node.waiting:
+            self._write(now, home)
+
+    def _outcome(self, now: float, home: int, events: int) -> None:
+        node = self._nodes[home]
+        node.outcomes += events
+        if not node.settling:
+            node.settling = True
+            self._at(now + OUTCOMES_S, "gather", home, 0)
+
+    def _gather(self, now: float, home: int, _: int) -> None:
+        node = self._nodes[home]
+        ready = node.core.work(now, self._costs.node_group_s / 2)
+        events, node.outcomes = node.outcomes, 0
+        self._at(ready, "settle", home, events)
+
+    def _settled(self, now: float, home: int, events: int) -> None:
+        node = self._nodes[home]
+        self.settled += events
+        node.settling = bool(node.outcomes)
+        if node.settling:
+            wait_s = 0.0 if node.outcomes >= OUTCOMES else OUTCOMES_S
+            self._at(now + wait_s, "gather", home, 0)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Simulate clusters and print what came of it; 1 if the loads at their nodes do not grow in line."""
+    parser = argparse.ArgumentParser(prog="python -m bench cluster", description=__doc__)
+    parser.add_argument("--from", dest="files", type=Path, nargs="+", help="results with profiles")
+    parser.add_argument("--keep", action="store_true", help=f"keep their stages in {FILE.name}")
+    parser.add_argument("--cores", type=int, default=32, help="of PostgreSQL (%(default)s)")
+    parser.add_argument("--flush-ms", type=float, default=1.0, help="of its log (%(default)s)")
+    parser.add_argument(
+        "--log-mb", type=float, default=500.0, help="of its log a second (%(default)s)"
+    )
+    parser.add_argument(
+        "--relay-micros", type=float, default=300.0, help="CPU of a relayed request (%(default)s)"
+    )
+    parser.add_argument(
+        "--connections", type=int, default=CONNECTIONS, help="of a node's clients (%(default)s)"
+    )
+    given = parser.parse_args(arguments)
+    try:
+        stages = kept() if given.files is None else measured(given.files)
+        loads = shapes(stages, given.relay_micros / 1e6, given.connections)
+    except ValueError as error:
+        parser.error(str(error))
+    if given.keep:
+        FILE.write_bytes(msgspec.json.format(msgspec.json.encode(stages), indent=1) + b"\n")
+    console = Console(highlight=False, width=110)
+    console.print(f"stages of {stages[0].cpu}, {stages[0].source}")
+    disk = Disk(given.flush_ms / 1e3, given.log_mb * 1e6)
+    linear = True
+    for load in loads:
+        grows = _shown(load, given.cores, disk, console)
+        linear = linear and (grows or load.relayed)
+    return 0 if linear else 1
+
+
+def _shown(load: Shape, cores: int, disk: Disk, console: Console) -> bool:
+    """Print a load's table; return whether it grows in line up to the most nodes."""
+    table = Table(title=load.name, title_justify="left")
+    for column in ("nodes", "deliveries/s", "of linear"):
+        table.add_column(column, justify="right")
+    clusters = {nodes: Cluster(nodes, load, cores, disk).run() for nodes in NODES}
+    alone, most = clusters[NODES[0]], clusters[NODES[-1]]
+    for name in alone.shares:
+        table.add_column(name, justify="right")
+    for nodes, found in clusters.items():
+        busy = (f"{each:.0%}" for each in found.shares.values())
+        share = _linear(found, alone, nodes)
+        table.add_row(f"{nodes}", f"{found.per_second:,.0f}", f"{share:.0%}", *busy)
+    console.print(table)
+    first = max(most.shares, key=most.shares.__getitem__)
+    shared = max(SHARED, key=most.shares.__getitem__)
+    full = NODES[-1] * FULL / most.shares[shared]
+    console.print(
+        f"  busiest with {NODES[-1]} nodes: {first}. Of what all nodes share, {shared} would be"
+        f" {FULL:.0%} busy first, with {full:.0f} nodes.\n"
+    )
+    return _linear(most, alone, NODES[-1]) >= LINEAR
+
+
+def _linear(found: Found, alone: Found, nodes: int) -> float:
+    return found.per_second / alone.per_second / nodes
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,28 @@
+/** What became of an event's payload on its way: whether a script ran, and what it changed. */
+import { h, html } from "../../vendor/preact.js";
+import { t } from "../i18n.js";
+import { isJson, laidOut, member } from "../json.js";
+import { Difference } from "../ui/difference.js";
+
+/** @param {string} text JSON */
+const lines = (text) =>
+  laidOut(text)
+    .map(([, part]) => part)
+    .join("");
+
+/** @param {{delivery: any, payload: string | null}} props `payload`: the exact text of the event's */
+export function Reshaped({ delivery, payload }) {
+  const attempt = delivery.attempts.at(-1);
+  if (!attempt) return null;
+  const n = attempt.transformVersion;
+  if (n === null) return html`<p class="quiet">${t("No script changed it.")}</p>`;
+  if (delivery.skipped) return html`<p>${t("Version {n} of the script sent nothing for this event.", { n })}</p>`;
+  const body = delivery.request?.body;
+  const sent = attempt.errorCategory !== "TRANSFORM" && body && isJson(body) ? member(body, ["data"]) : null;
+  if (sent === null || payload === null)
+    return html`<p>${t("Version {n} of the script ran. What it returned is in the request, if there was one.", { n })}</p>`;
+  const [before, after] = [lines(payload), lines(sent)];
+  if (before === after)
+    return html`<p>${t("Version {n} of the script ran and left the payload as it was.", { n })}</p>`;
+  return html`<div class="stack tight"><p>${t("Version {n} of the script changed the payload. − is the event, + is what was sent:", { n })}</p>${h(Difference, { before, after })}</div>`;
+}
