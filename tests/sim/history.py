@@ -137,6 +137,8 @@ class _History:
             for process in self._keeper.living
             if process.door.asked
         ]
+        if self._world.under_way:
+            left.append(f"{self._world.under_way} statements are under way for ever")
         held = set()
         for (_, identifier), record in tables.destinations.items():
             if record.status is DestinationStatus.DISABLED:

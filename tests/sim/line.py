@@ -39,12 +39,14 @@ class _Statement:
         self._left = True  # whether the database has it, and does it
         self._answer: outcome.Outcome[Any] | None = None
         self._refused: RaiseCancelT | None = None  # a cancellation that has to wait for the answer
+        line.world.under_way += writes
 
     def run(self) -> None:
         """Let the database do it."""
-        if not self._left:
-            return
         line, fate = self._line, self._fate
+        if not self._left:
+            self._end()
+            return
         if fate.contention:
             self._answer = outcome.Error(ContentionError("another statement was first"))
         elif fate.unsent or line.faults.refuses(line.world.now()):
@@ -55,13 +57,21 @@ class _Statement:
         else:
             self._do()
             return
+        if fate.delayed_s is None:
+            self._end()
         self._reply()
+
+    def _end(self) -> None:
+        """Note that the database will not do it any more."""
+        self._line.world.under_way -= self._writes
 
     def _do(self) -> None:
         done = outcome.capture(self._work)
         if isinstance(done, outcome.Error) and isinstance(done.error, LockedError):
             self._wait(done.error.transaction, done.error.patience_s)
-        elif self._answer is None:
+            return
+        self._end()
+        if self._answer is None:
             self._answer = outcome.Error(_away()) if self._fate.unheard else done
             self._reply()
 
@@ -76,6 +86,8 @@ class _Statement:
     def _after_wait(self) -> None:
         if self._left:
             self._do()
+        else:
+            self._end()
 
     def _reply(self) -> None:
         if self._fate.after_s:

@@ -35,6 +35,7 @@ BROKE = (
     221351,
     247857,
     255705,
+    406309,
 )
 SEVERAL_BROKE = (301117, 301650, 301809, 302640, 303728)
 JUDGED = range(250)  # each keeps every promise

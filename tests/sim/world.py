@@ -34,6 +34,7 @@ class World:
         self.broken: list[str] = []
         self.over = False  # no process begins any more
         self.calm = False  # no faults any more, and receivers are well
+        self.under_way = 0  # statements that write, and that the database has not done yet
         clock = trio.lowlevel.current_clock()
         assert isinstance(clock, VirtualClock)
         self._clock = clock
