@@ -3,6 +3,7 @@
 A machine is a server with a name, a folder and addresses of its own.
 """
 
+import http.client
 from collections import Counter
 from collections.abc import AsyncIterator
 from copy import copy
@@ -34,9 +35,13 @@ class Machine(Joined):
         self.name = name
 
     def working(self) -> Counter[str]:
-        """Return how many parts each machine works for."""
-        told = self.ask("GET", "/observability/nodes")
-        rows = told.body["items"] if told.status == 200 else []  # a part is just on its way
+        """Return how many parts each machine works for; none while a part is just on its way."""
+        try:
+            told = self.ask("GET", "/observability/nodes")
+        except (OSError, http.client.HTTPException):
+            # A process that hands its part over closes a new connection that has sent nothing yet.
+            return Counter()
+        rows = told.body["items"] if told.status == 200 else []
         working = (row for row in rows if row["role"] == "ACTIVE" and row["state"] == "LIVE")
         return Counter(row["machine"] for row in working)
 
@@ -103,7 +108,7 @@ class Load:
 
     def judge(self, machine: Machine) -> None:
         """Nothing is lost, invented or out of order."""
-        machine.until_settled(within_s=60)
+        machine.until_settled()
         there = verdict.nothing_lost_or_invented(machine, self.posters)
         for part, path in enumerate(self.paths):
             mine = {n: event for n, event in there.items() if n.startswith(f"{part}-")}
