@@ -43,7 +43,7 @@ def test_what_was_accepted_is_delivered_in_order_whenever_the_process_is_killed(
             pause.wait(chance.uniform(*LOAD_S))
             house.kill(database=number == 1)
             house.start()
-    house.until_settled(within_s=60)
+    house.until_settled()
 
     there = verdict.nothing_lost_or_invented(house, posters)
     assert len(there) > 100

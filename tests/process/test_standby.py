@@ -76,7 +76,7 @@ def under_load(node: Node, receiver: Receiver) -> Iterator[tuple[list[Poster], s
     with posting(*posters):
         until(lambda: len(receiver.arrivals("/strict")) > 50, "deliveries come")
         yield posters, target
-    node.until_settled(within_s=60)
+    node.until_settled()
     there = verdict.nothing_lost_or_invented(node, posters)
     verdict.all_arrived(there, receiver.arrivals("/strict"))
     verdict.in_order(node, target, receiver.firsts("/strict"), lanes=False)
