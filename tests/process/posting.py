@@ -37,7 +37,6 @@ class Poster(threading.Thread):
         self.answers: Counter[int] = Counter()
         self.broken = 0
         self.wrong: list[Told] = []
-        self.slowest_s = 0.0
         self.ended = threading.Event()
         self._doubtful: set[str] = set()
         self._next = 0
@@ -56,7 +55,6 @@ class Poster(threading.Thread):
     def _posted(self, numbers: list[str]) -> bool:
         """Post once. Returns whether the request needs no further try."""
         events = [event(n, self.name, self.kind, idempotencyKey=n) for n in numbers]
-        began = time.monotonic()
         try:
             if self.batch == 1:
                 told = self._client.ask("POST", "/events", events[0])
@@ -65,8 +63,6 @@ class Poster(threading.Thread):
         except (OSError, http.client.HTTPException):
             self.broken += 1
             return self._unknown(numbers)
-        finally:
-            self.slowest_s = max(self.slowest_s, time.monotonic() - began)
         self.answers[told.status] += 1
         if told.status == 202:
             self._note(numbers, told.body)
