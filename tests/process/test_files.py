@@ -61,7 +61,8 @@ class OverloadedError(Exception):
 def upload(
     house: House, seed: int, size: int, query: str = "", pause: threading.Event | None = None
 ) -> dict[str, object] | None:
-    """Send a file piece by piece; return what was answered, None where the connection broke."""
+    """Send a file piece by piece; return what was answered. None: its fate is unknown, since the
+    connection broke, or the database ended during the commit."""
     connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=HANGS_S)
     try:
         connection.putrequest("POST", f"/files{query}")
@@ -77,6 +78,9 @@ def upload(
         read: dict[str, object] = json.loads(answer.read())
         if answer.status == 503:
             raise OverloadedError
+        if answer.status == 500:
+            assert read["code"] == "internal", read
+            return None
         assert answer.status == 202, read
     except (OSError, http.client.HTTPException):
         return None
