@@ -70,7 +70,8 @@ def test_workers_share_the_workspaces_and_one_that_is_killed_is_replaced(
         assert f'"worker": "{lost}"' in house.log_file.read_text()
         pids = tree(house.process.pid)
     assert running_url(house.folder) is None, "the database has ended with its parent"
-    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    # Those whose parent ended before them are waited for by another process.
+    until(lambda: not [pid for pid in pids if Path(f"/proc/{pid}").exists()], "all have ended")
 
 
 def goes_on(poster: Poster, what: str) -> None:
