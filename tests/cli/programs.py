@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import trio
 
 from tests.patience import HANGS_S
@@ -63,15 +64,31 @@ async def angarium(
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-async def manage_key(env: Mapping[str, str]) -> str:
-    """Make a key of scope manage; return its secret."""
+async def whoami(url: str, secret: str) -> httpx.Response:
+    """Ask a server about a key."""
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=HANGS_S) as client:
+        headers = {"authorization": f"Bearer {secret}"}
+        return await client.get("/auth/context", headers=headers)
+
+
+async def becomes(url: str, secret: str, status: int) -> None:
+    """Wait for the status of a key."""
+    with trio.fail_after(HANGS_S):
+        while (await whoami(url, secret)).status_code != status:  # noqa: ASYNC110 - nothing tells of it
+            await trio.sleep(0.02)
+
+
+async def manage_key(env: Mapping[str, str], url: str) -> str:
+    """Make a key of scope manage; return its secret once the running server knows it."""
     made = await angarium(
         *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"),
         *("--output", "text"),
         env=env,
     )
     assert made.code == 0, made.err
-    return made.out.strip()
+    secret = made.out.strip()
+    await becomes(url, secret, 200)
+    return secret
 
 
 @dataclass(slots=True)

@@ -303,7 +303,7 @@ async def test_a_master_key_that_does_not_open_the_database_is_in_the_way(
 ) -> None:
     env = environment(database_url, tmp_path)
     async with server(env) as (_, url):
-        manage = await manage_key(env)
+        manage = await manage_key(env, url)
         async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
             client.headers["authorization"] = f"Bearer {manage}"
             body = {"name": "Orders", "url": "https://example.com/hooks"}

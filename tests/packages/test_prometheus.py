@@ -90,7 +90,7 @@ async def test_every_panel_shows_a_run_and_every_alert_is_evaluated(
         open_receiver() as receiver,
         server(env) as (_, address),
         prometheus(target, tmp_path) as prom,
-        angarium.AsyncClient(address, await manage_key(env), trust_env=False) as api,
+        angarium.AsyncClient(address, await manage_key(env, address), trust_env=False) as api,
     ):
         receiver.answer = answered
 

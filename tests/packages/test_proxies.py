@@ -89,7 +89,7 @@ async def test_a_proxy_passes_requests_and_tells_the_clients_address(
 ) -> None:
     env = environment(database_url, tmp_path)
     async with behind(name, env, tmp_path) as (server, port, through):
-        key = await manage_key(env)
+        key = await manage_key(env, f"http://127.0.0.1:{port}")
 
         async def open_for_business() -> bool:
             first = Ask(through, key)

@@ -148,7 +148,7 @@ async def test_a_receiver_takes_what_is_genuine_and_new(
     port = free_port()
     url = f"http://127.0.0.1:{port}/hooks"
     async with server(env) as (_, address):
-        key = await manage_key(env)
+        key = await manage_key(env, address)
         async with (
             httpx.AsyncClient(trust_env=False, timeout=30) as client,
             angarium.AsyncClient(address, key, trust_env=False) as api,

@@ -137,7 +137,7 @@ async def test_a_stop_does_not_wait_for_a_database_that_does_not_answer(
     env = environment(database_url, tmp_path, ANGARIUM_SHUTDOWN_GRACE=grace_s)
     lock = "LOCK TABLE destination_snapshots"
     async with server(env) as (program, url), holding(bridge, lock):
-        key = await manage_key(env)
+        key = await manage_key(env, url)
         await _post_for_a_new_destination(url, key)
 
         async def waiting() -> bool:
@@ -158,7 +158,9 @@ async def test_a_stop_does_not_wait_for_a_database_that_does_not_answer(
 
 async def _post_for_a_new_destination(url: str, key: str) -> None:
     headers = {"authorization": f"Bearer {key}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=url, headers=headers, trust_env=False, timeout=HANGS_S
+    ) as client:
         body: dict[str, object] = {"name": "test", "url": "http://127.0.0.1:9"}
         made = await client.post("/destinations", json=body)
         rule = {"name": "test", "destinationId": made.json()["id"], "eventTypes": ["e.*"]}
