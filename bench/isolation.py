@@ -235,6 +235,7 @@ def _fresh(service: Service, healthy: Healthy) -> None:
     """Restart a server, so that its longest step and its memory are those of one neighbour."""
     service.stop()
     service.start()
+    service.wait_known(service.key)
     healthy.warm()
 
 

@@ -10,6 +10,7 @@ import time
 from bench.checks import disorder, require
 from bench.load import LANE_SPAN
 from bench.posting import begun, ended
+from bench.resting import recorded, resting
 from bench.service import Figures, Receiver, Service
 
 LOAD_S = (0.4, 1.2)  # the time of posting before the kill in each round
@@ -42,7 +43,8 @@ def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int
         accepted.update(sent["acceptedNumbers"])
         doubtful.update(sent["doubtfulNumbers"])
     require(len(accepted) > 0, "nothing was accepted")
-    receiver.wait(len(accepted) + len(doubtful), still_s=10)
+    receiver.wait_for(len(accepted))
+    resting(service, lambda: recorded(service))  # those of unknown fate have arrived, too
     return _verdict(receiver.log(), accepted, doubtful, moments) | {
         "rounds": rounds,
         "slowestStartS": round(max(starts), 2),

@@ -137,6 +137,8 @@ def _servers(
             each.start()
             if each is not service:
                 stack.callback(each.stop)
+            for key in made.keys:
+                each.wait_known(key)
         yield made, servers
 
 

@@ -198,7 +198,7 @@ def overload(
         "overloadRefused": beyond["refused"],
         "overloadUnsent": beyond["unsent"],
         "overloadAckP99Ms": beyond["ackP99Ms"],
-        "goodputOverKnee": round(beyond["goodputPerSecond"] / goodput, 3),
+        "goodputOverKnee": round(beyond["goodputPerSecond"] / max(1.0, goodput), 3),
         "overloadLineMs": round(line_ms, 1),
         "overloadAnswerP99Ms": beyond["answerP99Ms"],
         "answerP99OverLine": round(beyond["answerP99Ms"] / line_ms, 2),

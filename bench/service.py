@@ -21,7 +21,7 @@ __all__ = ["STOP_S", "Figures", "Module", "Receiver", "Service", "call", "free_p
 
 Figures = dict[str, Any]
 
-START_S = 60.0  # the first start creates a database
+START_S = 240.0  # until a server is taken to hang: a busy machine needs a minute
 FLOOR_REQUESTS = 60_000  # about half a second of CPU, so that the start is negligible
 
 
@@ -293,9 +293,13 @@ class Service:
             cwd=self.root,
         )
         key = str(json.loads(done.stdout)["secret"])
-        # a key becomes valid within a second
-        self._until(lambda: call("GET", f"{self.url}/auth/context", None, key) is not None)
+        self.wait_known(key)
         return key
+
+    def wait_known(self, key: str) -> None:
+        """Wait until requests with a key are answered: a new key becomes valid within a second, and the
+        worker of its workspace can start later than others."""
+        self._until(lambda: call("GET", f"{self.url}/auth/context", None, key) is not None)
 
     def workspace(self, name: str) -> str:
         """Make a workspace on the largest plan; return a key of it that works."""

@@ -105,6 +105,7 @@ class Trying:
         )
         load = begun(service, **self._plan(kind, width, warm_s + wanted.seconds))
         time.sleep(warm_s)
+        receiver.wait_for(1)  # a generator on a busy machine takes seconds to begin
         if not wanted.rate:  # posting would use CPU of the deliveries
             load.wait()
         receiver.reset(wanted.receiver)
