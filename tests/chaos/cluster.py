@@ -21,12 +21,16 @@ from bench.processes import tree
 from storage.embedded.account import Account, account_for
 from storage.embedded.postmaster import read_postmaster
 from storage.embedded.server import MAJOR
+from tests.patience import HANGS_S
 
 POLL_S = 0.01
 START_S = 60  # PostgreSQL replays its log first
-GONE_S = 10.0  # for the end of a killed postmaster and its children
+GONE_S = HANGS_S  # for the end of a killed postmaster and its children
 ORPHANS_S = 15.0  # for the end of its children, after the postmaster's
 QUERY_S = 5.0
+# What a query can raise while the cluster is in trouble. The last one: its connection ended in the middle
+# of an answer.
+AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 UP = {"ready", "standby"}  # states in postmaster.pid
 MODES = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 SOCKET = ".s.PGSQL.5432"
@@ -157,6 +161,20 @@ class Cluster:
                 raise RuntimeError(f"PostgreSQL is not ready: {self._last_words()}")
             time.sleep(POLL_S)
         return False
+
+    def revive(self) -> None:
+        """Wait until the cluster answers queries again. Start it if it has ended by itself."""
+        give_up = time.monotonic() + HANGS_S
+        while True:
+            self.start()
+            try:
+                self.query("SELECT 1")
+            except AWAY:
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(POLL_S)
+            else:
+                return
 
     def stop(self, mode: str) -> None:
         """Stop the cluster: `fast` or `immediate`."""

@@ -18,8 +18,9 @@ from bench.processes import descriptors, rss_mb
 from bench.service import call, free_port
 from tests.chaos.clock import wrong_clock
 from tests.chaos.tool import ROOT
+from tests.patience import HANGS_S
 
-READY_S = 60.0
+READY_S = HANGS_S
 ENDING_S = 40.0
 ANSWER_S = 30.0
 GRACE_S = 4  # at SIGTERM

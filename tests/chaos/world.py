@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import asyncpg
-
 from bench.programs import ports_in_a_row
 from bench.service import Service, call
 from tests.chaos.clock import set_clock
-from tests.chaos.cluster import Cluster, disk
+from tests.chaos.cluster import AWAY, Cluster, disk
 from tests.chaos.patroni import Pair
 from tests.chaos.server import GRACE_S, POLL_S, READY_S, Exit, Server
 from tests.chaos.tool import Tool
@@ -174,13 +172,7 @@ class World:
         sql = """SELECT address FROM home_leases JOIN nodes ON nodes.id = process WHERE slot = $1"""
         try:
             found = [row[0] for row in self.rows(sql, self.part(self._parts))]
-        except (
-            OSError,
-            TimeoutError,
-            asyncpg.PostgresError,
-            asyncpg.InterfaceError,
-            asyncpg.InternalClientError,  # the connection ended in the middle of an answer
-        ):
+        except AWAY:
             return None
         return self._at[found[0]] if found else None
 

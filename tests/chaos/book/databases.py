@@ -11,14 +11,15 @@ from typing import Any
 import asyncpg
 
 from tests.chaos.book.disturbance import DATABASE, ROAD, Disturbance
+from tests.chaos.cluster import AWAY
 from tests.chaos.world import World
+from tests.patience import HANGS_S
 
 OURS = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'angarium %'"
 HOT = """SELECT {act}(pid) FROM pg_stat_activity
     WHERE application_name IN ('angarium intake', 'angarium settle', 'angarium listener',
         'angarium control')"""
 AGAIN_S = 0.1
-CAUGHT_UP_S = 10.0
 PAUSE_S = 0.02
 
 
@@ -42,6 +43,7 @@ class BackendKilled(Disturbance):
     kills, weight = 1, 3
 
     def begin(self) -> None:
+        self.world.primary.revive()  # it can be recovering from the trouble before
         pids = [row[0] for row in self.world.rows(OURS)]
         if pids:
             with suppress(ProcessLookupError):
@@ -95,7 +97,8 @@ class FailedOver(Disturbance):
         assert world.standby is not None
         # A primary that restarts commits alone what waited for the standby: a failover before the standby
         # has that, too, would lose acknowledged commits, as PostgreSQL's manual says.
-        give_up = time.monotonic() + CAUGHT_UP_S
+        world.primary.revive()
+        give_up = time.monotonic() + HANGS_S
         while not world.primary.caught_up():
             if time.monotonic() > give_up:
                 raise RuntimeError("the standby never caught up")
@@ -125,6 +128,7 @@ class OutOfConnections(Disturbance):
     def end(self) -> None:
         self._over.set()
         self._thread.join()
+        self.world.primary.revive()  # its processes for the other clients end one by one
 
     async def _crowd(self) -> None:
         held: list[asyncpg.Connection[Any]] = []
@@ -132,9 +136,9 @@ class OutOfConnections(Disturbance):
             while not self._over.is_set():
                 try:
                     held.append(await self.world.primary.connect())
-                except (OSError, asyncpg.PostgresError):
+                except AWAY:
                     if held:
-                        with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                        with suppress(*AWAY):
                             await held[0].fetch(HOT.format(act="pg_terminate_backend"))
                     await asyncio.sleep(PAUSE_S)
         finally:
@@ -165,7 +169,7 @@ class StatementsCancelled(Disturbance):
 
     def _act(self) -> None:
         while not self._over.wait(self.chance.uniform(0, AGAIN_S)):
-            with suppress(OSError, asyncpg.PostgresError):
+            with suppress(*AWAY):
                 self.world.rows(HOT.format(act=self.act))
 
 

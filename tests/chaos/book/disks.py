@@ -33,8 +33,7 @@ class DiskFull(Disturbance):
 
     def end(self) -> None:
         self._ballast.unlink()
-        if not self.world.primary.alive:  # no room for its log: it ends; its operator starts it
-            self.world.primary.start()
+        self.world.primary.revive()  # no room for its log: it ends; its operator starts it
 
 
 class SpoolFull(DiskFull):
@@ -44,6 +43,9 @@ class SpoolFull(DiskFull):
 
     def folder(self) -> Path:
         return self.world.folder / "data"
+
+    def end(self) -> None:
+        self._ballast.unlink()
 
 
 class FilesMayNotGrow(Disturbance):
@@ -57,8 +59,7 @@ class FilesMayNotGrow(Disturbance):
 
     def end(self) -> None:
         self._limit(resource.RLIM_INFINITY)
-        if not self.world.primary.alive:
-            self.world.primary.start()
+        self.world.primary.revive()
 
     def _limit(self, soft: int) -> None:
         for pid in self.world.primary.processes:
