@@ -16,7 +16,7 @@ from tests.sim.plan import Plan, draw
 from tests.sim.several import draw_several
 
 FAR_S = 75  # a wait of the schedule over which an actor leaves memory
-LONGEST_S = 30  # real seconds of one history: without a bug it takes a tenth of a second
+LONGEST_S = 30  # of CPU, as a machine may stand still; without a bug it takes a tenth of a second
 
 
 ENDLESS = "it never ends"
@@ -102,10 +102,10 @@ def _patience() -> Iterator[None]:
     def ring(number: int, frame: FrameType | None) -> None:
         raise EndlessError
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, LONGEST_S, 1)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST_S, 1)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
