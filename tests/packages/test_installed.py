@@ -15,6 +15,7 @@ import pytest
 from tests.cli.programs import angarium, running
 from tests.packages.environments import Environment, build, built, empty_environment
 from tests.packages.first_delivery import Stages, deliver
+from tests.patience import HANGS_S
 
 EVERY_MODULE = """
 import importlib, json, pkgutil, sys, warnings
@@ -112,7 +113,7 @@ async def test_an_installed_server_delivers_its_first_event(
     ):
         printed = await server.wait_for("Next, in another terminal")
         url = env["ANGARIUM_URL"] = printed.split("listens on ")[1].split()[0]
-        async with httpx.AsyncClient(base_url=url, trust_env=False) as browser:
+        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=HANGS_S) as browser:
             page = await browser.get("/console")
             script = re.search(r'src="(/console/assets/[^"]+)"', page.text)
             assert script is not None, page.status_code

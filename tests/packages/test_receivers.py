@@ -21,6 +21,7 @@ import angarium
 from bench.service import free_port
 from tests.cli.programs import Program, environment, manage_key, running, server
 from tests.packages.tools import ROOT, missing, tool
+from tests.patience import HANGS_S
 from tests.postgres import eventually
 
 RECEIVERS = ROOT / "docs/examples/receivers"
@@ -150,7 +151,7 @@ async def test_a_receiver_takes_what_is_genuine_and_new(
     async with server(env) as (_, address):
         key = await manage_key(env, address)
         async with (
-            httpx.AsyncClient(trust_env=False, timeout=30) as client,
+            httpx.AsyncClient(trust_env=False, timeout=HANGS_S) as client,
             angarium.AsyncClient(address, key, trust_env=False) as api,
         ):
             made = await api.destinations.create("Receiver", url)
