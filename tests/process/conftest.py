@@ -72,7 +72,6 @@ def house(furnished: House) -> Iterator[House]:
     can be measured, whoever runs the tests.
     """
     settings = {
-        "ANGARIUM_SHUTDOWN_GRACE": "4",
         "ANGARIUM_PASSIVATE_AFTER": "1",
         "ANGARIUM_ACTOR_DELIVERIES": "64",
         "ANGARIUM_ENGINE_DELIVERIES": "150",

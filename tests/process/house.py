@@ -136,6 +136,11 @@ class House(Service):
         """Read one value from the database."""
         return self.rows(sql, *arguments)[0][0]
 
+    def tried(self, destination: str) -> int:
+        """Return how many attempts at a destination are recorded."""
+        sql = "SELECT coalesce(sum(attempt_count), 0)::int FROM deliveries"
+        return int(self.value(f"{sql} WHERE destination = $1::text::uuid", destination))
+
     def until_settled(self, destination: str | None = None, within_s: float = HANGS_S) -> None:
         """Wait until nothing is PENDING or RETRYING in the rows any more."""
         sql = "SELECT count(*) FROM deliveries WHERE status IN (0, 4)"

@@ -43,7 +43,6 @@ class Joined(House):
             folder,
             ANGARIUM_DATABASE_URL=base.url,
             ANGARIUM_MASTER_KEY=base.master_key,
-            ANGARIUM_SHUTDOWN_GRACE="4",
             **settings,
         )
         self.key = base.key

@@ -15,6 +15,7 @@ from tests.cli.programs import environment, manage_key, running, server
 from tests.patience import HANGS_S
 from tests.postgres import eventually, holding
 from tests.process import verdict
+from tests.process.conftest import open_house
 from tests.process.house import House, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Answer, Receiver, always
@@ -51,8 +52,13 @@ def test_a_stop_under_load_finishes_what_is_in_flight_and_loses_nothing(
 
 
 def test_what_does_not_end_within_the_grace_time_is_handed_back(
-    house: House, receiver: Receiver
+    furnished: House, receiver: Receiver
 ) -> None:
+    with open_house(furnished, ANGARIUM_SHUTDOWN_GRACE="4") as house:
+        _hand_back(house, receiver)
+
+
+def _hand_back(house: House, receiver: Receiver) -> None:
     gate = threading.Event()
     receiver.behave("/stuck", always(Answer(gate=gate)))
     stuck = house.made(receiver.url + "/stuck", "stuck.*", timeoutMs=60_000)
@@ -83,7 +89,7 @@ def test_a_retry_that_waits_is_kept_over_a_stop_and_keeps_its_time(
     destination = house.made(receiver.url + "/later", "later.*", retrySchedule=[5, 5])
     house.post("a", kind="later.one")
     receiver.wait_count("/later", 1)
-    until(lambda: house.deliveries(destination, status="RETRYING"), "the failure is recorded")
+    until(lambda: house.tried(destination), "the failure is recorded")
     assert house.ended() == 0
     house.start()
     house.until_settled(destination)
