@@ -1,12 +1,15 @@
 """A whole server within the test's process: the real composition, a real database, real sockets.
 
-Nothing of it is a fake; its answers are held to the OpenAPI document as those of `tests.api.house`.
+Nothing of it is a fake; its answers are held to the OpenAPI document as those of `tests.api.house`. Only
+the age at which a configuration is stale is that of a hang: the database of a busy machine takes seconds
+to confirm it, and every request would be refused meanwhile.
 """
 
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest import mock
 
 import trio
 
@@ -130,7 +133,7 @@ async def _open_service(
     server = Server(Settings.model_validate(given), bridge, box, None)
     await server.prepare()
     house = ServiceHouse(server)
-    with logged(house.issued):
+    with logged(house.issued), mock.patch("engine.runtime.freshness.STALE_S", HANGS_S):
         async with trio.open_nursery() as nursery:
             await nursery.start(server.supervisor.run)
             try:
