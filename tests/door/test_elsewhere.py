@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 from msgspec import structs
+from trio.testing import MockClock
 
 from api.budget import BodyBudget
 from api.door.connection import ClientConnection
@@ -191,18 +192,19 @@ async def test_a_streamed_body_whose_link_just_closed_is_told_with_503() -> None
         assert (await client.response()).status == 503
 
 
-async def test_an_idle_link_ends_with_a_goodbye_and_a_kept_connection_without() -> None:
-    limits = replace(QUICK, idle_s=0.01)
-    async with open_pair(limits=limits) as pair:
+async def test_an_idle_link_ends_with_a_goodbye_and_a_kept_connection_without(
+    mock_clock: MockClock,
+) -> None:
+    async with open_pair(limits=replace(QUICK, idle_s=1)) as pair:
         link = Client(await pair.dial(FAR.number, ("127.0.0.1", 1)))
-        await link.send(post())
-        assert (await link.response()).status == 202
-        assert await link.rest() == GOODBYE
-        await link.stream.aclose()
         client = await pair.far.connect()
-        await client.send(post())
-        assert (await client.response()).status == 202
+        for each in (link, client):
+            await each.send(post())
+            assert (await each.response()).status == 202
+        mock_clock.jump(1)
+        assert await link.rest() == GOODBYE
         assert await client.rest() == b""
+        await link.stream.aclose()
 
 
 async def test_a_door_that_closes_serves_what_its_idle_clients_have_just_sent() -> None:

@@ -1,5 +1,7 @@
 """A bridge that is cut: nobody goes on waiting for the database, and nothing of it is left behind."""
 
+from dataclasses import replace
+
 import pytest
 import trio
 
@@ -7,10 +9,15 @@ from storage.database.bridge import Bridge, open_bridge
 from storage.database.connection import Connection
 from storage.database.errors import StoreAwayError
 from storage.database.profiles import POOL, UPKEEP, Profile, hot
+from tests.patience import HANGS_S
 from tests.postgres import eventually
 
-SLEEP = "SELECT pg_sleep(7)"
-ENDS_S = 4.0  # sooner than any of the statements, and any time limit, would
+ENDLESS = f"SELECT pg_sleep({10 * HANGS_S})"
+
+
+def without_limits(profile: Profile) -> Profile:
+    """Return a profile with which only a cut ends a statement."""
+    return replace(profile, statement_timeout_s=None, command_timeout_s=None)
 
 
 @pytest.mark.parametrize("profile", [hot("test"), POOL, UPKEEP], ids=lambda each: each.purpose)
@@ -18,7 +25,7 @@ async def test_a_statement_under_way_fails_at_once(
     bridge: Bridge, database_url: str, profile: Profile
 ) -> None:
     async with open_bridge(database_url) as ours:
-        connection = ours.connection(profile)
+        connection = ours.connection(without_limits(profile))
         await connection.ensure()
         backend = connection.backend
 
@@ -28,12 +35,12 @@ async def test_a_statement_under_way_fails_at_once(
 
         async def wait_in_vain() -> None:
             with pytest.raises(StoreAwayError):
-                await connection.fetch(SLEEP)
+                await connection.fetch(ENDLESS)
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait_in_vain)
             await eventually(running)
-            nursery.cancel_scope.deadline = trio.current_time() + ENDS_S
+            nursery.cancel_scope.deadline = trio.current_time() + HANGS_S
             ours.cut()
         assert not nursery.cancel_scope.cancelled_caught
         with pytest.raises(StoreAwayError):  # for good
@@ -68,9 +75,9 @@ async def test_an_opening_under_way_leaves_no_connection(
 async def test_a_greeting_under_way_fails(bridge: Bridge) -> None:
     async def greet(connection: Connection) -> None:
         connection.cut()
-        await connection.fetch(SLEEP)
+        await connection.fetch(ENDLESS)
 
-    connection = bridge.connection(hot("test"), greet)
-    with trio.fail_after(ENDS_S), pytest.raises(StoreAwayError):
+    connection = bridge.connection(without_limits(hot("test")), greet)
+    with trio.fail_after(HANGS_S), pytest.raises(StoreAwayError):
         await connection.ensure()
     assert not connection.connected

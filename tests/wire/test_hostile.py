@@ -6,7 +6,6 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory as Error
-from tests.patience import HANGS_S
 from tests.wire.street import (
     Serve,
     Street,
@@ -240,21 +239,21 @@ async def test_each_costs_one_attempt_and_nothing_else(
     assert (await street.attempt(beside)).success
 
 
-async def test_a_crowd_of_them_does_not_slow_a_healthy_one(street: Street) -> None:
+async def test_a_crowd_of_them_does_not_slow_a_healthy_one(
+    street: Street, mock_clock: MockClock
+) -> None:
     hostile = [await street.open(serve) for _, serve, *_ in FAILURES]
     healthy = await street.open(answer_ok)
     ended: list[Outcome] = []
     for receiver in hostile:
         for _ in range(4):
             street.begin(a_destination(receiver.url, timeout_ms=400, concurrency=2), ended.append)
-    durations_ms = []
-    for _ in range(100):
-        outcome = await street.attempt(a_destination(healthy.url))
-        assert outcome.success
-        durations_ms.append(outcome.duration_ms)
-    with trio.fail_after(HANGS_S):
-        while len(ended) < 4 * len(hostile):
-            await wait_all_tasks_blocked(0.001)
-    assert not any(outcome.success for outcome in ended)
-    assert sorted(durations_ms)[50] < 100  # the hostile ones take 400 and more
+    for _ in range(100):  # meanwhile no time passes: none waits for the end of a hostile one
+        assert (await street.attempt(a_destination(healthy.url))).success
     assert healthy.connections == 1
+    silent = sum(category is Error.TIMEOUT for _, _, category, *_ in FAILURES)
+    while len(ended) < 4 * (len(hostile) - silent):
+        await wait_all_tasks_blocked(2 * QUIET_S)  # longer than a receiver waits to reset
+    mock_clock.jump(0.4)
+    await until(lambda: len(ended) == 4 * len(hostile))
+    assert not any(outcome.success for outcome in ended)
