@@ -1,6 +1,7 @@
 """What operators come to the console for, from the first click to the result."""
 
 import re
+import time
 
 from playwright.sync_api import Page, Request, expect
 
@@ -9,6 +10,8 @@ from tests.browser.town import EXACT, Town
 from tests.browser.window import Window
 from tests.process.house import until
 from tests.process.receiver import Answer, always
+
+MINUTE_S = 60
 
 
 def row(page: Page, text: str) -> None:
@@ -141,20 +144,23 @@ def test_a_payload_is_shown_and_copied_with_its_bytes(window: Window, town: Town
 
 
 def test_the_slider_of_pulse_changes_the_concurrency_and_can_be_undone(
-    window: Window, town: Town
+    timed: Window, town: Town
 ) -> None:
     path = f"/destinations/{town.ids['Search index']}"
-    page = window.open("/pulse?name=Search")
+    timed.page.clock.install()
+    page = timed.open("/pulse?name=Search")
     with page.expect_response(lambda answer: "sort=age" in answer.url):
         page.get_by_label("Order").select_option("Longest wait first")
-    window.settled()
+    timed.settled()
     slider = page.get_by_label("Concurrency of Search index", exact=True)
     slider.focus()
     patches: list[Request] = []
     page.on("request", lambda sent: patches.append(sent) if sent.method == "PATCH" else None)
+    page.clock.pause_at(time.time() + MINUTE_S)  # the keys come fast, however slow the machine
+    for key in ("ArrowRight", "ArrowRight", "End"):
+        page.keyboard.press(key)
     with page.expect_response(lambda answer: answer.request.method == "PATCH"):
-        for key in ("ArrowRight", "ArrowRight", "End"):
-            page.keyboard.press(key)
+        page.clock.resume()
     expect(page.get_by_text("Search index: concurrency 256")).to_be_visible()
     assert len(patches) == 1, "each step was sent"
     assert town.house.api("GET", path)["delivery"]["concurrency"] == 256

@@ -69,7 +69,7 @@ async def test_many_at_once_do_not_pass_the_limit(bridge: Bridge, plans_file: Pa
         assert sorted(statuses) == [201, 201, 402, 402, 402, 402]
 
 
-async def test_a_plan_that_is_changed_beside_the_server_holds_within_a_second(
+async def test_a_plan_that_is_changed_beside_the_server_is_heard_of_and_holds(
     bridge: Bridge, plans_file: Path
 ) -> None:
     async with open_service(bridge, plans_file=plans_file) as house:
@@ -83,7 +83,7 @@ async def test_a_plan_that_is_changed_beside_the_server_holds_within_a_second(
             writer_without_models(Identity(), house.server.clock.now),
         )
         await beside.set_plan("acme", "pro")
-        await house.until(api, "/auth/context", lambda told: told["plan"] == "pro", within_s=1)
+        await house.until(api, "/auth/context", lambda told: told["plan"] == "pro")
         assert (await api("GET", "/destinations")).headers["x-ratelimit-limit"] == "77"
         assert (await api("GET", "/audit-logs?action=workspace.set_plan")).json["items"] == []
         (entry,) = (await mcp("GET", "/audit-logs?action=workspace.set_plan")).json["items"]
