@@ -20,6 +20,7 @@ from storage.backup.manifest import SUMS, BackupError, digest_of, parts_of, read
 from storage.embedded.server import program
 from storage.encryption.key_file import KEY_FILE, KeyFile, new_key
 from tests.backup.conftest import CONTENT, PLACE, Installation
+from tests.process.house import until
 
 ROOT = Path(__file__).parents[2]
 
@@ -161,6 +162,9 @@ def test_without_room_nothing_is_begun(
     assert list(place.iterdir()) == []
 
 
+SENDERS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender'"
+
+
 @contextmanager
 def replicating(url: str) -> Iterator[None]:
     """Be a standby, as far as the server can tell."""
@@ -182,6 +186,7 @@ def test_what_the_server_refuses_is_said_and_leaves_nothing(
     refused = pytest.raises(BackupError, match=r"failed to copy.*max_wal_senders")
     with replicating(there.url), replicating(there.url), refused:  # as many as there may be
         backup.make(there.url)
+    until(lambda: there.sql(SENDERS) == "0", "the server has given their places back")
     with pytest.raises(BackupError, match="cannot reach the database"):
         Backup(there.folder, place / "b").make(there.url.replace("5432", "5433"))
     assert list(place.iterdir()) == []

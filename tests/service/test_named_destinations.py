@@ -33,7 +33,8 @@ async def test_a_failing_destination_is_named_beside_the_busiest(
     monkeypatch.setattr(scrape, "FAILING", 1)
     receiver.answer = lambda got: 500 if got.path == "/broken" else 204
     well = await destination(api, receiver.url("/well"), ["well"])
-    broken = await destination(api, receiver.url("/broken"), ["broken"])
+    later = {"retrySchedule": [3_600]}  # no retry that comes due probes the circuit
+    broken = await destination(api, receiver.url("/broken"), ["broken"], delivery=later)
     busy = await destination(api, receiver.url("/busy"), ["busy"])
     await post(api, "well")
     for _ in range(10):
