@@ -105,8 +105,10 @@ def pytest_configure_node(node: "object") -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the server at the very end, in the process that pytest was started as."""
-    if not hasattr(config, "workerinput") and _SERVER in config.stash:
-        config.stash[_SERVER].stop()
+    if _SERVER in config.stash:
+        config.stash[_SERVER].leave()
+        if not hasattr(config, "workerinput"):
+            config.stash[_SERVER].stop()
 
 
 @pytest.fixture(autouse=True)

@@ -4,19 +4,21 @@ The server is not durable (fsync is off) and lives in a temporary folder. It is 
 the process that pytest was started as, or, should that be killed, by a small process that watches it.
 """
 
+import asyncio
 import fcntl
 import shutil
 import subprocess
+import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import asyncpg
 import trio
 
 from storage.database.bridge import Bridge, open_bridge
-from storage.database.connection import Connection
 from storage.database.profiles import UPKEEP
 from storage.embedded.postmaster import read_postmaster
 from storage.embedded.server import EmbeddedServer, running_url
@@ -45,6 +47,8 @@ class TestServer:
         self.folder = folder
         self.runner = runner
         self._url: str | None = None
+        self._lock = threading.Lock()
+        self._administrator: Administrator | None = None
 
     def url(self, database: str) -> str:
         """Return the URL of one of its databases. Starts it if nobody has yet (any process may)."""
@@ -87,6 +91,11 @@ class TestServer:
                 await make_partitions(upkeep, now_ms=time.time_ns() // 1_000_000)
             await bridge.pool.execute(f"ALTER DATABASE {DRAFT} RENAME TO {TEMPLATE}")
 
+    def leave(self) -> None:
+        """Close what this process has of the server."""
+        if self._administrator is not None:
+            self._administrator.close()
+
     def stop(self) -> None:
         """End the server if it was ever started, and remove everything."""
         postmaster = read_postmaster(self.folder / "data" / "postgres")
@@ -98,24 +107,40 @@ class TestServer:
     async def database(self, template: str = TEMPLATE) -> AsyncIterator[str]:
         """Make a database for a while and yield its URL."""
         name = f"test_{uuid.uuid4().hex[:12]}"
-        async with _administrator(
-            await trio.to_thread.run_sync(self.url, "postgres")
-        ) as connection:
-            # Copied as files, 700 small ones: through the log they take twice the time.
-            made = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"
-            await connection.execute(made)
+        # Copied as files, 700 small ones: through the log they take twice the time.
+        made = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"
+        await trio.to_thread.run_sync(self._execute, made)
         try:
             yield self.url(name)
         finally:
             with trio.CancelScope(shield=True):
-                async with _administrator(self.url("postgres")) as connection:
-                    await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+                await trio.to_thread.run_sync(self._execute, f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _execute(self, statement: str) -> None:
+        with self._lock:
+            if self._administrator is None:
+                self._administrator = Administrator(self.url("postgres"))
+            self._administrator.execute(statement)
 
 
-@asynccontextmanager
-async def _administrator(url: str) -> AsyncIterator[Connection]:
-    async with open_bridge(url) as bridge:
-        yield bridge.connection(UPKEEP)
+class Administrator:
+    """A connection for the statements that make and remove databases. A test process keeps it.
+
+    Each test has a trio loop of its own. The connection outlives them on an asyncio loop, run in threads.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._loop = asyncio.SelectorEventLoop()
+        self._connection = self._loop.run_until_complete(asyncpg.connect(url, ssl="disable"))
+
+    def execute(self, statement: str) -> None:
+        """Run a statement, from one thread at a time."""
+        self._loop.run_until_complete(self._connection.execute(statement))
+
+    def close(self) -> None:
+        """Leave the server."""
+        self._loop.run_until_complete(self._connection.close())
+        self._loop.close()
 
 
 def _with_database(url: str, database: str) -> str:
