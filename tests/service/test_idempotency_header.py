@@ -2,36 +2,36 @@
 
 from typing import Any
 
-import pytest
-
 from tests.api.house import Caller
+from tests.cases import each_case
 
 EVENT: dict[str, Any] = {"eventType": "order.paid", "payload": {"id": 1}}
 FILE: dict[str, Any] = {"source": {"kind": "INLINE", "uri": "data:text/plain,hello"}}
 
 
-@pytest.mark.parametrize(("path", "body"), [("/events", EVENT), ("/files", FILE)])
+@each_case(("path", "body"), [("/events", EVENT), ("/files", FILE)])
 async def test_the_header_is_the_key_of_the_body(
     api: Caller, path: str, body: dict[str, Any]
 ) -> None:
-    first = await api("POST", path, body, headers={"Idempotency-Key": "k-1"})
+    one, two = f"{path[1:]}-1", f"{path[1:]}-2"
+    first = await api("POST", path, body, headers={"Idempotency-Key": one})
     assert (first.status, first.json["duplicate"]) == (202, False), first
     for more, headers in (
-        ({}, {"Idempotency-Key": "k-1"}),
-        ({"idempotencyKey": "k-1"}, {}),
-        ({"idempotencyKey": "k-1"}, {"Idempotency-Key": "k-1"}),
+        ({}, {"Idempotency-Key": one}),
+        ({"idempotencyKey": one}, {}),
+        ({"idempotencyKey": one}, {"Idempotency-Key": one}),
     ):
         again = await api("POST", path, {**body, **more}, headers=headers)
         assert (again.json["id"], again.json["duplicate"]) == (first.json["id"], True)
-    other = await api("POST", path, body, headers={"Idempotency-Key": "k-2"})
+    other = await api("POST", path, body, headers={"Idempotency-Key": two})
     assert other.json["duplicate"] is False
 
 
-@pytest.mark.parametrize(("path", "body"), [("/events", EVENT), ("/files", FILE)])
+@each_case(("path", "body"), [("/events", EVENT), ("/files", FILE)])
 async def test_a_header_that_differs_from_the_body_is_refused(
     api: Caller, path: str, body: dict[str, Any]
 ) -> None:
-    given = {**body, "idempotencyKey": "other"}
+    given = {**body, "idempotencyKey": f"{path[1:]}-3"}
     refused = await api("POST", path, given, headers={"Idempotency-Key": "k-3"})
     assert (refused.status, refused.paths) == (400, ["idempotencyKey"])
     for key in ("k" * 257, "a b", "\u00e4"):
