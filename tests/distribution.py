@@ -16,7 +16,6 @@ TOGETHER = ("tests/browser/", "tests/process/", "tests/backup/")
 # Files that take ten seconds of CPU, or wait as long for the programs they start.
 LONG = (
     "tests/browser/",
-    "tests/service/test_master_key.py",
     "tests/process/",
     "tests/service/",
     "tests/storage/test_replay_crashes.py",

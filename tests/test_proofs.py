@@ -32,7 +32,7 @@ def test_a_place_of_the_distribution_exists(place: str) -> None:
 def test_files_stay_whole_and_the_longest_come_first() -> None:
     assert unit_of("tests/service/test_cors.py::test_x[a::b]") == "tests/service/test_cors.py"
     assert unit_of("tests/browser/test_files.py::test_x") == "tests/browser/"
-    units = ["tests/core/test_rate.py", "tests/process/test_starts.py", LONG[1], LONG[0]]
+    units = ["tests/core/test_rate.py", "tests/service/test_cors.py", LONG[1], LONG[0]]
     assert sorted(units, key=place_of) == units[::-1]
 
 
