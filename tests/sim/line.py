@@ -49,16 +49,16 @@ class _Statement:
             return
         if fate.contention:
             self._answer = outcome.Error(ContentionError("another statement was first"))
+            self._end()
         elif fate.unsent or line.faults.refuses(line.world.now()):
             self._answer = outcome.Error(_away(maybe_written=False))
+            self._end()
         elif fate.delayed_s is not None:
             line.world.later(fate.delayed_s, self._do)
             self._answer = outcome.Error(_away())
         else:
             self._do()
             return
-        if fate.delayed_s is None:
-            self._end()
         self._reply()
 
     def _end(self) -> None:
