@@ -50,6 +50,8 @@ def main() -> int:
     asked = parser.parse_args()
     if (asked.parts > 1 or asked.moves) and asked.nodes < 2:
         parser.error("parts are shared by several servers: give --nodes, too")
+    if asked.moves == "hand-overs" and asked.parts < 2:
+        parser.error("a machine is drained of its parts: give --parts, too")
     if asked.patroni and not installed():
         parser.error(f"install {' and '.join(PROGRAMS)} first")
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have had SIGINT ignored
@@ -155,6 +157,8 @@ def _totals(outcomes: list[Outcome], seconds: float) -> None:
             f"  {len(paused_s)} pauses of all deliveries: p50 {statistics.median(paused_s):.2f} s,"
             f" at most {paused_s[-1]:.2f} s"
         )
+    if latest_s := max((outcome.latest_s for outcome in outcomes), default=0.0):
+        print(f"  from a request to the first arrival of its event: at most {latest_s:.2f} s")
     if missing := impossible - disturbances.keys():
         print(f"  not possible here: {', '.join(sorted(missing))}")
 

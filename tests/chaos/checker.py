@@ -63,7 +63,8 @@ class Sent:
 
     poster: str
     began: float
-    ended: float | None = None  # when its first 202 came
+    accepted: float | None = None  # when the request began that its first 202 answered
+    ended: float | None = None  # when that came
     id: str | None = None
     doubtful: bool = False  # a try without an answer may have been accepted
     place: int = 0  # among the poster's events; those of a batch are in its order
@@ -159,6 +160,16 @@ def resumed(received: Path, kills: Iterable[float]) -> list[float]:
     return found
 
 
+def latest(sent: Path, received: Path) -> float:
+    """Return the longest time from a request that was accepted to the first arrival of its event."""
+    events, _ = _sent(sent, Verdict())
+    came: dict[tuple[str, str], float] = {}
+    for arrival in _received(received):
+        came.setdefault((arrival.path, arrival.n), arrival.at)
+    accepted = {n: began for n, event in events.items() if (began := event.accepted) is not None}
+    return max((at - accepted[n] for (_, n), at in came.items() if n in accepted), default=0.0)
+
+
 def pauses(received: Path) -> list[float]:
     """Return the seconds between two arrivals that follow each other, if they are more than LEFT_S."""
     came = sorted(arrival.at for arrival in _received(received))
@@ -189,7 +200,8 @@ def _sent(file: Path, verdict: Verdict) -> tuple[dict[str, Sent], list[list[str]
                 if event.id not in (None, identifier):
                     verdict.violations.append(f"{n} has two ids")
                 if event.id is None:
-                    event.id, event.ended = identifier, line["ended"]
+                    event.id = identifier
+                    event.accepted, event.ended = line["began"], line["ended"]
             elif status in (500, None):
                 event.doubtful = True
         if len(numbers) > 1:

@@ -49,6 +49,7 @@ class Outcome:
     # From each kill of the process that delivers to the next delivery: of its successor.
     resumed_s: list[float] = field(default_factory=list)
     paused_s: list[float] = field(default_factory=list)  # times without a delivery
+    latest_s: float = 0.0  # from a request to the first arrival of its event, at most
 
     @property
     def failed(self) -> bool:
@@ -198,6 +199,7 @@ class Round:
         if len(self.plan.hands) == 1:  # other faults would delay deliveries too
             self.outcome.resumed_s = checker.resumed(world.received, self._kills_of_holders)
             self.outcome.paused_s = checker.pauses(world.received)
+            self.outcome.latest_s = checker.latest(world.sent, world.received)
         if self._broken:
             return
         violations = self.outcome.verdict.violations

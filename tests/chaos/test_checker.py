@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.checker import Interval, Verdict, judged, pauses
+from tests.chaos.checker import Interval, Verdict, judged, latest, pauses
 
 PATHS = ("strict", "key", "free")
 Lines = list[dict[str, Any]]
@@ -60,6 +60,14 @@ def test_a_time_without_arrivals_at_any_path_is_a_pause(tmp_path: Path) -> None:
     soon = [arrival("free", "0", 30.0 + tenth / 10, 900 + tenth) for tenth in range(25)]
     verdict(tmp_path, sent(), [*received(), *soon])
     assert pauses(tmp_path / "received") == pytest.approx([0.6, *[1.0] * 6])
+
+
+def test_the_latest_delivery_counts_from_the_request_that_was_accepted(tmp_path: Path) -> None:
+    refused = {"poster": "a", "n": ["0"], "began": 1.0, "ended": 1.1, "status": 503}
+    late = [*again("free", "3", 80.0), arrival("key", "0", 70.0, 901)]
+    come = [line for line in received() if (line.get("path"), line.get("n")) != ("/key", "0")]
+    verdict(tmp_path, [refused, *sent()], [*come, *late])
+    assert latest(tmp_path / "sent", tmp_path / "received") == 70.0 - sent()[0]["began"]
 
 
 def test_logs_in_order_violate_nothing(tmp_path: Path) -> None:
