@@ -31,13 +31,16 @@ PROOFS = (
     "tests/process/test_backup.py",  # a backup under load, restored
     "tests/process/test_changes.py",  # changes of the configuration under load
     "tests/process/test_cluster.py",  # two machines under load, drained and killed
+    "tests/process/test_control.py",  # changes of destinations, by what a server's receivers see
     "tests/process/test_database.py",  # trouble with the database under load
     "tests/process/test_files.py",  # kills while files come and go
     "tests/process/test_kills.py",  # kills while events are accepted and delivered
     "tests/process/test_kills_second.py",  # kills while replays and requeued deliveries are under way
+    "tests/process/test_plain_asgi.py",  # the application under Hypercorn, and operations beside it
     "tests/process/test_standby.py",  # real servers, killed, stopped, frozen and joined again
     "tests/process/test_starts.py",  # starts in every situation, each with a server of its own
     "tests/process/test_stops.py",  # stops of a server at every step of its life
+    "tests/process/test_traces.py",  # traces across kills
     "tests/process/test_two_servers.py",  # a second server on one database, and on one address
     "tests/process/test_workers.py",  # workers under load, one of them killed
     "tests/service/test_answer_sizes.py",  # the largest answer of every endpoint
@@ -48,6 +51,7 @@ PROOFS = (
     "tests/service/test_matrix.py",  # every route by every kind of credential
     "tests/service/test_schemathesis.py",  # thousands of requests that Schemathesis makes of the document
     "tests/service/test_steps.py",  # the lines of each step, for the worst input of each route
+    "tests/service/test_stream.py",  # streams of what happens, until their ends
     "tests/sim/test_determinism.py",  # simulated histories in several processes
     "tests/sim/test_mutants.py",  # a simulated history for each planted bug
     "tests/sim/test_seeds.py",  # simulated histories
