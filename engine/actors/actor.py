@@ -208,7 +208,7 @@ class DestinationActor:
         self._mailbox.current = None
         again = context.attempts.used(self, allowed, len(commands.send))
         self._share.report_all(self._mailbox, self.machine)
-        if self._pending_read.waits and self._share.may_read:
+        if self._pending_read.waits and self._share.may_read(machine.window.aside):
             singly = self.recovery.careful > 0
             context.readers.submit(self._pending_read.go(self, context.memory, singly=singly))
         if handled or commands.send or commands.settle:

@@ -106,7 +106,7 @@ class MemoryShare:
             self._memory.wait(self._environment, waiting - self._waiting)
             self._waiting = waiting
 
-    @property
-    def may_read(self) -> bool:
-        """Whether this actor can read more back now."""
-        return self._memory.may_read(self._workspace, self._deliveries)
+    def may_read(self, aside: int) -> bool:
+        """Return whether this actor can read more back now. Its deliveries that are set `aside` do not
+        count: they wait for the read."""
+        return self._memory.may_read(self._workspace, self._deliveries - aside)

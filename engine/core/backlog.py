@@ -91,6 +91,7 @@ class Backlog:
             if useful and outstanding.contiguous and window.fits_aside(delivery):
                 window.note(group, delivery.seq, 0)
                 window.take(delivery)
+                window.aside += 1
                 outstanding.ahead.append(delivery)
                 return
             outstanding.contiguous = False
@@ -255,6 +256,7 @@ class Backlog:
         """Count the deliveries that were set aside for a read as waiting only in the store."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
+        self.window.aside = 0
 
     # --- what ends
 

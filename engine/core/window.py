@@ -58,6 +58,7 @@ class Window:
     """Owner of one destination's cursors and of its share of memory."""
 
     __slots__ = (
+        "aside",
         "byte_caps",
         "bytes",
         "caps",
@@ -78,6 +79,7 @@ class Window:
         self.group_of = (0,) * len(CLASSES) if ordered else tuple(range(len(CLASSES)))
         self.cursors = [0] * groups
         self.lasts = [0] * groups  # never below the cursor
+        self.aside = 0  # of `held`: deliveries that wait for a read's answer
         self.through = [0] * groups  # the highest seq that a read has answered for
         self.caps = _caps(limits.deliveries, ordered=ordered)
         self.byte_caps = _caps(limits.bytes, ordered=ordered)

@@ -3,9 +3,12 @@
 import trio
 from trio.testing import MockClock
 
-from engine.actors.memory import LEAST_BYTES, LEAST_READ, PORTION, Memory
+from engine.actors.mailbox import Mailbox
+from engine.actors.memory import LEAST_BYTES, LEAST_READ, PORTION, Memory, MemoryShare
 from engine.core.commands import MemoryLimits
+from engine.core.vocabulary import DeliveryClass
 from tests.actors.fakes import OK, running
+from tests.core.making import LIMITS, NOW, a_delivery, a_machine, step
 
 MIB = 1024 * 1024
 
@@ -46,6 +49,19 @@ def test_what_was_let_go_is_free_again() -> None:
     memory.changed("greedy", -count, -count)
     assert (memory.deliveries, memory.bytes) == (0, 0)
     assert filled(memory, "other", 1) == count
+
+
+def test_deliveries_that_wait_for_a_read_do_not_hold_it_back() -> None:
+    memory = Memory(MemoryLimits(LEAST_READ, MIB))
+    share = MemoryShare(memory, "workspace", 1)
+    machine = a_machine()
+    machine.spilled(DeliveryClass.STANDARD, 5, 2)
+    assert step(machine).read is not None
+    machine.arrive([a_delivery(seq) for seq in range(6, 6 + LEAST_READ)], NOW)
+    share.report(Mailbox(LIMITS), machine)
+    assert memory.full("workspace")
+    assert share.may_read(machine.window.aside)
+    assert not share.may_read(0)
 
 
 async def test_what_is_in_flight_is_in_memory_and_does_not_wait(autojump_clock: MockClock) -> None:

@@ -86,9 +86,11 @@ def test_an_arrival_while_the_last_read_is_under_way_is_direct_again_in_the_same
     read = a_read(machine)
     machine.arrive([a_delivery(6), a_delivery(7)], NOW)
     assert step(machine).send == []
+    assert (machine.window.held, machine.window.aside) == (2, 2)
     machine.loaded(read, [a_delivery(4), a_delivery(5), a_delivery(6)], 6, {}, True, NOW)
     commands = step(machine)
     assert seqs(commands.send) == [4, 5, 6, 7]
+    assert (machine.window.held, machine.window.aside) == (4, 0)
     assert commands.read is None
     machine.arrive([a_delivery(8)], NOW)
     assert seqs(machine.commands(NOW, 9).send) == [8]

@@ -36,6 +36,7 @@ BROKE = (
     247857,
     255705,
     406309,
+    479789,
 )
 SEVERAL_BROKE = (301117, 301650, 301809, 302640, 303728)
 JUDGED = range(250)  # each keeps every promise
