@@ -131,14 +131,21 @@ def against(
     events: int,
     connections: int,
     batch: int,
+    rate: int,
     rounds: int,
 ) -> Measurement:
-    """Compare another source tree (first; default: this one) with this one (second)."""
+    """Compare another source tree (first; default: this one) with this one (second). `rate`: events a
+    second, or 0 for as many as are answered."""
     tree = os.environ.get(BASE)
     with Service(root=None if tree is None else Path(tree)) as other:
         for each in (other, service):
             each.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
-        plan: Figures = {"events": events, "connections": connections, "batch": batch}
+        plan: Figures = {
+            "events": events,
+            "connections": connections,
+            "batch": batch,
+            "rate": rate,
+        }
         require(other.port != service.port, "both have the same server")
         return in_turns(
             rounds,
