@@ -122,8 +122,8 @@ class Directory:
                 few = few and not dispatcher.is_past(until)
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Have the destinations of committed deliveries, in seq order, read from the store again: some
-        deliveries may not have reached their actors. Until then, the backlog rows stay."""
+        """Make the actors of committed deliveries, given in seq order, read from the store: some of these
+        deliveries may not have reached their actors. Until the read, the backlog rows stay."""
         first: dict[str, Delivery] = {}
         for delivery in deliveries:
             first.setdefault(delivery.destination, delivery)

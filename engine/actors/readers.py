@@ -179,8 +179,8 @@ class Readers:
         self._lot.unpark()
 
     def submit_patient(self, reading: WorkspaceRead) -> None:
-        """Queue a read of a start. It waits while there are urgent reads, except that one of a start can
-        always be under way."""
+        """Queue a patient read, which activates a dormant destination. It waits while there are urgent
+        reads, but one patient read can always be under way."""
         self._patient.put(reading.workspace, reading)
         self._lot.unpark()
 
@@ -212,9 +212,9 @@ class Readers:
             await trio.lowlevel.checkpoint()  # then this reader looks for the next read
 
     def _next(self) -> tuple[str, WorkspaceRead, bool] | None:
-        # One reader at a time takes the reads of a start first, and any reader can be that one. If one
-        # reader were kept for them, a workspace that uses all others could never use it: it would exceed
-        # its share.
+        # While no patient read is under way, the next free reader takes a patient read first. No fixed
+        # reader is reserved for patient reads: a workspace that uses all other readers could never use
+        # the reserved one, since it would exceed its share.
         lines = self._urgent, self._patient
         for line in lines if self._starting else reversed(lines):
             if (found := line.take(self._may)) is not None:

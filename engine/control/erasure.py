@@ -120,7 +120,7 @@ class ErasureCommands:
                 return entries
 
     async def _cancel(self, waiting: list[DeliveryEntry]) -> None:
-        """Have deliveries cancelled, and wait until all of them have changed, at most `AGAIN_S`."""
+        """Tell the actors to cancel deliveries, and wait for their settlements for at most `AGAIN_S`."""
         by_destination: dict[str, list[str]] = {}
         for each in waiting:
             by_destination.setdefault(each.destination, []).append(each.id)

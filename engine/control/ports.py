@@ -95,11 +95,11 @@ class DestinationStore(Protocol):
         archived, or the customer's account has changed since the given tally."""
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
-        """Write the next version, if the present one is its predecessor."""
+        """Write a version of a destination, if the stored version is the one before it."""
 
     async def publish(self, destination: DestinationRecord, audit: AuditEntry, at_ms: int) -> bool:
-        """Write the next version, which makes a script live, if the present version is its predecessor
-        and the script is still there."""
+        """Write a version of a destination that makes a script live, if the stored version is the one
+        before it and the script still exists."""
 
     async def get(self, environment: int, destination: str) -> DestinationRecord | None:
         """Return the present version."""
@@ -186,8 +186,8 @@ class CustomerStore(Protocol):
         after the account `after`."""
 
     async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
-        """Write the next version of name, quotas and permissions, if the present one is its
-        predecessor."""
+        """Write a version of name, quotas and permissions, if the stored version is the one before
+        it."""
 
     async def used(self, environment: int, account: str, at_most: int) -> Used | None:
         """Return the use of an account, counted up to `at_most`; None for an unknown account."""
@@ -211,8 +211,8 @@ class RuleStore(Protocol):
         """
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
-        """Write the next version, if the present one is its predecessor and the environment has not
-        changed since `tally`."""
+        """Write a version of a rule, if the stored version is the one before it and the environment has
+        not changed since `tally`."""
 
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
@@ -305,7 +305,7 @@ class SettingsStore(Protocol):
         """Return the present version, version 0 where none was written."""
 
     async def replace(self, settings: WorkspaceSettings, audit: AuditEntry) -> bool:
-        """Write the next version, if the present one is its predecessor."""
+        """Write a version of the settings, if the stored version is the one before it."""
 
 
 class KnownVersions(Protocol):

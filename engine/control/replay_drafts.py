@@ -32,7 +32,7 @@ RATE: Any = Field(
 
 
 class ReplayDraft(Document):
-    """The deliveries to be sent again: those that meet every member that is given."""
+    """The deliveries to send again: those that match every field that is given."""
 
     destination_id: Uuid | None = Field(None, description="To this destination.")
     customer_account_id: Uuid | None = Field(
@@ -98,7 +98,7 @@ class ReplayPatch(Document):
 
 
 class OrderDraft(Document):
-    """The deliveries that wait and are meant: those that meet every member that is given."""
+    """The waiting deliveries to cancel or retry: those that match every field that is given."""
 
     destination_id: Uuid = Field(description="Deliveries to this destination.")
     event_types: list[Pattern] | None = Field(

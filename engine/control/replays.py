@@ -227,7 +227,8 @@ class ReplayCommands:
     async def _judged(
         self, environment: int, selection: ReplaySelection, own: SessionCustomer | None
     ) -> ReplaySelection:
-        """Return the selection with the account that all of it belongs to, if there is one."""
+        """Check what a selection names, and return it. If all of it belongs to one customer account, the
+        result names this account."""
         account = selection.account
         if own is not None:
             if selection.customer not in (None, own.external_id):

@@ -45,7 +45,7 @@ def _web_address(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """Return an origin as browsers write it. Raises ValueError, in words."""
+    """Return an origin as browsers write it. Raises ValueError, with a text for users."""
     found = _SHAPE.fullmatch(text)
     if found is None:
         raise ValueError(

@@ -241,9 +241,10 @@ class Lanes:
     def reload(
         self, lane: Lane, deliveries: list[Delivery], through: int, *, end: bool, now: float
     ) -> int:
-        """Take the answer of a lane's read (none beyond the cursor). Returns how many entered memory.
+        """Take the deliveries of a lane's read, all up to the cursor. Returns how many entered memory.
 
-        `through`: how far the read looked. `end`: the read saw all that was there when it ran.
+        `through`: the seq up to which the read looked. `end`: at the read, the lane had no later ones up
+        to the cursor.
         """
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window

@@ -38,8 +38,8 @@ LARGEST = 0.5  # bounds the weight of one comparison: a spell's first window, or
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
-# If answers are slower than in the window before by more than this (natural logarithm), beyond chance,
-# perhaps the receiver takes far fewer attempts now.
+# If answers are slower than in the window before by more than this (natural logarithm) plus chance, the
+# receiver can perhaps take far fewer attempts now.
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
 # After a larger width was refused: how much more is tried next, and for how many windows no more is
@@ -48,8 +48,8 @@ CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # windows at a bound for each window on its other side
 BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
-# If a window's share of failures exceeds that of the window before by more than this, beyond chance, the
-# limit is the cause.
+# A window's share of failures can exceed the share of the window before by this much, plus chance. If it
+# exceeds it by more, the window's width is too high for the receiver.
 FAILURES_SEEN = 0.05
 HALF = 0.5  # a larger share of failures, without a window before: far too high a limit
 KEPT_WITHIN = 1.25  # a snapshot is written when the limit is off the kept one by this factor

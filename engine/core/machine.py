@@ -43,9 +43,9 @@ _RETRYING = DeliveryStatus.RETRYING  # looking a member up costs more than a cal
 
 
 class DestinationMachine:
-    """The pure core of one destination's actor. Its ordering never changes; see `Commands.rebuild`.
-    `jitter` gives 0.0 <= x < 1.0. `snapshot` is a predecessor's. Report arrivals, `spilled` ones too, in
-    seq order per class. Otherwise it raises LostTrackError: then restore a new machine from the store."""
+    """The pure core of one destination's actor. A new ordering needs a new machine (`Commands.rebuild`).
+    `jitter` returns 0.0 <= x < 1.0. `snapshot`: of the previous machine. Report arrivals, also `spilled`,
+    in seq order per class. LostTrackError: some were missed; restore a new machine from the store."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The counters per destination and minute, and what durable outcomes add to them, each outcome once."""
+"""The counters of each destination and minute: the changes that a group of settlements makes to them."""
 
 from collections.abc import Iterable
 
@@ -32,8 +32,8 @@ class MinuteDelta(Struct):
 
 
 def ended_at_ms(settlement: Settlement) -> int:
-    """Return when a settlement happened. With an attempt, this is the attempt's end, by the milliseconds
-    in its row."""
+    """Return the time of a settlement. If it records an attempt, this is the attempt's end, computed from
+    the milliseconds in the attempt's row."""
     if settlement.attempt is None:
         return int(settlement.at * 1000)
     outcome = settlement.attempt.outcome

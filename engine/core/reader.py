@@ -41,8 +41,8 @@ class Outstanding(Struct):
     settled: dict[str, int] = {}  # deliveries whose rows changed since, with the seq of the row
 
     def is_stale(self, delivery: Delivery) -> bool:
-        """Return whether a row of the answer has changed since it was read. A row with a later seq than
-        the settled one has been requeued since: it is not stale."""
+        """Return whether a delivery's row has changed since the read of this answer. A requeue gives a
+        delivery a higher seq, so a row with a higher seq than the settlement's is not stale."""
         return delivery.seq <= self.settled.get(delivery.id, -1)
 
 

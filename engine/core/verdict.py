@@ -189,8 +189,8 @@ def corrected_wait(
     """Cut a wait to the longest that the present schedule allows. Returns the latest allowed instant, and
     a settlement that makes the cut durable, if there is one.
 
-    Another clock or another schedule made the longer wait. Without the settlement, the next restart would
-    begin it again. A delivery whose schedule is used up has nothing to wait for.
+    A longer wait was computed with a wrong clock or an earlier schedule. Without the settlement, it would
+    be back after the next restart. A delivery whose schedule is used up is due at once.
     """
     latest = math.ceil((now + longest_wait_s(config)) * 1000) / 1000
     due = delivery.next_attempt_at

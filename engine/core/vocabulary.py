@@ -15,7 +15,7 @@ class Environment(IntEnum):
 
 
 class Origin(IntEnum):
-    """How an event entered."""
+    """The way in which an event entered."""
 
     API = 1
     FILE = 2
@@ -35,7 +35,7 @@ class DeliveryStatus(IntEnum):
 
 
 class DeliveryTrouble(IntEnum):
-    """Why a delivery row is in the narrow partial indexes; null while all goes well."""
+    """The trouble of a delivery; null if it has none. Its partial indexes hold only rows with trouble."""
 
     RETRYING = 1  # waits for its next attempt, requeued ones too
     FAILED = 2  # FAILED and not in the DLQ: archived, discarded, or a failed inspection
@@ -52,7 +52,7 @@ class DlqStatus(IntEnum):
 
 
 class Priority(IntEnum):
-    """How urgent a routing rule says that a delivery is."""
+    """The urgency of a delivery, set by a routing rule."""
 
     STANDARD = 1
     HIGH = 2
@@ -69,14 +69,14 @@ class DeliveryClass(IntEnum):
 
 
 class DeliveryKind(IntEnum):
-    """What a delivery carries."""
+    """The kind of content that a delivery carries."""
 
     EVENT = 1
     FILE = 2
 
 
 class DeliveryOrigin(IntEnum):
-    """Why a delivery exists."""
+    """The reason for which a delivery exists."""
 
     NORMAL = 1
     REPLAY = 2
@@ -84,7 +84,7 @@ class DeliveryOrigin(IntEnum):
 
 
 class DestinationStatus(IntEnum):
-    """Whether a destination is sent to."""
+    """The status of a destination, which decides whether it is sent to."""
 
     ACTIVE = 1
     DISABLED = 2
@@ -100,7 +100,7 @@ class HttpMethod(IntEnum):
 
 
 class Ordering(IntEnum):
-    """What first-in first-out holds for at a destination."""
+    """The deliveries of a destination that stay in order: none, those with the same key, or all."""
 
     NONE = 0
     KEY = 1
@@ -108,14 +108,14 @@ class Ordering(IntEnum):
 
 
 class SigningAlgorithm(IntEnum):
-    """How outbound bodies are signed."""
+    """The algorithm that signs outbound bodies."""
 
     HMAC_SHA256 = 1
     ED25519 = 2
 
 
 class ErrorCategory(IntEnum):
-    """Why an attempt failed, in the words that customers filter by."""
+    """The reason why an attempt failed, in the words that customers filter by."""
 
     TIMEOUT = 1
     DNS = 2
@@ -130,11 +130,11 @@ class ErrorCategory(IntEnum):
     TRANSFORM = 11
     DESTINATION_GONE = 12
     INTERNAL = 13
-    AUTHENTICATION = 14  # no token could be had for the request
+    AUTHENTICATION = 14  # the request needs a token, and none could be obtained
 
 
 class Scope(IntEnum):
-    """What a key may do."""
+    """The permissions that a key can have."""
 
     INGEST = 1
     READ = 2
@@ -142,7 +142,7 @@ class Scope(IntEnum):
 
 
 class CredentialKind(IntEnum):
-    """What sort of credential a caller showed."""
+    """The kind of credential that a caller showed."""
 
     API_KEY = 1
     MCP_KEY = 2
@@ -150,7 +150,7 @@ class CredentialKind(IntEnum):
 
 
 class ReplayStatus(IntEnum):
-    """Where a replay job stands. Below COMPLETED it is unfinished, which an index relies on."""
+    """The status of a replay job. Jobs below COMPLETED are unfinished; an index relies on the numbers."""
 
     PENDING = 0  # being counted
     RUNNING = 1
@@ -161,7 +161,7 @@ class ReplayStatus(IntEnum):
 
 
 class JobKind(IntEnum):
-    """What a replay job does with the deliveries that it selects."""
+    """The action of a replay job on the deliveries that it selects."""
 
     REPLAY = 0  # makes new deliveries
     CANCEL = 1
@@ -169,7 +169,7 @@ class JobKind(IntEnum):
 
 
 class ReplayMode(IntEnum):
-    """What a job of the kind REPLAY sends."""
+    """The choice of what a job of the kind REPLAY sends."""
 
     AGAIN = 0  # settled deliveries, once more
     MISSING = 1  # events for which the destination has no delivery

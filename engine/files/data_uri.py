@@ -27,7 +27,7 @@ class Inline(Struct, frozen=True):
 
 
 def read_data_uri(uri: str) -> Inline:
-    """Return the content of a URI. Raises ValueError, in words, for a malformed one."""
+    """Return the content of a URI. Raises ValueError, with a text for users, for a malformed one."""
     head = _HEAD.match(uri)
     if head is None:
         raise ValueError("must be a data: URI")
@@ -42,7 +42,7 @@ def read_data_uri(uri: str) -> Inline:
 
 
 def read_base64(text: bytes) -> bytes:
-    """Decode base64 (RFC 4648, padded). Raises ValueError, in words."""
+    """Decode base64 (RFC 4648, padded). Raises ValueError, with a text for users."""
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

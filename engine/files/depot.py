@@ -203,7 +203,7 @@ class FileLibrary:
         self._plans = plans
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
-        """Return a file. None also if its event is older than the plan shows."""
+        """Return a file. None: there is no such file, or its event is older than the plan's retention."""
         found = await self._store.get(environment, file)
         if found is None or created_at_ms(found.event) < self._visibility.floor_ms(environment):
             return None

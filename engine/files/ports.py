@@ -79,13 +79,14 @@ class SuspectStore(Protocol):
         """Mark a hash."""
 
     async def inquire(self, environment: int, sha256: bytes) -> Suspicion | None:
-        """Return the state of a hash; None where it is not marked."""
+        """Return the state of a hash; None if the hash is not marked."""
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
         """Unmark a hash, unless it was marked again since."""
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        """Return marked hashes in their order, by environment, after a given one."""
+        """Return at most `limit` marked hashes after a given one, each with its environment, in the order
+        of environments and hashes."""
 
 
 class FileStore(SuspectStore, Protocol):

@@ -142,8 +142,8 @@ class Uploads:
             fates.append(fate)
             settled.set()
             if kept is not None and fate.refusal == "internal":
-                # A row can still appear. The content is held until this process ends; the next start
-                # decides.
+                # The upload's row can still appear, so this process holds the content until it ends.
+                # After the next start, the depot removes the content if no row names it.
                 log.warning("files.in_doubt", environment=kept.environment)
             elif kept is not None:
                 self._spawn(self._depot.let_go, kept)

@@ -377,9 +377,9 @@ class Intake:
         self.locks.hold(environment for environment, _ in rows)
         away: StoreError | None = None
         try:
-            # An unnecessary row costs only one look at the next start. But the next group must not run
-            # beside a deletion that may still be under way, so this deletion is repeated until it is
-            # done.
+            # A backlog row that stays costs only one read at the next start. But after an error, the
+            # deletion can still be under way, and the next group must not run beside it. So the deletion
+            # is repeated until it is done, or has surely changed nothing.
             await self._outage.outlast(
                 lambda _: self._store.forget_backlog(rows), unless=nothing_written
             )

@@ -38,8 +38,8 @@ STILL_STEPS = 2
 # and the limit does not apply.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # the least limit: even if it is wrong, 1,600 events a second go on
-# After a group of this many events, other tasks run: answering its callers takes half a millisecond, and
-# the next group is built right after that.
+# After a group of at least this many events, other tasks run before the next group is built. The answers
+# to such a group's callers have already held the loop for half a millisecond.
 MANY_EVENTS = 100
 
 

@@ -10,8 +10,8 @@ from itertools import islice
 from engine.runtime.fair_queue import FairQueue
 from engine.submission.submission import Submission
 
-# An environment can queue at most this many times the free space. One environment alone fills four fifths
-# of the queue, so the next environment's events find room.
+# An environment that has more in the queue than this many times the free space gets no more room. With 4,
+# a single environment stops at four fifths of the queue, and other environments find the last fifth free.
 PORTION = 4
 _NOTHING = (0, 0)  # weight and size of an environment without submissions
 

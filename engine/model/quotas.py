@@ -1,6 +1,7 @@
 """Quotas of customers' accounts, and a workspace's settings for its customers' portal: records only.
 
-A quota limits embed sessions. The plan limits the workspace's own keys, for all customers.
+A quota limits what a customer can do in embed sessions. The workspace's own keys have no quota: only the
+plan limits them.
 """
 
 from collections.abc import Mapping

@@ -59,8 +59,8 @@ class NodeRow(Struct, frozen=True, kw_only=True):
 
 
 UNLOCKED_DEAD_S = 1.0  # silence of a node that has no session
-# So many looks in a row at a node whose session has ended before this node's eyes, without a heartbeat
-# since, and the node is dead. A node that only lost its connection has a new session sooner.
+# A node is dead after this many looks in a row without a session and without a new heartbeat, if an
+# earlier look saw its session. A node that only lost its connection has a new session sooner.
 LOST_LOOKS = 4
 DEAD_S = 3.0  # silence after which any node is dead: a frozen process keeps its session
 LOOK_S = 1.0  # a longer time between two looks counts as this
@@ -223,8 +223,10 @@ SURE_BEATS = 2  # of a namesake: a killed node can still have one beat under way
 
 
 def namesake(liveness: Liveness) -> NodeRow | None:
-    """Return a node of another machine with the same machine name that surely runs at the same time.
-    None: there is no such node, or this machine keeps the name: the one with the smaller address.
+    """Return a node of another machine that surely runs now and has the right to this machine's name.
+
+    Of two machines with one name, the machine with the smaller address keeps it. None: this machine can
+    keep its name.
 
     A machine has one process for each part, and starts it again only after its end.
     """

@@ -1,7 +1,7 @@
-"""The budget of bytes that attempts hold beyond their events: what scripts and templates made of them.
+"""The budget of bytes for the results of scripts and templates, which attempts hold beside their events.
 
-A slow receiver holds these bytes for as long as its request takes. An attempt that finds no room waits
-for its turn, and never fails for it. Nothing here awaits.
+An attempt holds these bytes until its request ends; a slow receiver makes that long. An attempt that
+finds no room does not fail: it waits for its turn. Nothing here awaits.
 """
 
 from collections.abc import Callable

@@ -70,7 +70,7 @@ class OutboundSender:
         self.held.clear()
 
     def send(self, transmission: Transmission, done: Done) -> None:
-        """Begin an attempt, as the port says."""
+        """Begin an attempt; see `Sender.send`."""
         destination, event = transmission.destination, transmission.delivery.event
         if (
             destination.transform is None

@@ -15,11 +15,11 @@ from engine.model.read_models import Models
 FALLBACK = "free"  # of a workspace whose plan is not defined any more
 FIRST = "scale"  # of the first workspace, and of callers that are not known yet
 DAY_MS = 86_400_000
-CUSTOMER_PART = 10  # one customer has this part of an overridden rate
+CUSTOMER_PART = 10  # an overridden rate is divided by this for one customer
 
 log = structlog.get_logger("angarium.plans")
-# A plan's default quota is at most this part of the plan's own limit: one customer must never use up the
-# plan of the workspace and its other customers.
+# A plan's default quota is at most the plan's own limit divided by this, rounded up. Otherwise one
+# customer could use up the limit, and leave nothing for the workspace and its other customers.
 SHARED_PART = 2
 
 
@@ -130,8 +130,8 @@ class Plans:
 
     @property
     def longest_retention_days(self) -> int:
-        """The days that the log must be kept, of every workspace: one that changes its plan must find
-        it."""
+        """The number of days for which the log of every workspace must be kept: after a change to the
+        plan with the longest retention, the log must be there."""
         return max(plan.retention_days for plan in self._plans.values())
 
     def _unknown(self, workspace: str, name: str) -> Plan:

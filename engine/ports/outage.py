@@ -98,7 +98,7 @@ class Outage:
                 return result
 
     async def every(self, seconds: float, work: Callable[[], Awaitable[object]]) -> NoReturn:
-        """Do some work again and again. What the store did not take or give is left to the next time."""
+        """Do some work every `seconds`. If the store fails, the next round tries again."""
         while True:
             await trio.sleep(seconds)
             with self.survived():
@@ -106,7 +106,7 @@ class Outage:
 
     @contextmanager
     def survived(self) -> Iterator[None]:
-        """Suppress errors of the store but OwnershipLostError: the same work is tried again later."""
+        """Suppress the store's errors except OwnershipLostError. The caller tries again later."""
         try:
             yield
         except OwnershipLostError:

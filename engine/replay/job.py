@@ -24,7 +24,7 @@ WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class ReplaySelection(Struct, frozen=True, kw_only=True):
-    """The deliveries that a job concerns: those that meet every member that is given. None selects all.
+    """The deliveries that a job selects: those that match every field that is given. None selects all.
 
     Instants are milliseconds since the epoch on the deliveries' creation, `from_ms` inclusive, `to_ms`
     exclusive. `event_types` are patterns, as in a routing rule. A job that cancels or retries has

@@ -88,7 +88,8 @@ class OrderGiver:
         return not found.end and room > 0
 
     async def _ended(self, running: RunningJob, leg: Leg) -> tuple[list[str], int]:
-        """Return which of a leg's orders are open, and how many of the others were carried out."""
+        """Return the deliveries of a leg whose orders are open, and how many orders were carried out. The
+        leg's other orders had no effect."""
         if not leg.ordered:
             return [], 0
         now = trio.current_time()

@@ -184,7 +184,7 @@ class Router:
         return self._compiled(self._own_routes, environment, event_type, customer, Steps(pause))
 
     def _audience(self, environment: int, customer: str | None) -> tuple[str | None, int]:
-        """Return the customer (None if no rules are for its events alone) and the routes' version."""
+        """Return the customer (None if its destinations have no rules) and the routes' version."""
         models = self._models
         version = models.routing_version(environment)
         if customer is None or models.index_of(environment, customer) is None:

@@ -34,9 +34,9 @@ SCHEMA_BYTES = 64 * 1024
 # The work of one event, in units of the weight: 12 ms in the worst case that was tried, and once or
 # twice as much again to say where the event does not conform.
 MAX_WORK = 200_000
-# The validator lists every error or the first. All errors of a large event take seconds. So does the
-# first one where there are alternatives: it holds an error for everything in each alternative, once for
-# each level.
+# The validator can list every error, or only the first. All errors of a large event take seconds. If the
+# schema has alternatives, the first error alone can take seconds: it contains all errors of each
+# alternative, once for each level.
 ALL_ERRORS_WORK = 5_000
 ALTERNATIVES_WORK = 8_000  # times the depth
 ERRORS_A_NUMBER = 20  # how often a long number is compared, and shown, when errors are listed
@@ -44,7 +44,7 @@ EACH = 0  # name of an object: `propertyNames` can have an error for any
 BYTES_A_UNIT = 32  # of text, beside the values
 # From this size on a payload is decoded, checked and reported on in steps of milliseconds at worst.
 STEPS_BYTES = 16 * 1024
-STEPS_WORK = 20_000  # so is a payload whose text takes a tenth of the most work
+STEPS_WORK = 20_000  # a payload whose text takes a tenth of MAX_WORK is handled in such steps, too
 MESSAGE_LENGTH = 240
 PATH_LENGTH = 512
 LONG_DIVISORS = 500  # of one schema: each takes up to 20 us to compile
@@ -265,8 +265,8 @@ def _validator(schema: Any) -> jsonschema_rs.Draft202012Validator:
 
 
 def decode(payload: bytes) -> Any:
-    """Return well-formed JSON as values that a schema can judge. Of a name that is given twice the last
-    value counts, as with most readers."""
+    """Return well-formed JSON as values that a schema can judge. If a name is given twice, its
+    last value counts, as with most readers."""
     return _read(payload)[0]
 
 

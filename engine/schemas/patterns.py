@@ -17,23 +17,24 @@ from engine.schemas.places import objects_of
 
 PATTERN_SIZE = 5_000  # of one pattern: some milliseconds to compile
 PATTERNS_SIZE = 20_000  # of a schema's patterns together: one call that holds the loop for 20 ms
-# Whatever the size, the library prepares each pattern that is more than plain text: it makes an
-# automaton, and a list of all texts with which a match can begin, to search for these. Measured.
+# The measured cost of preparing a pattern that is more than plain text, however short it is. The library
+# makes an automaton, and lists all texts that a match can begin with: it searches for these texts first.
 PREPARED = 30
 TEXT = 6  # plain text, which needs no automaton
 BEGINNINGS = 250  # for a match that can begin anywhere
 UNICODE_CLASS = (
     200  # of \p{L} and the like: the tables of all scripts are read, beside `UNICODE_SIZE`
 )
-# The validator writes each `\d`, `\w`, `\s` and `\c` out, and reads the whole pattern anew each time:
-# 2,500 of them took 3 s. To read this many characters anew takes as long as a state; measured.
+# The validator writes out each `\d`, `\w`, `\s` and `\c`, and reads the whole pattern again each time: a
+# pattern with 2,500 of them took 3 s. To read this many characters takes as long as to compile one state
+# (measured).
 READ_ANEW = 16
 UNICODE_SIZE = 100  # of a class that spans scripts, such as \p{L} or a negated one
 REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
 CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ANCHORED = re.compile(r"\^(?![*+?{])")
-_PLAIN_TEXT = re.compile(r"\^?[\w \-/:@,;=]*\$?")  # what needs no automaton
+_PLAIN_TEXT = re.compile(r"\^?[\w \-/:@,;=]*\$?")  # a pattern that needs no automaton
 _WRITTEN_OUT = dict.fromkeys("dDwWc", 10) | dict.fromkeys("sS", 100)  # to how many characters
 _WIDE = re.compile(r"\\[pPDWS]|\[\^|[^\x00-\x7f]")
 A_UNIT = (

@@ -79,7 +79,7 @@ class AnswerRules(BaseModel):
             return outcome
         answer = _Answer(outcome)
         if outcome.success:
-            # A body that was cut off before the sign does not contradict its status.
+            # If the body was cut off before the place of the sign, the status decides.
             if self.ok is None or answer.shows(self.ok) is not False:
                 return outcome
             outcome.success = False

@@ -42,7 +42,7 @@ class TracedIngest:
         key: str | None = None,
         trace: str | None = None,
     ) -> None:
-        """Take one request's body, as the port says. A request that is not traced costs a comparison."""
+        """Take one request's body; see `IngestPort.submit`. An untraced request costs one comparison."""
         sampler = self._sampler
         if trace is None and sampler.left:
             sampler.left -= 1
@@ -68,7 +68,7 @@ class TracedIntakeStore:
         self._tracer = tracer
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
-        """Write the group, as the port says."""
+        """Write the group; see `IntakeStore.accept`."""
         began = self._tracer.now()
         try:
             acceptance = await self._store.accept(group)
@@ -80,15 +80,15 @@ class TracedIntakeStore:
         return acceptance
 
     async def draw(self) -> int:
-        """Draw, as the port says."""
+        """Return the base of a group's seqs; see `IntakeStore.draw`."""
         return await self._store.draw()
 
     async def check(self) -> None:
-        """Connect, as the port says."""
+        """Check the connection, and connect again if necessary; see `IntakeStore.check`."""
         await self._store.check()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
-        """Delete backlog rows, as the port says."""
+        """Delete backlog rows; see `IntakeStore.forget_backlog`."""
         await self._store.forget_backlog(destinations)
 
 
@@ -100,7 +100,7 @@ class TracedSender:
         self._tracer = tracer
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Begin an attempt, as the port says."""
+        """Begin an attempt; see `Sender.send`."""
         trace = transmission.delivery.event.trace
         if trace is not None and is_sampled(trace):
             span = guarded(self._tracer.attempt, transmission, trace)
@@ -110,7 +110,7 @@ class TracedSender:
         self._sender.send(transmission, done)
 
     def forget(self, destination: str) -> None:
-        """Release what was prepared for a destination, as the port says."""
+        """Release the resources of a destination whose actor leaves; see `Sender.forget`."""
         self._sender.forget(destination)
 
 

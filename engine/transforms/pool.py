@@ -96,7 +96,7 @@ class TransformPool:
         seed: str,
         done: Callable[[Transformed | Failure], None],
     ) -> None:
-        """Run a script, as the port says."""
+        """Run a script; see `TransformStage.run`."""
         known = self._known_of(script)
         self._submit(run_of(known, body, now_ms, seed, trio.current_time(), done))
 

@@ -1484,7 +1484,7 @@ export interface NodePage {
   searchedTo?: string;
 }
 
-/** The deliveries that wait and are meant: those that meet every member that is given. */
+/** The waiting deliveries to cancel or retry: those that match every field that is given. */
 export interface OrderDraft {
   /** Deliveries to this destination. */
   destinationId: string;
@@ -1669,7 +1669,7 @@ export interface Rejection {
   details?: ErrorDetail[];
 }
 
-/** The deliveries to be sent again: those that meet every member that is given. */
+/** The deliveries to send again: those that match every field that is given. */
 export interface ReplayDraft {
   /** To this destination. */
   destinationId?: string | null;

@@ -65,7 +65,7 @@ class DeliveryWait(TypedDict):
     blockedBy: str | None
 
 
-# The deliveries that wait and are meant: those that meet every member that is given.
+# The waiting deliveries to cancel or retry: those that match every field that is given.
 OrderDraft = TypedDict(
     "OrderDraft",
     {

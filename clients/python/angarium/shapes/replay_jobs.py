@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 from angarium.shapes.words import Environment, ReplayStatus
 
-# The deliveries to be sent again: those that meet every member that is given.
+# The deliveries to send again: those that match every field that is given.
 ReplayDraft = TypedDict(
     "ReplayDraft",
     {
