@@ -165,8 +165,8 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
             response.headers.pop("Content-Length", None)
         changing = request.method in CHANGING and request.endpoint != SPOKEN
         if changing and response.status_code < 400 and request.blueprint is None:
-            # The audit log is permanent and has the request's id. The address is only here, in a log
-            # that can be deleted.
+            # The audit log is permanent, so the client's address is not there. It is in this log, which
+            # can be deleted. The request's id is in both.
             log.info(
                 "api.change_made",
                 operation=request.endpoint,

@@ -1,7 +1,8 @@
 """The byte budgets of request bodies: one for all callers, and one for each workspace.
 
-A request draws its bytes until it is answered, so bodies that wait for their commit count as well. A
-streamed body or answer draws the most bytes that it can hold. Nothing here awaits.
+A request holds the bytes that it drew until its answer, so bodies that wait for their commit count as
+well. For a streamed body or answer, a request draws the most bytes of it that can be in memory at once.
+Nothing here awaits.
 """
 
 from collections.abc import Iterator

@@ -113,7 +113,7 @@ class Judge:
         unsupported = wrong_type(*route.content_types)
         essence = request.headers.get("Content-Type", "").partition(";")[0].strip(" \t").lower()
         known = essence in route.content_types or ANY_TYPE in route.content_types
-        # An empty body of an action can have any type: many clients state a form's type for it.
+        # An action with an empty body can have any Content-Type: many clients send that of a form.
         foreign = not known and essence != ""
         if not route.action and not known:
             raise unsupported

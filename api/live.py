@@ -84,8 +84,8 @@ class Sights(Protocol):
     async def health(
         self, destination: Destination, *, whole: bool
     ) -> tuple[DestinationReport, DestinationHealth]:
-        """Return a destination's health, and its view. `whole`: include the values that only the store
-        has."""
+        """Return the report on a destination's health, and the same in the API's shape. `whole`:
+        include the values that only the store has."""
 
     def throughput(self, environment: int) -> dict[str, Any]:
         """Return the counts of the last whole second, and the waiting deliveries."""

@@ -19,7 +19,7 @@ from engine.model.quotas import Ability
 JSON = "application/json"
 ANY_TYPE = "*/*"
 CREATED = 201
-# It returns the body of the answer, or an Answer if it sets status or headers itself.
+# A handler returns the body of the answer, or an Answer if it sets status or headers itself.
 Handler = Callable[[Call], Awaitable[Any]]
 
 ANYONE: frozenset[Scope] | None = None  # no credential is needed
@@ -88,43 +88,51 @@ class Nothing(RootModel[None]):
 class Route:
     """One operation.
 
-    `body`: the model of its JSON body. `action`: its body is `{}` or empty; with a `body`, that or
-    empty. `status`: that of a success, whose shape is the return type of the handler. `responses`:
-    shapes by status, given if the signature cannot express them: for bytes, for several statuses
-    (`Nothing` is an empty answer), and without a handler. `refusals`: statuses of errors, besides those
-    of every route. `environment`: it needs an environment, so an MCP key must name one. `handler` is
-    None for a route that the ingestion routes answer. `embed`: the answer to an embed session; every
-    route must decide. `example`: an example of its body, if one made from its fields is not enough.
-    `codes`: error codes that few routes have, such as `schema_violation`. `path_schemas`: schemas of
-    path parameters that are not ids.
+    The request:
 
-    `streams`: its handler takes the body as it arrives (`Call.chunks`), and `body` only documents it.
-    `content_types`: the accepted media types; `*/*` accepts any or none. `body_schemas`: schemas of
-    those that are not JSON, by default a string of bytes; one with a title becomes a shape of that
-    name. `body_bytes`: the most bytes of its body. `ingestion`: it counts against the rate of
-    ingestion. `content_type`: that of its answer; one that is neither JSON nor a page is documented as
-    bytes. `answer_headers`: headers of a success, by name, with descriptions.
+    - `environment`: the route needs an environment, so a caller with an MCP key must name it.
+    - `path_schemas`: the schemas of path parameters that are not ids.
+    - `body`: the model of the JSON body. `body_bytes`: the most bytes of a body.
+    - `action`: the body can be empty. Without `body`, the only other body is `{}`.
+    - `streams`: the handler takes the body as it arrives (`Call.chunks`); `body` only documents it.
+    - `content_types`: the accepted media types; `*/*` accepts any or none.
+    - `body_schemas`: the schemas of bodies that are not JSON, by media type. By default such a body is a
+      string of bytes. A schema with a title becomes a shape of that name.
+    - `example`: an example of the body, if an example made from its fields is not enough.
+    - `keyed`: the header Idempotency-Key can take the place of the body's `idempotencyKey`.
 
-    `installation`: only keys of the installation's first workspace can call it.
+    The answer:
 
-    `keyed`: it accepts the header Idempotency-Key instead of its body's `idempotencyKey`.
+    - `handler`: None if the ingestion routes answer.
+    - `at_once`: makes the answer at the door, without waiting and without a caller.
+    - `status`: the status of a success. The handler's return type is the shape of that answer.
+    - `responses`: the shapes by status, where the handler's signature cannot express them: for bytes,
+      for several statuses (`Nothing` is an empty answer), and without a handler.
+    - `content_type`: the answer's media type. What is neither JSON nor a page is documented as bytes.
+    - `answer_headers`: the headers of a success, by name, with descriptions.
+    - `withheld`: the fields of the answer, such as `request.body`, that are null if customers cannot see
+      payloads.
+    - `refusals`: the statuses of errors, besides those of every route.
+    - `codes`: the error codes that few routes have, such as `schema_violation`.
 
-    `opens_session`: a login code of the console can call it.
+    The caller:
 
-    `in_grace`: a key's former secret can call it, while it is valid after a rotation.
+    - `installation`: only keys of the installation's first workspace can call the route.
+    - `opens_session`: a login code of the console can call it.
+    - `in_grace`: a key's former secret can call it, while that secret is valid after a rotation.
+    - `embed`: the answer to an embed session; every route must decide.
+    - `ability`: the permission that an embed session needs. `field_abilities`: further permissions, for
+      single fields of the body.
+    - `ingestion`: the request counts against the rate of ingestion.
+    - `share`: the share of the workspace that the request uses; by default the method decides.
 
-    `at_once`: makes its answer at the door, without waiting and without a caller.
+    The clients:
 
-    `share`: the share of its workspace that it uses; by default its method decides.
-
-    `ability`: the permission that an embed session needs. `field_abilities`: other permissions, for
-    single fields of the body. `withheld`: fields of its answer, such as `request.body`, that are null
-    if customers cannot see payloads.
-
-    `client`: its method in the client library, if it has one. `command`: its generated command; None:
-    the command is handwritten, or there is none. `repeat`: the effect of sending it again after a
-    failure; by default a route that answers 201 is not repeated. `takes_s`: how long it can take, if
-    that is longer than a client normally waits.
+    - `client`: the method of the client library, if there is one.
+    - `command`: the generated command. None: the command is handwritten, or there is none.
+    - `repeat`: the effect of sending the request again after a failure. By default a request that is
+      answered with 201 is not repeated.
+    - `takes_s`: how long the request can take, if that is longer than a client normally waits.
     """
 
     method: str

@@ -125,7 +125,7 @@ class Takeover:
 
 
 async def active_node(connection: Connection, part: WorkerPart) -> Active | None:
-    """Return the node that has a part; None after its orderly end, which removes its row."""
+    """Return the node that has a part, or None. A node that ends in order removes its own row."""
     rows = await connection.fetch(_ACTIVE, part.slots.start)
     return Active(*rows[0]) if rows else None
 

@@ -82,8 +82,8 @@ class Elsewhere:
         self.relayed = 0  # requests
 
     def part_of(self, fields: Mapping[bytes, bytes]) -> int | None:
-        """Return the part of another worker that must answer a request; UNKNOWN; or None: this worker
-        answers."""
+        """Return the part whose worker must answer a request; None if this worker must answer it;
+        UNKNOWN if this worker does not know the credential."""
         authorization = fields.get(b"authorization")
         if authorization is None:
             return None
@@ -108,8 +108,8 @@ class Elsewhere:
     ) -> None:
         """Let another worker answer a request. If that worker cannot be reached, or surely has not begun
         the request, the answer is 503. If the link breaks later before the answer, the result is unknown.
-        The part's next worker then serves the request again if that cannot have a second effect.
-        Otherwise, or if that one cannot be reached or refuses, the answer is 500."""
+        The part's next worker then serves the request again if that cannot have a second effect. If
+        that is impossible or fails too, the answer is 500, or 503 for a method that changes nothing."""
         self.relayed += 1
         if self.is_away(part):
             await _refuse(exchange, send, 503, "overloaded", _AWAY)
@@ -183,7 +183,7 @@ class Elsewhere:
             await _refuse(exchange, send, 503, "overloaded", _AWAY)
 
     def leave_out(self, part: int) -> None:
-        """Refuse the requests of a part for `AWAY_S`: its worker does not respond, or is ending."""
+        """Refuse a part's requests during `AWAY_S`, since its worker does not respond or is ending."""
         self._away_until[part] = trio.current_time() + AWAY_S
 
     def is_away(self, part: int) -> bool:

@@ -210,7 +210,7 @@ class StreamRequest(StreamAnswering):
     def _receive_passed(self, exchange: Exchange, data: bytes) -> None:
         progress = self._progress
         progress.came(len(data), self._lane.now())
-        if data and not progress.streamed:  # otherwise the application has paid for the bytes
+        if data and not progress.streamed:  # otherwise the application has drawn the bytes
             if not self._lane.ingestion.bodies.draw(NO_WORKSPACE, len(data)):
                 self._exchange = None
                 exchange.lost()
@@ -254,7 +254,7 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def stream(self, exchange: Exchange) -> None:
-        """See `Side`: the application has paid for the bytes held, and the body can be slow."""
+        """See `Side`: the application has drawn the bytes from the budget, and the body can be slow."""
         if self._exchange is not exchange:
             return
         held, self._held = self._held, bytearray()

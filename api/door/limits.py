@@ -28,8 +28,8 @@ class Limits:
     rest_s: float = 0.1  # the pause of a listener when descriptors have run out
     connections: int = 4_096  # the inbound share of the descriptor limit
     overflow: int = 32  # connections beyond that number that get 503 at a time
-    # HTTP/2. Clients send a body to its end once they began it, and lose the answer if the stream is
-    # reset before (Node.js always does). So the door reads this many bytes of a refused body.
+    # HTTP/2. A client that has begun a body sends all of it. If the stream is reset before, the client
+    # loses the answer (always with Node.js). So the door reads up to this many bytes of a refused body.
     http2_drain_bytes: int = 1024 * 1024
     # Requests that a client can open and reset on one connection (CVE-2023-44487): a number at once,
     # and a rate over time, so that a few resets each hour do not end a connection that is kept for

@@ -45,7 +45,7 @@ class Progress:
         return max(0.0, min(limits.body_s, left))
 
     def came(self, size: int, now: float) -> None:
-        """Note that bytes of the body have arrived; the wait for the client ends until the next
+        """Count bytes of the body that have arrived. No time counts from now on until the next call of
         `wait`."""
         self._count(now)
         self._since = None
@@ -102,7 +102,7 @@ class Passing(Answering):
             return
         if piece:
             progress.came(len(piece), self._instant())
-            if not progress.streamed:  # otherwise the application has paid for the bytes
+            if not progress.streamed:  # otherwise the application has drawn the bytes
                 if not self._ingestion.bodies.draw(NO_WORKSPACE, len(piece)):
                     self._refuse_passed(no_room())
                     return

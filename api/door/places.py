@@ -15,8 +15,8 @@ from engine.model.errors import Refusal
 from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.tally import Tally
 
-# Requests that begin between two passes of the reactor: the first step of each in the framework takes
-# some 0.5 ms.
+# The most requests that begin between two passes of the reactor. The framework works some 0.5 ms to
+# begin each of them.
 STARTS = 4
 # A waiting request takes about 10 KB; with more waiting requests, some would wait longer than WAIT_S.
 WAITING = 1_024

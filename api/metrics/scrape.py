@@ -111,7 +111,7 @@ class Scrape:
 
     @property
     def dead_letters(self) -> Iterable[Sample]:
-        """The dead letters of environments that have any, or labels of their own."""
+        """The counts of dead letters. A count of 0 is left out if its environment has no own labels."""
         return self.by_environment(
             (number, (), size)
             for number, size in list(self._dead_letters.items())
@@ -137,7 +137,7 @@ class Scrape:
         return labels
 
     def _in_trouble(self, part: Iterable[Ranked]) -> Iterable[Trouble]:
-        """Return those of a part that fail or have an open circuit."""
+        """Yield the given destinations that fail or have an open circuit."""
         actors = self.server.directory.actors
         for _, each in part:
             machine = None if (actor := actors.get(each)) is None else actor.machine

@@ -28,7 +28,7 @@ COLUMNS = (
     ("URL", "url"),
 )
 LISTING = "/destinations"
-# The fields of a destination that a customer can set only with a permission of its workspace.
+# The fields of a destination that a customer can set only with a permission, which the workspace gives.
 OPTIONS = {
     "headers": Ability.EDIT_HEADERS,
     "authentication": Ability.EDIT_HEADERS,  # it sets or replaces the header Authorization

@@ -113,7 +113,7 @@ def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bo
 
 
 async def aged(call: Call, survey: Survey) -> Survey:
-    """Return a survey with the ages of what waits only in the database, of the longest queues."""
+    """Return a survey with ages for the longest queues whose ages only the database knows."""
     unknown = (each for each, found in survey.items() if found.pending and found.oldest_s is None)
     asked = nsmallest(MOST_AGES, unknown, key=lambda each: -survey[each].pending)
     sent = call.services.directory.in_flight(call.number)

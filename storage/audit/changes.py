@@ -20,7 +20,7 @@ from storage.database.profiles import LISTENER
 log = structlog.get_logger("angarium.storage")
 
 CHANNEL = "angarium_changes"
-# To be selected in the statement that writes; `{kind}` and `{id}` are its expressions.
+# The statement that writes a row selects this call. `{kind}` and `{id}` are SQL expressions for the row.
 NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
 CHECK_S = (
     1.0  # between two checks of the connection: a loss is noticed after this time and a timeout

@@ -139,7 +139,7 @@ class PostgresQueues:
     async def oldest(
         self, environment: int, destinations: Sequence[str], sent: Collection[str]
     ) -> dict[str, float]:
-        """Return when the oldest waiting delivery of each destination was made; see the port."""
+        """See `engine.log.queues`: when the oldest waiting delivery of each destination was created."""
         rows = await self._pool.fetch(OLDEST, environment, list(destinations), list(sent))
         found: dict[str, float] = {}
         for row in rows:

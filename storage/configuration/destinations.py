@@ -36,7 +36,7 @@ _SOURCE = """
            ) END AS transform_source
 """
 SELECT_DESTINATIONS = _COLUMNS + _SOURCE + " FROM destinations"
-# A page would read up to 64 KiB of script for each destination, and shows none of it.
+# Lists of destinations do not show the sources of scripts, which can have 64 KiB each: they are not read.
 _LISTED = _COLUMNS + " NULL::bytea AS transform_source FROM destinations"
 _COLUMN_COUNT = 30  # arguments of a row, see `_columns`; the audit entry's come behind them
 _VERSION = """version AS (
@@ -47,8 +47,8 @@ _VERSION = """version AS (
                $21, $22::bytea, $23::integer, $26::smallint, $28::boolean
         FROM changed
     )"""
-# By this row a server that starts knows that an archived destination still has deliveries to discard,
-# even if only its DLQ is left. The destination's actor discards them in chunks.
+# This row tells a server that starts that an archived destination still has deliveries to discard, even
+# if only its DLQ is left. The destination's actor discards them in chunks.
 _DISCARDING = """, discarding AS (
         INSERT INTO destination_backlog (environment, destination, shard, low_seq)
         SELECT $1::integer, id, get_byte(uuid_send(id), 15), (SELECT last_value << 20 FROM intake_group)
@@ -202,7 +202,7 @@ class Destinations:
         return [self.record(row) for row in rows]
 
     async def named(self, environment: int, destinations: Sequence[str]) -> list[DestinationRecord]:
-        """Return those of the given destinations that exist, in the given order, without sources."""
+        """Return the given destinations that exist, in the given order, without sources of scripts."""
         rows = await self._pool.fetch(_NAMED, environment, list(destinations))
         return [self.record(row) for row in rows]
 

@@ -12,7 +12,7 @@ from engine.log.observability import CounterSums, DestinationHour, DestinationTo
 from storage.database.bridge import Pool
 
 HOUR = 60  # in minutes
-LONG_MINUTES = 7 * 1_440  # a period of so many minutes is too long to be summed anew at each read
+LONG_MINUTES = 7 * 1_440  # a period of this many minutes is too long to be summed anew at each read
 _COUNTS = ("attempts", "delivered", "failed", "retried", "dead_lettered")
 _LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{int(each):02}" for each in ErrorCategory)
@@ -87,7 +87,7 @@ class PostgresAnalytics:
 
 
 def tally(row: Record) -> tuple[int, CounterSums]:
-    """Return a row of a stretch's number, errors or null, and the `COUNTED` columns."""
+    """Return a stretch's number and sums, from its row: number, errors or null, the `COUNTED` columns."""
     number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
     return number, CounterSums(attempts, delivered, failed, retried, dead_lettered, latency, errors)
 
@@ -102,7 +102,7 @@ _ALL = """
 _NAMED = """
     FROM unnest($2::uuid[]) d (id) LEFT JOIN destination_rolled r
         ON r.environment = $1::integer AND r.destination = d.id"""
-# Each destination, with its whole hours that are rolled up: from `low` up to `high`.
+# Each destination, with the whole hours of the period that are rolled up for it: `low` up to `high`.
 _AMONG = """
 WITH among AS MATERIALIZED (
     SELECT d.id AS destination, ($3::integer + 59) / 60 AS low,

@@ -73,8 +73,8 @@ _OURS = re.compile(r"\b(?:destination_backlog|processes|shard_leases)(?:_pkey)?\
 # has given this session to several connections' transactions.
 _SHARED = frozenset({"26000", "42P05"})
 _DENIED_CLASSES = frozenset({"28", "3D"})  # authorisation, unknown database
-# Connection, resources, operator's intervention, system; read-only: the server became a replica.
-_AWAY_CLASSES = frozenset({"08", "53", "57", "58"})
+_AWAY_CLASSES = frozenset({"08", "53", "57", "58"})  # connection, resources, intervention, system
+# The server became a read-only replica; the transaction was idle too long; the outcome is unknown.
 _AWAY = frozenset({"25006", "25P03", "40003"})
 # The errors that the driver raises for arguments of a wrong type, size or encoding, before it sends
 # anything.

@@ -38,7 +38,7 @@ def left_to_rows(which: DeliveryFilter, served: Collection[str]) -> dict[str, An
 
 
 def conditions(names: Collection[str], first: int) -> str:
-    """Return the text of conditions, whose values are the parameters from `first` on."""
+    """Return the SQL of the named conditions. Their values are the parameters from number `first` on."""
     return "".join(
         " AND " + _CONDITIONS[name].format(value=f"${place}")
         for place, name in enumerate(names, first)

@@ -18,8 +18,8 @@ log = structlog.get_logger("angarium.storage")
 
 NAME = "angarium"  # made by us when root starts the server and no such account exists
 FALLBACK = "nobody"  # where accounts cannot be made (a read-only /etc)
-# The variables of our environment that PostgreSQL's programs need. They do not get the others, which can
-# be the master key and credentials of the file store: an intruder in the database can read its variables.
+# The only environment variables that PostgreSQL's programs get. Other variables can hold the master key
+# and credentials of the file store, and an intruder in the database can read its server's variables.
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "LD_LIBRARY_PATH")
 
 

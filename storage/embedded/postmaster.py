@@ -28,8 +28,8 @@ class Postmaster:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs and is the server of `data`, not another process with the same
-        number."""
+        """Whether the process runs and is the server of `data`, not another process that has the same
+        pid now."""
         return "postgres" in _command_of(self.pid) and _works_in(self.pid, self.data)
 
     @property
@@ -90,8 +90,8 @@ def read_postmaster(data: Path) -> Postmaster | None:
 def remove_stale_pid_file(data: Path) -> bool:
     """Remove a pid file whose process is not a PostgreSQL server. Returns True if there was one.
 
-    PostgreSQL refuses to start if any process has that number. In a container the same few numbers come
-    again at each start.
+    PostgreSQL refuses to start if any process has the pid in the file. In a container the same few pids
+    are used again after each start.
     """
     postmaster = read_postmaster(data)
     if postmaster is not None and postmaster.alive:
@@ -103,7 +103,7 @@ def remove_stale_pid_file(data: Path) -> bool:
 
 
 def reap(pid: int) -> None:
-    """Collect a child that has ended, so that it does not look alive. Safe for other processes."""
+    """Collect a child that has ended, so that it does not look alive. Ignore other processes."""
     with suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 

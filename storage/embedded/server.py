@@ -61,7 +61,7 @@ class EmbeddedServer:
     """
 
     def __init__(self, data_dir: Path, *, durable: bool = True, servers: int = 1) -> None:
-        """`servers`: the number of Angarium processes on the database, the workers of one parent."""
+        """`servers`: the number of Angarium processes that use the database (workers of one parent)."""
         self.data_dir = data_dir.absolute()
         self.cluster = self.data_dir / FOLDER
         self.log_file = self.data_dir / "postgres.log"

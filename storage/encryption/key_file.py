@@ -123,8 +123,8 @@ def key_file_of(setting: str | None, data_dir: Path, given: Path | None) -> KeyF
 
 
 def given_keys(setting: str | None, given: Path | None) -> list[bytes]:
-    """Return the keys given by the operator, none if they are those of the data folder. Raises
-    SecretBoxError."""
+    """Return the keys that the operator gave, or no keys if the file in the data folder has them.
+    Raises SecretBoxError."""
     if setting is not None:
         return parse_keys(setting)
     return [] if given is None else KeyFile(given).again()
@@ -135,10 +135,10 @@ def open_secret_box(
 ) -> SecretBox:
     """Return the secret box of this server.
 
-    The keys are those of the setting, else those of `key_file`, else those of the data folder, which
-    the first start makes. With a database of one's own (`own_database`) one of the first two is
+    The keys come from the setting, or from `key_file`, or from a file in the data folder, which the
+    first start makes. With the operator's own database (`own_database`), the setting or `key_file` is
     required. Otherwise a second server on that database, or this server on another machine, would make
-    a key that opens nothing.
+    a new key, which opens none of the stored secrets.
     """
     file = key_file_of(setting, data_dir, key_file)
     if file is None:

@@ -59,8 +59,8 @@ class Rotation:
         self._session = self._connection.connects
 
     async def rotate(self, entries: Entries) -> tuple[bytes, bytes]:
-        """Replace the key, or finish a replacement; return the ids of the former key and the present
-        one. Raises RotationError, SecretBoxError and StoreError; then run it again."""
+        """Replace the key, or finish an earlier replacement. Return the ids of the former and the
+        present key. Raises RotationError, SecretBoxError and StoreError; the next call continues."""
         await self._check_keys()
         if self._file is None:
             return await self._rotate_setting(entries)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # the library has these names for checkers only
 
 SAID = 500  # characters of an error that are kept: a store can answer with megabytes
 THREADS = 16  # a piece takes less than a millisecond from a folder, and some 50 from a store
-# An upload waits for these retries. After them, or after this time, it is refused with a 503.
+# The limits of a request's retries. An upload waits for the retries, and gets a 503 if they fail too.
 _RETRIES: "RetryConfig" = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
 _CONNECT_S = 5
 _TIMEOUT_S = 30  # for 25 MiB to a slow store
@@ -116,8 +116,8 @@ class ObjectBlobs:
             said = error.strerror or str(error)[:SAID]
             raise BlobsAwayError(f"the file store: {said}") from None
         except BaseError as error:
-            # The text can hold a request, but never a credential; it goes to the log alone. It also holds
-            # the store's answer, of any length, so only its beginning is kept.
+            # The text can quote the request, but never a credential, and only operators see the text. It
+            # also quotes the store's answer, which can have any length, so only the beginning is kept.
             raise BlobsAwayError(f"the file store: {str(error)[:SAID]}") from None
 
     # --- in a thread

@@ -1,7 +1,8 @@
 """Pages of the log, newest first: a walk down the ids that looks at a bounded number of rows.
 
-Rows come from one or several streams, each in order of its own index. A step shows rows down to the
-place where the first cut-off stream ends: below it there can be rows that were not read yet.
+Rows come from one or several streams, each in order of its own index. A step reads a bounded number of
+rows from each stream. If a stream has more rows, the step returns no row below the last row that it read
+from that stream: rows that it did not read can come first there.
 """
 
 import time
@@ -15,7 +16,7 @@ from storage.log.partitions import DAY_MS, day_of, lowest_id, midnight_ms
 
 EXAMINED = 2_000  # rows for one page: some 5 ms; then the page is short and the caller comes again
 FIRST = 200  # rows of the first step, if filters are compared with the rows
-AMPLE = 2  # later steps look at so many times the rows that would do if matches were spread evenly
+AMPLE = 2  # later steps look at this many times the rows that evenly spread matches would need
 # Days that are looked at before all the rest. Each stream costs 10 us in each partition (2 ms for four
 # streams in 39 partitions), even if a page is filled from the newest day, as most pages are.
 DAYS = (1, 7)
@@ -37,8 +38,8 @@ Take = Callable[[str, str, int, int], Awaitable[Step]]
 Further = Callable[[str, str, str, int], Awaitable[tuple[list[Any], str | None]]]
 
 
-# Parameters $1 environment, $2 lowest id, $3 id to stay below, $4 rows to look at in each stream,
-# $5 rows wanted, and what `streams` and `matches` name.
+# Parameters: $1 environment, $2 lowest id, $3 id to stay below, $4 rows to look at in each stream,
+# $5 rows wanted. The texts of `streams` and `matches` can use further parameters.
 _STEP = """
 WITH examined AS MATERIALIZED ({streams}),
 ends AS MATERIALIZED (

@@ -285,8 +285,8 @@ UPDATE replay_jobs SET skipped = skipped + left_over.more
 FROM left_over WHERE environment = $3 AND id = $4
 RETURNING 1"""
 )
-# Some counted deliveries can be settled anew before their turn. At the end, the total is the number of
-# deliveries that were really replayed.
+# A delivery that was counted can have another outcome before the job reaches it, and is not replayed
+# then. So at the end the total is what the job really enqueued and skipped.
 COMPLETE = (
     f"WITH {_OWNER}"  # noqa: S608 - constants
     """,
