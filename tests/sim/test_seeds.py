@@ -37,6 +37,7 @@ BROKE = (
     255705,
     406309,
     479789,
+    690135,
 )
 SEVERAL_BROKE = (301117, 301650, 301809, 302640, 303728)
 JUDGED = range(250)  # each keeps every promise

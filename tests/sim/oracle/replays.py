@@ -90,7 +90,7 @@ def _replay(sight: Sight, row: DeliveryRow) -> Iterator[str]:
         row.event, row.destination, row.environment,
     ):  # fmt: skip
         yield f"replay {row.id} has another event, destination or environment than {original.id}"
-    elif original.seq > row.seq and not original.schedule_start:
+    elif original.seq > row.seq and not (original.schedule_start or original.dlq_status):
         yield f"replay {row.id} is before its original {original.id}"
 
 
