@@ -137,10 +137,6 @@ class Mailbox:
         """Count the deliveries that fit, and add their bytes."""
         room = self._limits.deliveries - self.deliveries
         size, most = self.bytes, self._limits.bytes
-        together = size + sum([len(each.event.payload) for each in deliveries])
-        if together <= most and len(deliveries) <= room:  # as nearly always
-            self.bytes = together
-            return len(deliveries)
         fit = 0
         for delivery in deliveries:
             larger = size + len(delivery.event.payload)

@@ -43,7 +43,6 @@ def ended_at_ms(settlement: Settlement) -> int:
 def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
     """Return the changes that settlements make, per destination and minute."""
     deltas: dict[tuple[str, int], MinuteDelta] = {}
-    delta = _nothing(-1, "", -1)
     for settlement in settlements:
         delivery, attempt = settlement.delivery, settlement.attempt
         if delivery.origin is _INSPECTION:
@@ -52,12 +51,10 @@ def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
         if attempt is None and not (delivered or settlement.dead_lettered):
             continue
         minute, destination = ended_at_ms(settlement) // 60_000, delivery.destination
-        if minute != delta.minute or destination != delta.destination:
-            found = deltas.get((destination, minute))
-            if found is None:
-                found = _nothing(delivery.event.environment, destination, minute)
-                deltas[destination, minute] = found
-            delta = found
+        delta = deltas.get((destination, minute))
+        if delta is None:
+            delta = _nothing(delivery.event.environment, destination, minute)
+            deltas[destination, minute] = delta
         if delivered:
             delta.delivered += 1
         # A delivery that was retried from the DLQ and died again counts as dead once only.

@@ -22,7 +22,6 @@ class IntakeQueue:
     def __init__(self, most_weight: int, most_size: int) -> None:
         self._most_weight = most_weight
         self._most_size = most_size
-        self._half_weight, self._half_size = most_weight // 2, most_size // 2
         self._lines: FairQueue[int, Submission] = FairQueue()  # by environment
         self._of: dict[int, tuple[int, int]] = {}  # weight and size by environment
         self.events = self.weight = self.size = 0
@@ -39,17 +38,15 @@ class IntakeQueue:
         An empty queue has room for any submission. A request can be larger than the bounds, and would
         otherwise be refused for ever.
         """
-        environment, of = submission.environment, self._of
-        weight, size = self.weight + submission.weight, self.size + submission.size
-        # While half of the queue is free, no environment can have too much.
-        much = weight > self._half_weight or size > self._half_size
-        if much and of and not self._has_room(submission):
+        if self._of and not self._has_room(submission):
             return False
-        own_weight, own_size = of.get(environment, _NOTHING)
-        of[environment] = own_weight + submission.weight, own_size + submission.size
+        environment, weight, size = submission.environment, submission.weight, submission.size
+        own_weight, own_size = self._of.get(environment, _NOTHING)
+        self._of[environment] = own_weight + weight, own_size + size
         self._lines.put(environment, submission)
         self.events += len(submission.events)
-        self.weight, self.size = weight, size
+        self.weight += weight
+        self.size += size
         return True
 
     def _has_room(self, submission: Submission) -> bool:
@@ -73,9 +70,6 @@ class IntakeQueue:
         its turn. The call looks at no more environments than a group has events: thousands of them can
         wait after an outage of the database.
         """
-        all_fit = self.events <= most_events and self.size <= most_size
-        if all_fit and len(self._of) == 1 and not without:
-            return self.clear()  # the usual group: all that waits, of one environment
         lines = self._lines
         group: list[Submission] = []
         events = size = 0

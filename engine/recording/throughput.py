@@ -41,14 +41,14 @@ def counts_of(settlements: Iterable[Settlement]) -> dict[int, Counts]:
     """Return the counts of a group of outcomes in each environment, as the counters of minutes have
     them."""
     by_environment: dict[int, Counts] = {}
-    last, counts = -1, Counts()
     for settlement in settlements:
         delivery = settlement.delivery
         if delivery.origin is INSPECTION:
             continue
         environment = delivery.event.environment
-        if environment != last:
-            last, counts = environment, by_environment.setdefault(environment, Counts())
+        counts = by_environment.get(environment)
+        if counts is None:
+            counts = by_environment[environment] = Counts()
         if settlement.status is DELIVERED:
             counts.delivered += 1
         attempt = settlement.attempt
