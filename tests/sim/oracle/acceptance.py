@@ -4,6 +4,7 @@ not at all, and no event is invented. Every caller of a process that lived on go
 from collections import defaultdict
 from collections.abc import Iterator
 
+from tests.sim.oracle.keys import expiries
 from tests.sim.oracle.sight import Request, Sight
 from tests.sim.trace import EventRow, Item
 
@@ -30,6 +31,8 @@ def judge(sight: Sight) -> Iterator[str]:
             continue
         may = posted.get((environment, mark), [])
         possible = sum(_may_be_there(request) for request in may)
+        if found[0].key is not None:  # a second try of a request, after its key has expired
+            possible += expiries(sight, may)
         if not may:
             yield f"event {found[0].id} was never posted"
         elif len(found) > possible:

@@ -21,10 +21,10 @@ def judge(sight: Sight) -> Iterator[str]:
             rows[row.environment, row.key].append(row)
     for (environment, key), found in rows.items():
         requests = posts.get((environment, key), [])
-        if len(found) > 1 + _expiries(sight, requests):
+        if len(found) > 1 + expiries(sight, requests):
             yield f"key {key} has {len(found)} events: {', '.join(row.id for row in found)}"
     for (environment, key), requests in posts.items():
-        if not _expiries(sight, requests):
+        if not expiries(sight, requests):
             yield from _twins(key, requests)
         there = {row.id for row in rows.get((environment, key), [])}
         for identifier in _told(key, requests):
@@ -47,16 +47,18 @@ def _twins(key: str, requests: list[Request]) -> Iterator[str]:
         yield f"key {key} was answered with {len(ids)} ids: {', '.join(sorted(ids))}"
 
 
-def _expiries(sight: Sight, requests: list[Request]) -> int:
+def expiries(sight: Sight, requests: list[Request]) -> int:
     """Return how often a key may have expired between its first post and its last: once for each day that
-    passed by any of the clocks. A jump of the clock in between can make it one more."""
+    passed by any of the clocks. A jump of the clock in between can make it one more, and so can a second
+    try of one request, by a process whose clock is days ahead of the first one's."""
     clocks: list[float] = []
     for request in requests:
-        process = sight.processes.get(request.by)
-        aheads = [0.0] if process is None else sight.ahead_s(process.number)
-        ended = inf_is(request.end, sight.quiet_at if process is None else process.ended_at)
-        span = request.posted.at, min(ended, request.posted.at + DAY_S)
-        clocks += [at + ahead for at in span for ahead in aheads]
+        for number in (*request.tried, request.by):
+            process = sight.processes.get(number)
+            aheads = [0.0] if process is None else sight.ahead_s(process.number)
+            ended = inf_is(request.end, sight.quiet_at if process is None else process.ended_at)
+            span = request.posted.at, min(ended, request.posted.at + DAY_S)
+            clocks += [at + ahead for at in span for ahead in aheads]
     if not clocks:
         return 0
     return int((max(clocks) - min(clocks)) // DAY_S)

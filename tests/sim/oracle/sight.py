@@ -6,7 +6,7 @@ It only arranges facts; it judges nothing.
 from collections import defaultdict
 from math import gcd, inf
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tests.sim.trace import (
     Answered,
@@ -111,13 +111,15 @@ class Fetch(Struct):
 
 class Request(Struct):
     """Events that were posted, with what their caller was told. `end`: when; without an answer, never.
-    `by`: the process that dealt with them, which another one may have relayed them to."""
+    `by`: the process that dealt with them, which another one may have relayed them to; `tried`: the
+    processes that it relayed them to before."""
 
     posted: Posted
     index: int
     by: int
     answered: Answered | None = None
     answered_index: int | None = None
+    tried: list[int] = field(default_factory=list)
 
     @property
     def answer(self) -> str:
@@ -221,6 +223,8 @@ class Sight:
                     requests[fact.request] = Request(fact, index, fact.process)
                 case Relayed():
                     asked = requests.get(fact.request) or wishes[fact.request]
+                    if isinstance(asked, Request) and asked.by != asked.posted.process:
+                        asked.tried.append(asked.by)
                     asked.by = fact.process
                 case Answered():
                     requests[fact.request].answered = fact
