@@ -12,9 +12,9 @@ from api.cli.suggestions import suggesting
 
 
 class Subcommand(NamedTuple):
-    """The module of a command, and its line in `--help`, which imports no command.
+    """The module of a command, and its line in `--help`. `--help` imports no command.
 
-    Without a module it is a group of generated commands only.
+    An empty module name stands for a group that has only generated commands.
     """
 
     module: str
@@ -108,7 +108,7 @@ class Program(click.Group):
                 formatter.write_dl([(name, entry.short_help) for name, entry in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands that begin with a prefix, without importing them, and options."""
+        """Return the commands and options that begin with a prefix, without importing commands."""
         found = [
             CompletionItem(name, help=entry.short_help)
             for name, entry in COMMANDS.items()
@@ -148,4 +148,4 @@ def main(ctx: click.Context) -> None:
     if ctx.invoked_subcommand in LOCAL:
         from api import logs
 
-        logs.configure("console", "warning")  # standard output is for answers; `serve` sets its own
+        logs.configure("console", "warning")  # standard output is for answers; `serve` sets its own log

@@ -3,5 +3,5 @@
 from api.cli import main
 from api.core_dumps import forbid_core_dumps
 
-forbid_core_dumps()  # a command has keys, some have the master key, and it can start PostgreSQL
+forbid_core_dumps()  # commands hold keys, some the master key, and can start PostgreSQL
 main(prog_name="angarium")

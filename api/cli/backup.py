@@ -16,7 +16,7 @@ from storage.embedded.server import attached
 from storage.encryption.key_file import given_keys
 
 REDRAW_S = 0.2  # on a terminal
-LINE_S = 10.0  # in a log, within one step
+LINE_S = 10.0  # between two lines of one step, in a log
 _CLEAR = "\r\x1b[K"
 
 
@@ -41,7 +41,7 @@ class ByteSteps:
             click.echo(_CLEAR, err=True, nl=False)
 
     def show(self, step: str, done: int, total: int) -> None:
-        """Show that `step` has done `done` bytes of `total`; 0: the total is unknown."""
+        """Show that a step has done `done` of `total` bytes. A `total` of 0 is unknown."""
         now = time.monotonic()
         wait_s = REDRAW_S if self._terminal else LINE_S
         if step == self._step and now - self._shown_at < wait_s:

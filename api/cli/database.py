@@ -21,7 +21,7 @@ from storage.database.bridge import Bridge, open_bridge
 from storage.embedded.server import attached, has_database
 from storage.migrations.migrate import known_migrations
 
-MIGRATING_S = 30.0  # the time for a server that is starting to apply migrations
+MIGRATING_S = 30.0  # the wait for a starting server that applies migrations
 
 
 @asynccontextmanager
@@ -61,10 +61,11 @@ async def database(settings: Settings) -> AsyncIterator[str]:
 
 
 async def bring_up_to_date(bridge: Bridge) -> None:
-    """Wait until the database has this version. Raises Trouble if it has no tables of Angarium: the
-    address is probably wrong, since a server's first start creates them. Also raises Trouble for an
-    older version: its server can be running, and does not know the new tables. The start of a server of
-    this version upgrades it.
+    """Wait until the database has this version's tables, at most `MIGRATING_S`.
+
+    Raises Trouble if the database has no tables of Angarium: a server's first start creates them, so
+    the address is probably wrong. Also raises Trouble for a newer or an older version. A command does
+    not upgrade the database, because a running server of the older version does not know new tables.
     """
     ledger = await bridge.pool.fetch_value("SELECT to_regclass('schema_migrations') IS NOT NULL")
     if not ledger:

@@ -64,7 +64,8 @@ def give_back(open_client: Callable[[], "Client"], borrowed: Borrowed) -> None:
 
 SHOWN_BODY = 2_000  # characters, about one screen
 FAILURE = 500
-# The signals that end a listener in order: Ctrl-C, a process manager, a closed terminal.
+# After these signals a listener removes its destination and ends. They come from Ctrl-C, a process
+# manager, and a closed terminal.
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )

@@ -57,7 +57,7 @@ def _refused(_: click.Context, __: click.Parameter, value: str | None) -> None:
 
 
 def _secret_refused(_: click.Context, option: click.Parameter, value: str | None) -> None:
-    """Refuse a secret in the arguments, for the same reason."""
+    """Refuse a secret in the arguments; `_refused` has the reason."""
     if value is not None:
         raise SettingsTrouble(
             f"{option.opts[0]} is a secret, and every user can see arguments in the list of processes."
@@ -66,7 +66,7 @@ def _secret_refused(_: click.Context, option: click.Parameter, value: str | None
 
 
 def _without_password(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Refuse a database address with a password, for the same reason."""
+    """Refuse a database address with a password; `_refused` has the reason."""
     if value is not None and _has_password(value):
         raise SettingsTrouble(
             "--database-url has a password, and every user can see arguments in the list of processes."
@@ -77,7 +77,7 @@ def _without_password(_: click.Context, __: click.Parameter, value: str | None) 
 
 
 def _proxy_without_password(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Refuse a proxy address with a password, for the same reason."""
+    """Refuse a proxy address with a password; `_refused` has the reason."""
     if value is not None and _has_password(value):
         raise SettingsTrouble(
             "--egress-proxy has a password, and every user can see arguments in the list of processes."
@@ -94,7 +94,7 @@ def _has_password(url: str) -> bool:
         return "password" in url or "@" in url
 
 
-# The settings that are secret, or can contain a secret: a text for the help, and the check.
+# For each setting that is or can contain a secret: a text for the help, and the check of the flag.
 _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
     "master_key": (
         " Give it by the variable only: every user of the machine can see arguments.",

@@ -1,5 +1,5 @@
-"""The safe output of untrusted text to a terminal: it cannot move the cursor or change the direction of
-text.
+"""The safe output of untrusted text to a terminal: the text cannot move the cursor or change the
+direction of writing.
 
 Commands print through `say`. Only tables and progress displays write directly.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-# C1 controls, DEL, marks of direction, and halves of surrogate pairs. JSON itself escapes C0.
+# C1 controls, DEL, line separators, marks of direction, and surrogates. `json` escapes C0 controls.
 _UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

@@ -40,7 +40,7 @@ def command(**flags: Any) -> None:
     settings = settings_from(flags)
     logs.configure(settings.log_format, settings.log_level)
     warn_of_unknown(os.environ)
-    gc.disable()  # objects of imports stay: garbage collection took a quarter of the import time
+    gc.disable()  # imported objects stay; collecting garbage would take a quarter of the import time
     from api.composition.serving import serve  # not needed for `--help`
 
     gc.enable()

@@ -24,7 +24,7 @@ def server_url(settings: Settings) -> str:
 def welcome(
     settings: Settings, port: int, first_keys: Sequence[NewKey], code: str | None = None
 ) -> str:
-    """Return the text for a server that listens on `port`. With port 0, another process has the
+    """Return the text for a server that listens on `port`. Port 0: another process accepts the
     connections, and the text has no address. `first_keys` are shown at the first start. `code` signs in
     to the console."""
     bind = f"{settings.bind.rpartition(':')[0]}:{port}"
@@ -66,7 +66,7 @@ def _program() -> str:
 
 
 def _elsewhere(settings: Settings, bind: str) -> list[str]:
-    """Return the flags that a command needs to find this server, besides the defaults."""
+    """Return the flags that a command needs to find a server whose settings are not the defaults."""
     usual = Settings.model_fields
     flags = []
     if bind != usual["bind"].default:

@@ -1,4 +1,4 @@
-"""The generator of all files that the repository has from the route table.
+"""The generator of the repository's files that are made from the route table.
 
 `python -m api.generation` writes them; a test fails if the repository's files differ.
 """

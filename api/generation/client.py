@@ -124,7 +124,7 @@ _STANDARD = [
 ]
 
 
-# Patterns that begin at a word, in this order.
+# Replacements in their order. A pattern matches only at the beginning of a word.
 _REPLACEMENTS = [
     (r"angarium\.aio", "angarium.sync"),
     (r"async (def|with|for) ", r"\1 "),

@@ -11,7 +11,7 @@ from api.generation.types import Types, without_null
 from api.routes import Repeat, Route
 
 _RENAMED = {"from": "since", "to": "until"}  # `angarium.calls` renames them back
-_NOUNS = {"audit-logs": "entry", "deliveries": "delivery"}  # the others lose their s
+_NOUNS = {"audit-logs": "entry", "deliveries": "delivery"}  # other nouns lose their final s
 _LIST_ARGUMENTS = "*, limit: int | None = None, cursor: str | None = None"
 
 
@@ -78,7 +78,8 @@ class Methods:
         self._types = types
 
     def class_of(self, group: str) -> str:
-        """Return the name of a group's class. Without `Async` it must not be the name of a shape."""
+        """Return the name of a group's class. The synchronous class has the name without `Async`, which
+        must not be a shape's name."""
         name = group.title().replace("_", "")
         return f"Async{name}Methods" if name in self._types.schemas else f"Async{name}"
 
@@ -153,8 +154,7 @@ class Methods:
         if chosen and not narrowed:
             given += ["*", *(f"{name}: {type_} = None" for name, type_ in chosen.items())]
             query += [f'"{name}": {name}' for name in chosen]
-        # A list that mostly fits into one page is read at once; the others are read in the largest
-        # pages.
+        # By default some lists already have the largest pages. The others ask for them.
         query += ['"limit": PAGE'] if limit["default"] < limit["maximum"] else []
         name = "iterate" if operation.method == "list" else operation.method
         return (

@@ -91,7 +91,7 @@ def present() -> dict[Path, str]:
 
 
 def write(made: Mapping[Path, str]) -> None:
-    """Write the generated files, and remove all others."""
+    """Write the generated files, and remove generated files that are not among them."""
     for path in present():
         if path not in made:
             path.unlink()

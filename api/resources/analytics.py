@@ -32,13 +32,12 @@ MINUTE_MS = 60_000
 HOUR, DAY = 60, 1_440  # in minutes, as all times in this module
 PERIODS = {"1h": HOUR, "6h": 6 * HOUR, "24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY}
 GRANULARITIES = {"minute": 1, "hour": HOUR, "day": DAY}
-# Minutes read and summed at once, some 2 ms. 30 days by the minute are 6 MB, and other requests must
-# not wait for all of it. (With 1,440 minutes, others waited twice as long, and the request was no
-# faster.)
+# Minutes read and summed at once. They take some 2 ms, for which other requests wait; 30 days by the
+# minute are 6 MB. 1,440 minutes at once doubled that wait and made the request no faster.
 PORTION = 360
 AT_ONCE = 200  # points rendered between two checkpoints: some 2 ms, and at most 64 KiB
 TOP = 10  # destinations named for an environment
-WHOLE_POINTS = 1_440  # of an answer that is made whole, not streamed: 240 KiB
+WHOLE_POINTS = 1_440  # the most points of an answer that is not streamed: 240 KiB
 
 
 Tallies = Sequence[tuple[int, CounterSums]]
@@ -70,9 +69,9 @@ def default_granularity(period: int) -> GranularityName:
 
 
 def bounds(now: int, period: int) -> tuple[int, int]:
-    """Return the first minute of a period and the minute after its last, which is the present one.
+    """Return the first minute of a period and its exclusive end, the minute after the present one.
 
-    The period is the same at every granularity: it can cut the first and the last point.
+    The period is the same at every granularity, so it can cut the first and the last point.
     """
     return now + 1 - period, now + 1
 

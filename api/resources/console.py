@@ -22,8 +22,8 @@ def _actor(call: Call) -> Principal:
 
 
 async def create(call: Call) -> ConsoleSession:
-    """Open a session for the calling key or login code. Raises Refusal 403 for a session: a session
-    cannot be prolonged."""
+    """Open a session for the calling key or login code. Raises Refusal 403 if a session calls, because
+    sessions cannot be prolonged."""
     credential = call.admitted.credential
     if credential.session and not credential.code:
         raise Refusal(

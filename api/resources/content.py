@@ -1,7 +1,7 @@
 """A file's bytes as an answer: whole, in part, or 304; always as a download, never as a page.
 
-Bytes, name and type come from unknown senders, and this server's origin has sessions. So no browser
-must render or run the file.
+Bytes, name and type come from unknown senders, and this server's origin has sessions. Browsers must
+therefore not render or run a file.
 """
 
 import base64
@@ -73,7 +73,7 @@ CONTENT_RESPONSES: dict[int, type[BaseModel]] = {
 
 async def content_answer(call: Call, file: FileRecord, account: str | None = None) -> Answer:
     """Return the answer with a STORED file's bytes, as the request asks for them. `account`: the
-    workspace whose streams include it, if the caller is unknown.
+    workspace that the stream counts for; None for the caller's.
 
     Raises Refusal if the bytes cannot be read now.
     """
@@ -112,8 +112,8 @@ async def content_answer(call: Call, file: FileRecord, account: str | None = Non
 
 
 async def _begun(call: Call, file: FileRecord, part: Part) -> AsyncIterator[bytes]:
-    """Return the bytes of a part, with the first ones read already: a file that cannot be read is an
-    error, not a broken answer."""
+    """Return the bytes of a part. The first ones are read here, so that an unreadable file gets an error
+    and not a broken answer. Raises Refusal."""
     if request.method == "HEAD" or part.start == part.end:
         return BodySlices(b"", None)
     pieces = call.services.files.library.open(file, part.start, part.end)

@@ -71,7 +71,7 @@ async def counts(call: Call) -> Counts:
 
 
 def outcome_counts(found: CounterSums | DestinationTotals | None) -> OutcomeCounts:
-    """Return the view of counters. `found` None: there are none."""
+    """Return the view of counters; None has zeros."""
     return {
         "attempts": 0 if found is None else found.attempts,
         "delivered": 0 if found is None else found.delivered,

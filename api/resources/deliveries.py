@@ -54,7 +54,8 @@ ATTEMPTS = (
     ("MESSAGE", "errorMessage"),
 )
 # The most bytes of a delivery's attempts as JSON: with its event and its request, the answer has at
-# most 2 MiB. It is enough for 32 answers of 16 KiB, or for five of control characters.
+# most 2 MiB. There is room for 32 receivers' answers of 16 KiB, or for five of control characters,
+# which JSON escapes.
 ATTEMPT_BYTES = 512 * 1024
 MOST_ATTEMPTS = 2**31 - 1
 FEW = 64  # destinations that a list reads one by one
@@ -204,8 +205,8 @@ async def _page(
 async def _stored(
     call: Call, which: DeliveryFilter, statuses: tuple[DeliveryStatus, ...] | None
 ) -> list[DeliveryFilter]:
-    """Return the filters of rows for a filter with shown statuses. Rows do not show which deliveries
-    are in flight, so DELIVERING needs a filter by ids."""
+    """Return the filters that find the rows of the given shown statuses. Rows do not show which
+    deliveries are in flight, so DELIVERING needs a filter by ids."""
     if statuses is None:
         return [which]
     filters = []

@@ -28,7 +28,7 @@ COLUMNS = (
     ("URL", "url"),
 )
 LISTING = "/destinations"
-# The fields of a destination that a customer can set only with a permission, which the workspace gives.
+# The fields of a destination that a customer can set only with this permission of the workspace.
 OPTIONS = {
     "headers": Ability.EDIT_HEADERS,
     "authentication": Ability.EDIT_HEADERS,  # it sets or replaces the header Authorization
@@ -123,13 +123,13 @@ async def archive(call: Call) -> shapes.Success:
 
 
 async def enable(call: Call) -> shapes.Destination:
-    """Send the held deliveries."""
+    """Enable a destination: send its held deliveries."""
     record = await call.services.destinations.enable(call.actor, call.number, call.identifier())
     return view(call, record)
 
 
 async def disable(call: Call) -> shapes.Destination:
-    """Hold deliveries."""
+    """Disable a destination: hold its deliveries."""
     record = await call.services.destinations.disable(call.actor, call.number, call.identifier())
     return view(call, record)
 

@@ -113,7 +113,7 @@ class DlqSelection(Document):
     rate_per_second: float | None = Field(
         None, gt=0, le=MOST, description="The most deliveries a second. Null: no limit."
     )
-    # No null: a request that intends to count must never discard.
+    # Null is refused, because a request that intends to count must never discard.
     dry_run: bool = Field(False, description="Only count the selected deliveries.")
 
     def judged(self) -> DeliveryFilter:

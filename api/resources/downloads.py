@@ -1,4 +1,4 @@
-"""Downloads by signed URL, without a key. For a bad token the path does not exist."""
+"""Downloads by signed URL, without a key. A bad token gets 404."""
 
 from api.call import Answer, Call
 from api.resources.content import (

@@ -19,7 +19,7 @@ def live(_: Services) -> Answer:
 
 
 def ready(services: Services) -> Answer:
-    """Show whether the service can take work. Raises Refusal 503 with the reasons if not."""
+    """Answer 200 if the service can take work. Raises Refusal 503 with the reasons if not."""
     reasons = services.unready()
     if reasons:
         details = tuple(Detail("", reason) for reason in reasons)

@@ -19,8 +19,8 @@ from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 
 FILES = HEADER.decode()
-# The most bytes of a shown body as JSON. Any event's body fits (256 KiB, even if all are quotes). Of a
-# script's or template's body (1 MiB and more) the beginning is shown.
+# The most bytes of a shown body as JSON. Any event's body fits: 256 KiB, even if JSON escapes all its
+# characters as quotes. A larger body of a script or template is cut.
 BODY_BYTES = 640 * 1024
 
 

@@ -25,7 +25,7 @@ from engine.ports import StoreAwayError
 from engine.replay.job import ReplayJob
 
 TOPICS: tuple[Topic, ...] = get_args(Topic)
-OF_KEYS = {"throughput"}  # as `GET /observability/throughput`, which has the same figures
+OF_KEYS = {"throughput"}  # topics for keys only, like `GET /observability/throughput`
 JOBS = 20  # the newest replay jobs, whose progress the stream reports
 
 

@@ -34,11 +34,11 @@ from engine.model.words import Word
 
 LISTING = "/destinations/summaries"
 SORTED = (
-    2_000  # sort keys collected between two selections: a millisecond, and more than a page has
+    2_000  # sort keys collected before the first ones are selected: a millisecond, more than a page
 )
 HOURS = 24
 HOUR_S = 3_600
-MOST_AGES = 1_000  # ages read from the database for one page, as many as a page shows
+MOST_AGES = 1_000  # ages read from the database for one page in the order `age`
 MOST_DEAD = 1_000  # dead letters counted for each destination
 COLUMNS = (
     ("STATE", "health.state"),
@@ -50,8 +50,8 @@ COLUMNS = (
     ("ID", "destination.id"),
     ("NAME", "destination.name"),
 )
-# The most urgent first. A disabled destination for which deliveries wait needs a person as a failing one
-# does; other disabled destinations come last.
+# The lowest number comes first. A disabled destination with waiting deliveries needs a person, like a
+# failing one. Other disabled destinations come last (`_OFF`).
 _URGENCY = {
     HealthState.FAILING: 0,
     HealthState.DEGRADED: 1,
@@ -84,7 +84,7 @@ class SummaryQuery(PageQuery):
 
 
 def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
-    """Return the sort key of destinations. It ends with the id, so no two are equal."""
+    """Return a destination's sort key. It ends with the id, so no two keys are equal."""
     if sort == "name":
         return each.name.casefold(), 0, each.id
     standing = standing_of(each, survey)

@@ -37,8 +37,7 @@ async def throughput(call: Call) -> Throughput:
 
 
 def _loop(call: Call) -> LoopHealth:
-    """Return the state of the process's event loop. Only the caller's own long steps are counted
-    apart."""
+    """Return the state of the process's event loop, with the long steps of the caller's own work."""
     watch = call.services.watch
     known = watch.statistics()
     return {

@@ -16,7 +16,7 @@ from api.cli.receiver import ReceivedRequest, ReceiverReply, listen, port_of, re
 
 SENDERS = 1  # with more, the latency would include this program's queue
 BATCH = 100
-QUIET_S = 30.0  # without a webhook, until the demo stops waiting
+QUIET_S = 30.0  # the demo stops waiting after this time without a webhook
 OUTAGE_S = 3.0
 ORDERED_EVENTS = 40
 # The first entries cover three seconds of outage; the others are a reserve for a busy machine.
@@ -122,8 +122,7 @@ class Story:
         )
 
     async def check_reachable(self, destination: Destination) -> None:
-        """Raise Trouble with the remedy if the service is not allowed to reach this
-        machine, or cannot."""
+        """Raise Trouble with the remedy if the service cannot, or must not, reach this machine."""
         result = await self.client.destinations.test(destination["id"])
         if result["success"]:
             return
@@ -132,7 +131,7 @@ class Story:
         raise Trouble(f"the server cannot reach this machine: {result['errorMessage']}")
 
     async def send_singly(self, tally: DemoTally, numbers: Iterable[int]) -> None:
-        """Send events one by one, over several connections."""
+        """Send events one by one."""
         waiting = iter(numbers)
 
         async def sender() -> None:

@@ -23,7 +23,7 @@ MARKS = {
     Level.FAILURE: click.style("FAILURE", fg="red", bold=True),
 }
 
-# A service unit, for example, does not have the shell's variables.
+# A server started by a service unit, for example, does not have the shell's variables.
 VALID = "valid: the flags and environment of this command. A running server can have others"
 
 HELP = """Find the problems of a setup, and what to do about them. The command changes nothing.

@@ -117,7 +117,7 @@ async def _tables(pool: Pool) -> Finding:
 
 
 async def _secrets(pool: Pool, settings: Settings) -> list[Finding]:
-    """Check that the master key opens sealed values: the oldest and the newest destination."""
+    """Check that the master key decrypts the secrets of the oldest and the newest destination."""
     key_file = settings.data_dir / KEY_FILE
     if settings.master_key is None and not key_file.exists():
         return []  # `check_master_key` reports it; this check creates no key

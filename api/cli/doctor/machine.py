@@ -242,8 +242,8 @@ def check_plans(settings: Settings) -> Finding:
 
 
 def check_templates(settings: Settings) -> Finding:
-    """Check that a server can read the destination templates, and that templates with extra hosts
-    exist."""
+    """Check that a server can read the destination templates, and that every template with extra
+    hosts exists."""
     try:
         catalog = catalog_of(settings)
     except TemplateFileError as error:

@@ -1,5 +1,5 @@
-"""The sender of an event stream, one event a line, in batches within the API's bounds. It reports bad
-lines."""
+"""The sender of an event stream with one event per line. It sends batches within the API's limits and
+reports rejected lines."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from angarium import Client
 
 MOST_EVENTS = 1_000  # the API's limit
-MOST_BYTES = 4 * 1024 * 1024  # of the API's 5 MiB, since keys and brackets are added
+MOST_BYTES = 4 * 1024 * 1024  # less than the API's 5 MiB: keys and brackets are added
 KEY_BYTES = 64  # more than an added idempotency key needs
 MOST_NAMED = 100  # rejected lines that are reported one by one
 
@@ -46,7 +46,7 @@ class BatchTally:
 def send_lines(
     client: "Client", lines: Iterable[bytes], output: Output, most: int = MOST_EVENTS
 ) -> None:
-    """Send all lines and print the totals. Raises Exit 1 if a line was rejected, and AngariumError."""
+    """Send all lines and print the totals. Raises Exit(1) if a line was rejected, and AngariumError."""
     tally = BatchTally()
     try:
         for chunk in _chunks(_objects(lines, tally), most):

@@ -13,7 +13,7 @@ from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 from api.cli.suggestions import CommandGroup
 
-MOST = 10_000  # of one request
+MOST = 10_000  # dead letters in one request
 
 
 @click.group("dlq", help="List, retry and discard dead letters.", cls=CommandGroup)
@@ -117,7 +117,7 @@ def _all(
             session.confirm(f"{verb.capitalize()} {deliveries}?", yes=number == 0)
         chosen |= {} if rate is None else {"rate_per_second": rate}
         total, left = 0, 1
-        while left:  # each request has a bound; the next one takes the rest
+        while left:  # the server bounds each request; the next request continues
             if limit is not None:
                 chosen["limit"] = min(MOST, limit - total)
             answer: Any = act(**chosen)

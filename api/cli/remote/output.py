@@ -57,7 +57,7 @@ class Output:
         self, items: Sequence[Any], columns: Sequence[Column], *, in_place: bool = False
     ) -> None:
         """Print all objects together, with columns as wide as their content. `in_place`: replace the
-        terminal's content, and print no more lines than it has."""
+        terminal's content, and print no more lines than the terminal has."""
         if self.form != "table":
             self.rows(items, columns)
             return
@@ -115,7 +115,7 @@ def note(text: str) -> None:
 
 
 def _fields(document: Any, prefix: str = "") -> list[str]:
-    """Return an object as lines `field  value`, nested ones with dots."""
+    """Return an object as lines `field  value`. Names of nested fields have dots."""
     pairs = list(_flat(document, prefix))
     width = max((len(name) for name, _ in pairs), default=0)
     return [f"{name:<{width}}  {value}" for name, value in pairs]

@@ -1,4 +1,4 @@
-"""The repeated reads of destinations and their health: table rows, with the rates between two reads."""
+"""The reader of destinations and their health for tables. It computes rates between two reads."""
 
 import time
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ COLUMNS = (
 
 @dataclass
 class Overview:
-    """The reader of destinations. The rate is that since the previous read; at first, that of the
+    """The reader of destinations. A rate covers the time since the previous read; in the first read, the
     present hour."""
 
     client: "Client"

@@ -15,8 +15,8 @@ from api.cli.suggestions import CommandGroup
 
 
 class Option(NamedTuple):
-    """A flag for a filter of a list. `words` are the allowed values, if they are limited. `repeated`:
-    an item passes if it has any of the values."""
+    """A flag for a filter of a list. `words` are the allowed values; empty allows any. `repeated`: the
+    flag can be repeated, and an item passes if it has any of the values."""
 
     flags: str
     argument: str  # of the client's method

@@ -105,7 +105,7 @@ class Session:
     output: Output
 
     def client(self) -> "Client":
-        """Return a client; close it (`with`). Raises SettingsTrouble for a wrong address or key."""
+        """Return a client for a `with` block. Raises SettingsTrouble for a wrong address or key."""
         from angarium import Client
 
         try:

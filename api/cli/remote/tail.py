@@ -1,7 +1,7 @@
 """The follower of deliveries: it reads them repeatedly, and remembers a bounded number.
 
-New deliveries are above the highest id seen. Newer deliveries displace unsettled ones from the first
-page, so each turn reads some unsettled ones singly, the longest unread first.
+A delivery is new if its id is above the highest id seen. New deliveries displace unsettled ones from the
+first page. Each turn therefore reads some unsettled deliveries singly, the longest unread first.
 """
 
 import time
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 PAGE = 100
 MOST_PAGES = 10  # of new deliveries in one turn; further ones are skipped with a note
 MOST_WATCHED = 1_000  # unsettled deliveries that are read again
-# Single reads in each turn: with the list 90 requests a minute at the default interval, of the smallest
-# plan's 120.
+# Single reads in each turn. With the list they are 90 requests a minute at the default interval; the
+# smallest plan allows 120.
 LOOKS = 2
 AWAY_S = 5.0  # between two attempts while the server does not respond
 OPEN = ("PENDING", "DELIVERING", "RETRYING")

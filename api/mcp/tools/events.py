@@ -8,7 +8,7 @@ from angarium import AsyncClient
 from api.mcp.tool import Document, Tool, ToolArguments
 
 ATTEMPTS = 5  # the newest of a delivery; earlier ones are seldom different
-DELIVERIES = 10  # of one event that are explained; each takes two API calls
+DELIVERIES = 10  # explained deliveries of one event; each takes two API calls
 ENDED = frozenset({"DELIVERED", "DRY_RUN"})
 
 
