@@ -1,8 +1,8 @@
 """The measurement of an agent's wait for its first answer.
 
 Run `python -m bench.agents`: it makes 10,000 destinations, connects by MCP over HTTP, calls
-`find_trouble`, and prints the time from the first byte to the answer. It ends with 1 if the first call or
-the median is above its bar.
+`find_trouble`, and prints the time from the first byte to the answer. The exit code is 1 if the first
+call or the median is above the bar.
 """
 
 import statistics
@@ -20,14 +20,14 @@ from bench.service import Service
 
 DESTINATIONS = 10_000
 AT_ONCE = 16  # requests that make destinations
-ROUNDS = 21  # the first one is judged by itself: what is made late is made in it
+ROUNDS = 21  # the first one is judged alone: it includes what the server makes late
 BAR_MS = 200.0
 
 
 def main() -> int:
     """Measure, and return the exit code."""
     with Service() as service:
-        key = service.make_key("--mcp")  # first: what it makes the server load is loaded meanwhile
+        key = service.make_key("--mcp")  # first: it makes the server load a library during `_fill`
         trio.run(_fill, service)
         found = [trio.run(_connect, service, key) for _ in range(ROUNDS)]
     median = statistics.median(found[1:])

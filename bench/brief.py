@@ -1,6 +1,6 @@
 """Servers for `run --tiny`, which only tests that scenarios run.
 
-Their floors need little work, and at its end a server does not wait for receivers that never answer.
+Their floors need little work. A server that stops does not wait for receivers that never answer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,8 +22,8 @@ def serve(settings: Mapping[str, str] | None = None) -> Iterator[Service]:
 
 
 class Shared(ExitStack):
-    """One server for one user at a time, which starts at its first use. A user with settings, or with a
-    second request, gets a new server."""
+    """One server that starts at its first use, for one user at a time. A user gets a new server if it has
+    settings, or while the server is in use."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Shared(ExitStack):
 
     @contextmanager
     def __call__(self, settings: Mapping[str, str] | None = None) -> Iterator[Service]:
-        """Provide the server, or a new one."""
+        """Yield the server, or a new one."""
         if settings or self._lent:
             with serve(settings) as service:
                 yield service

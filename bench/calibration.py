@@ -35,9 +35,8 @@ _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
 
 GROUP = 256  # rows of one insert, like a group under load
 PAYLOAD = b"x" * 300  # of one row, like an event of the load
-# The other floors in proportion to the requests of the first, so that one number shortens all. For
-# 60,000 requests (`bench.service.FLOOR_REQUESTS`) they are 100 groups and 600,000 calls, a tenth of a
-# second each.
+# The sizes of the other floors, in proportion to the requests of the first. For 60,000 requests
+# (`bench.service.FLOOR_REQUESTS`) they are 100 groups and 600,000 calls, a tenth of a second each.
 REQUESTS_A_GROUP = 600
 CALLS_A_REQUEST = 10
 WARM_GROUPS = 4  # not counted: the first groups extend the table's files and fill caches

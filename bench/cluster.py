@@ -1,9 +1,9 @@
 """A simulated cluster: 1 to 16 nodes on one PostgreSQL, `python -m bench cluster`.
 
-It says how deliveries a second grow with the nodes, and what saturates first. The costs come from
-measured stages (`bench/cluster.json`, or a file of results with profiles). Queues are simulated: each
-node has one core, PostgreSQL has several, and one write of its log at a time serves all commits that
-wait. Contention for locks within PostgreSQL and the limits of the network are not part of the model.
+It shows how deliveries a second grow with the nodes, and which resource saturates first. The costs come
+from measured stages (`bench/cluster.json`, or a file of results with profiles). Queues are simulated.
+Each node has one core, and PostgreSQL has several. One write of PostgreSQL's log at a time serves all
+waiting commits. The model has no contention for locks in PostgreSQL and no limits of the network.
 """
 
 import argparse
@@ -24,27 +24,27 @@ from bench.results import read
 
 FILE = Path(__file__).with_name("cluster.json")
 NODES = (1, 2, 4, 8, 16)
-LINEAR = 0.9  # of one node's deliveries a second, times the nodes
-# Of each node's clients: enough to keep its core busy while others wait for commits.
+LINEAR = 0.9  # the least share of one node's deliveries a second times the nodes
+# The connections of a node's clients: enough to keep its core busy while some wait for commits.
 CONNECTIONS = 512
-BATCH, BATCH_CONNECTIONS = 100, 32  # also more than of `batch`, which has 8
-# Events of a group with 64 and 16 connections of single events: docs/decisions/0071, the second in
-# proportion.
+BATCH, BATCH_CONNECTIONS = 100, 32  # the scenario `batch` has only 8 connections
+# Events in a group with 64 connections (docs/decisions/0071) and with 16 (in proportion), if each request
+# has a single event.
 GROUPS = {"single": 55.0, "sixteen": 13.75}
-# Stages before the answer; the others follow it.
+# The stages before the answer; all others come after it.
 ACCEPTING = frozenset({"parse", "route", "commit"})
-OUTCOMES, OUTCOMES_S = 256, 0.025  # a group of outcomes: so many, or after this time
-# An answer's way to its client, and the way of the next request, at most. Without it all clients of a
-# node, and all nodes, would go in step.
+OUTCOMES, OUTCOMES_S = 256, 0.025  # a full group of outcomes, and the wait of a smaller one
+# The most time between an answer and the arrival of the client's next request; the time is random.
+# Without it, all clients and nodes would act at the same instants.
 WAY_S = 0.005
 WARM_S, SECONDS = 0.5, 1.5  # simulated
 SHARED = "PostgreSQL's cores", "the disk of its log"
-FULL = 0.9  # the share of a resource's time from which it counts as saturated
+FULL = 0.9  # a resource that is busy for this share of the time counts as saturated
 
 
 class Stages(Struct, frozen=True, rename="camel"):
-    """CPU microseconds an event by stage, of one scenario, and bytes of PostgreSQL's log an event.
-    `source`: version and commit."""
+    """The costs of an event in one scenario: CPU microseconds by stage (`split`), and bytes of
+    PostgreSQL's log. `source`: version and commit."""
 
     scenario: str
     cpu: str
@@ -54,8 +54,8 @@ class Stages(Struct, frozen=True, rename="camel"):
 
 
 class Costs(Struct, frozen=True):
-    """CPU seconds: of an event before and after its answer, and of a group, on the node and in
-    PostgreSQL. `relay_s`: of a relayed request, on both nodes together."""
+    """The CPU seconds of a load. On the node: an event before and after its answer, and a group. In
+    PostgreSQL: an event and a group. `relay_s`: a relayed request, on both nodes together."""
 
     accept_s: float
     deliver_s: float
@@ -74,7 +74,7 @@ class Disk(Struct, frozen=True):
 
 
 class Shape(Struct, frozen=True):
-    """A kind of load. `relayed`: requests come to any node, by a load balancer."""
+    """A kind of load. `relayed`: a load balancer sends requests to any node."""
 
     name: str
     costs: Costs
@@ -84,14 +84,14 @@ class Shape(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """What a cluster did: deliveries a second, and the busy share of each resource."""
+    """The result of a simulation: deliveries a second, and the busy share of each resource."""
 
     per_second: float
     shares: dict[str, float]
 
 
 def kept(path: Path = FILE) -> list[Stages]:
-    """Return the kept stages."""
+    """Return the stages kept in the repository."""
     return msgspec.json.decode(path.read_bytes(), type=list[Stages])
 
 
@@ -123,11 +123,11 @@ def shapes(stages: Sequence[Stages], relay_s: float, connections: int = CONNECTI
 
 
 def _fitted(in_large: Stages, in_small: Stages, relay_s: float) -> Costs:
-    """Return the costs of which an event in a large and in a small group are made up. With one and the
-    same split all of it is counted by event."""
+    """Divide the measured costs into those of an event and those of a group, by comparing large with
+    small groups. If both splits are the same, all costs are those of events."""
     large, small = in_large.split, in_small.split
     spread = 1 / GROUPS["sixteen"] - 1 / GROUPS["single"]
-    groups = {True: 0.0, False: 0.0}  # of PostgreSQL, of the node
+    groups = {True: 0.0, False: 0.0}  # True: of PostgreSQL; False: of the node
     events = {True: 0.0, False: 0.0}
     accept = 0.0
     for stage in large.keys() | small.keys():
@@ -151,7 +151,7 @@ def _fitted(in_large: Stages, in_small: Stages, relay_s: float) -> Costs:
 
 
 class _Core:
-    """One core: it works on one piece after another."""
+    """One core, which does one piece of work after another."""
 
     def __init__(self) -> None:
         self.free_at = self.busy_s = 0.0
@@ -164,7 +164,7 @@ class _Core:
 
 
 class _Node:
-    """A node: its core, and what waits for the next groups."""
+    """A node: its core, and the clients and outcomes that wait for the next groups."""
 
     def __init__(self) -> None:
         self.core = _Core()
@@ -195,7 +195,7 @@ class Cluster:
         self.settled = 0
 
     def run(self) -> Found:
-        """Simulate, and return what came of it after the warm-up."""
+        """Simulate, and return the result of the time after the warm-up."""
         for client in range(len(self._clients)):
             self._at(self._chance.uniform(0, WAY_S), "request", client, 0)
         end = WARM_S + SECONDS
@@ -229,7 +229,7 @@ class Cluster:
 
     def _request(self, now: float, client: int, _: int) -> None:
         home = self._clients[client]
-        # Clients go round the nodes, each with a beginning of its own.
+        # The load balancer: successive requests of a client go to different nodes.
         entry = (client + next(self._order)) % len(self._nodes) if self._shape.relayed else home
         if entry == home:
             self._arrived(now, home, client)
@@ -261,7 +261,7 @@ class Cluster:
 
     def _commit(self, now: float, home: int, _: int) -> None:
         node = self._nodes[home]
-        group, node.waiting = node.waiting, []  # also what came while the node's core was busy
+        group, node.waiting = node.waiting, []  # also those that came while the core was busy
         self._groups[home] = group
         self._at(self._statement(now, len(group) * self._shape.batch), "log", home, 0)
 
@@ -284,7 +284,7 @@ class Cluster:
     def _flush(self, now: float) -> None:
         self._flushing = True
         seconds = self._disk.flush_s + self._log_bytes / self._disk.bytes_s
-        self._disk_busy_s += self._log_bytes / self._disk.bytes_s  # a flush alone keeps nobody out
+        self._disk_busy_s += self._log_bytes / self._disk.bytes_s  # a flush serves all commits
         self._log_bytes = 0.0
         for what, home, more in self._to_flush:
             self._at(now + seconds, what, home, more)
@@ -331,7 +331,8 @@ class Cluster:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Simulate clusters and print what came of it; 1 if the loads at their nodes do not grow in line."""
+    """Simulate clusters and print the results. Exit code 1: a load without relays grows less than
+    linearly."""
     parser = argparse.ArgumentParser(prog="python -m bench cluster", description=__doc__)
     parser.add_argument("--from", dest="files", type=Path, nargs="+", help="results with profiles")
     parser.add_argument("--keep", action="store_true", help=f"keep their stages in {FILE.name}")
@@ -365,7 +366,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _shown(load: Shape, cores: int, disk: Disk, console: Console) -> bool:
-    """Print a load's table; return whether it grows in line up to the most nodes."""
+    """Print a load's table; return True if deliveries grow linearly up to the most nodes."""
     table = Table(title=load.name, title_justify="left")
     for column in ("nodes", "deliveries/s", "of linear"):
         table.add_column(column, justify="right")

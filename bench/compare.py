@@ -120,7 +120,7 @@ def _figures(
 
 
 def _told_elsewhere(row: Compared) -> Compared:
-    """Return the row for runs on different machines, with ratios and without times."""
+    """Return a row for runs on different machines. Figures that depend on the machine get no interval."""
     if row.interval is None or not depends_on_machine(row.figure):
         return row
     return replace(row, interval=None, reason="the machine or its floor differs")

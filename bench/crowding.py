@@ -78,10 +78,11 @@ def crowd(
     customers: bool = True,
     workspaces: bool = False,
 ) -> Crowd:
-    """Copy a destination and its rule `count` times. It comes from the environment of `key`, by default
-    from the server's first one. `url` has `{}` for the numbers. With `customers` each copy has its own
-    customer; without, all copies in an environment get the same events. With `workspaces` each has its
-    own workspace, distributed evenly over workers. The server reads the copies at its next start."""
+    """Copy the destination `template` and its rule `count` times. The template is in the environment of
+    `key`, by default the server's first one. `url` has `{}` for the numbers. With `customers` each copy
+    has its own customer; without, all copies in an environment get the same events. With `workspaces`
+    each copy has its own workspace, and the workspaces are distributed evenly over workers. The server
+    reads the copies at its next start."""
     box = SecretBox(KeyFile(service.folder / KEY_FILE).read())
     with attached(service.folder) as database:
         like = key or service.key

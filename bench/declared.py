@@ -167,7 +167,7 @@ def declaration(name: str, raw: Mapping[str, Any], sizes: Sizes) -> Declaration:
         whole = _filled_in({key: raw[key] for key in raw if key not in ("sizes", "tiny")}, sizes)
         found = msgspec.convert(_merged(whole), Declaration)
         _check(found)
-    except ValueError as error:  # msgspec's is one
+    except ValueError as error:  # also msgspec.ValidationError
         raise ValueError(f"{name}: {error}") from None
     return found
 

@@ -1,9 +1,9 @@
 """`python -m bench drive`: load on your own server, only through its API, with bars.
 
-It creates a destination and a rule, posts events, counts arrivals at its receiver, and deletes both
-again. Exit code 1: a condition of --fail-if is met, an event was lost or had no answer, or the run is
-void. Exit code 2: the run could not begin. Exit code 130: it was interrupted (Ctrl-C, SIGTERM); both
-are deleted then, too.
+It creates a destination and a rule, posts events, and counts arrivals at its receiver. At its end, also
+after an interruption, it deletes destination and rule. Exit code 1: a condition of --fail-if is met, an
+event was lost or had no answer, or the run is void. Exit code 2: the run could not begin. Exit code 130:
+it was interrupted (Ctrl-C, SIGTERM).
 """
 
 import argparse
@@ -47,7 +47,7 @@ MOST_CONNECTIONS = 1_024
 MOST_BATCH = 1_000
 WARM = 500  # events before the measurement: the first ones are several times as expensive
 INTERRUPTED = 130  # the exit code
-STILL_S = 30.0  # without an arrival: missing events are then lost
+STILL_S = 30.0  # after this time without an arrival, missing events count as lost
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,7 +1,7 @@
-"""The filling of a server's database with months of use, by SQL: the bench only measures reads of it.
+"""The filling of a server's database with the data of a long use, by SQL.
 
-It creates deliveries in partitions of a month, or in an hour: most are delivered, some dead, discarded
-or retrying. It adds their events and attempts, counters of every minute for some destinations, an audit
+It creates deliveries, spread over an hour or over months: most are delivered, some dead, discarded or
+retrying. It adds their events and attempts, counters of every minute for some destinations, an audit
 log, schemas and finished replay jobs.
 """
 
@@ -22,7 +22,7 @@ from storage.log.partitions import make_partitions
 COUNTED = 5  # destinations with counters of every minute
 OTHERS = 1_000  # schemas, and replay jobs; the audit log has a hundred times as many entries
 CUSTOMERS, TYPES = 500, 50
-WRITERS = 2  # connections, each for a part of the time: the database has two cores
+WRITERS = 2  # connections, each for a part of the deliveries: the database has two cores
 
 # An ID of an instant, like those of `engine.model.identity`: random in the middle, with a given end.
 _ID = """(lpad(to_hex({at}), 12, '0') || '7' || lpad(to_hex(g % 4096), 3, '0') || '8'
@@ -31,7 +31,7 @@ _AT = "($1::bigint - ($3::bigint - g) * ($1::bigint - $2::bigint) / $3::bigint)"
 _FROM = "FROM generate_series(1::bigint, $3::bigint) g"
 _EVENT, _DELIVERY = (_ID.format(at=_AT, salt="e", end=end) for end in ("000", "001"))
 _OTHER = _ID.format(at=_AT, salt="o", end="abc")
-# Of 200: 191 delivered, 4 dead, 2 requeued and delivered, 2 discarded, 1 with a retry in years.
+# 200 deliveries have: 191 delivered, 4 dead, 2 requeued and delivered, 2 discarded, 1 to retry in years.
 _EVENTS = f"""
 INSERT INTO events (occurred_at_ms, environment, deliveries, origin, id, type, payload, customer)
 SELECT {_AT}, $4::integer, 1, 1, {_EVENT}, 'bench.' || g % {TYPES}, '{{"n":1}}', 'c' || g % {CUSTOMERS}

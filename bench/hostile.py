@@ -53,8 +53,8 @@ class Cost:
 
 
 class Loop:
-    """The long steps of a server's loop since the creation of this object. The log names at most one a
-    second."""
+    """The long steps of a server's loop since the creation of this object. The log has at most one step
+    a second."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -62,8 +62,8 @@ class Loop:
         self._logged = service.log_file.stat().st_size
 
     def longest(self) -> Step | None:
-        """Return the step with the most CPU; None if none was long. If the maximum since the server's
-        start has risen, the log omitted that step."""
+        """Return the step with the most CPU; None if none was long. A step that the log omits is found by
+        the maximum since the server's start."""
         now = self._read()
         lines = self._service.log_file.read_bytes()[self._logged :].splitlines()
         named = [json.loads(each) for each in lines if b"loop.step_held" in each]
@@ -83,7 +83,7 @@ class Loop:
 
 
 def measured(place: Place, act: Callable[[Place], str], seconds: int) -> tuple[str, Cost]:
-    """Run a row while the neighbour posts. Returns the answers."""
+    """Run a row while the neighbour posts; return the answers and the cost."""
     service = place.service
     neighbour = begun(service, events=RATE * seconds, connections=8, rate=RATE, event_type="calm")
     loop, watch = Loop(service), Watch(service)

@@ -29,7 +29,7 @@ BYTES = 256 * 1024 - 1_000  # of a payload
 RULES, PATTERNS, SEGMENTS = 10_000, 16, 127  # 16 patterns have the 4,096 characters of a rule
 LONG = [10**20 + number for number in range(11_800)]  # 256 KiB with the rest of the event
 WINDOW_0 = frame(SETTING, 0, 0, b"\0\4\0\0\0\0")
-TAKEN_S = 30  # without progress, after which a connection ends
+TAKEN_S = 30  # the server ends a connection after this time without progress
 RETRIES = 40  # with answers of 96 KiB each in JSON
 READERS = 80
 MOST_ANSWER = 2 << 20
@@ -100,7 +100,7 @@ class Place:
             time.sleep(0.1)
 
     def cpu_ms(self) -> float:
-        """Return the CPU seconds of the loop's thread."""
+        """Return the CPU milliseconds of the loop's thread."""
         assert self.service.process is not None
         return own_cpu_s(self.service.process.pid) * 1000
 
@@ -359,7 +359,7 @@ ROWS = (
     Row("H2", "floods of HTTP/2 frames", "each ended within 200 ms of CPU", floods, most_mib=20),
     Row("H4", "a dead letter retried with answers of control characters", "<= 2 MiB", records),
     Row("M5", "a destination that is the service itself", "refused with a reason", loops, LOOP_S),
-    # Last, because the workspace has then exhausted its share of evaluation, and its events wait.
+    # The last row, because it uses up the workspace's share of evaluation: later events would wait.
     Row("C2", f"{RULES:,} rules of {PATTERNS} long patterns, previews, new types, a dry run",
         "a step < 20 ms, the dry run ends, the other's replay unharmed", rules, 12, prepare=many_rules),
 )  # fmt: skip

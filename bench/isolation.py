@@ -33,7 +33,7 @@ from bench.service import Figures, Receiver, Service, call
 from bench.yard import Yard
 from engine.nodes.parts import number_of
 
-BAR = 1.5  # most p99 with a neighbour, in multiples of that alone, from request to receiver
+BAR = 1.5  # the most p99 from request to receiver with a neighbour, in multiples of that alone
 DESTINATIONS = 10
 CONNECTIONS = 64  # enough that no event of the tenant waits for another
 SAMPLE_S = 0.2  # between two samples of memory and descriptors
@@ -72,7 +72,8 @@ class Neighbourhood(Service):
 
 
 class Watch(threading.Thread):
-    """The samples of the server's memory and descriptors, until `end`; of several nodes, the highest."""
+    """The sampler of the server's memory and descriptors, until `end`. It keeps the highest values of any
+    node."""
 
     def __init__(self, service: Service, nodes: int = 1) -> None:
         super().__init__(daemon=True)
@@ -156,9 +157,9 @@ def isolation(
     nodes: int,
 ) -> Measurement:
     """Measure with each neighbour of `worst` (comma-separated names, or `all`), at `percent` of its
-    full size. `held`: the bar applies. Then further rounds have the neighbour on another server, and
-    the bar applies to the rest of the ratio. `nodes`: workers of the server, each with its part of the
-    workspaces; the neighbour is not in the part of the healthy tenant.
+    full size. `held`: the bar applies to the ratio without the machine's part, which further rounds
+    measure with the neighbour on another server. `nodes`: workers of the server, each with its part of
+    the workspaces; the neighbour is not in the part of the healthy tenant.
 
     A broken promise with a neighbour is reported, and the next neighbour follows. The results of each
     neighbour are printed immediately."""
@@ -209,13 +210,13 @@ class Found:
         self._steps[name] = measured.steps
 
     def tell(self, name: str, took_s: float) -> None:
-        """Print a line about a neighbour: a whole run takes half an hour."""
+        """Print a line about a neighbour, because a whole run takes half an hour."""
         said = self.broken.get(name) or f"{self._ratios[name]:.2f} x, {self._steps[name].told()}"
         sys.stdout.write(f"{name} ({took_s:.0f} s): {said}\n")
         sys.stdout.flush()
 
     def measurement(self, *, held: bool) -> Measurement:
-        """Return the measurement. `held`: whether the bar applies."""
+        """Return the measurement. `held`: the bar applies."""
         figures, ratios = self._figures, self._ratios
         if ratios:
             figures["worstRatio"] = round(max(ratios.values()), 2)
@@ -240,8 +241,8 @@ def _fresh(service: Service, healthy: Healthy) -> None:
 
 
 def _neighbour(service: Service, name: str, nodes: int) -> str:
-    """Return a key of a new workspace. With several nodes, another one than the healthy tenant's has
-    it."""
+    """Return a key of a new workspace. With several nodes, the workspace is not on the healthy tenant's
+    node."""
     for number in count():
         key = service.workspace(f"{name} {number}")
         if nodes == 1 or _part(service, key, nodes) != _part(service, service.key, nodes):
@@ -257,7 +258,8 @@ def _part(service: Service, key: str, nodes: int) -> int:
 def _measured(
     neighbour: Neighbour, yards: Sequence[Yard], healthy: Healthy, rounds: int, nodes: int
 ) -> "Measured":
-    """Measure alone, with one neighbour, and with it on another server if given, in turns."""
+    """Measure in turns: the tenant alone, with the neighbour, and, with a second yard, with the neighbour
+    on another server."""
     for yard in yards:
         neighbour.prepare(yard)
         if neighbour.switched:
@@ -294,8 +296,8 @@ def _measured(
 
 
 class Steps:
-    """The longest steps of a server's loop since its start, and their work; of several nodes, those of
-    the healthy tenant's."""
+    """The longest steps of a server's loop since its start, and their work. With several nodes: those of
+    the healthy tenant's node."""
 
     def __init__(self, service: Service, nodes: int) -> None:
         path = f"{service.url}/observability/throughput?environment=DEVELOPMENT"
@@ -322,7 +324,7 @@ class Measured(NamedTuple):
     """The results with one neighbour."""
 
     figures: Figures
-    ratio: float  # of the healthy tenant's end-to-end p99 to that alone
+    ratio: float  # the healthy tenant's end-to-end p99, divided by that alone
     machines: float  # the machine's part of the ratio
     steps: Steps
 

@@ -44,7 +44,7 @@ def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int
         doubtful.update(sent["doubtfulNumbers"])
     require(len(accepted) > 0, "nothing was accepted")
     receiver.wait_for(len(accepted))
-    resting(service, lambda: recorded(service))  # those of unknown fate have arrived, too
+    resting(service, lambda: recorded(service))  # doubtful events have then arrived, too
     return _verdict(receiver.log(), accepted, doubtful, moments) | {
         "rounds": rounds,
         "slowestStartS": round(max(starts), 2),

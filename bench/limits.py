@@ -20,10 +20,10 @@ from bench.service import Receiver
 # In a thread that is busy for 0.8 of the time, a request waits for two others on average (an M/D/1
 # queue), about 50 us. At 0.9 it waits for five others; beyond that the wait grows without limit.
 BUSY = 0.8
-NEAR = 0.8  # of the limit: the same bound for throughput
+NEAR = 0.8  # the same bound for throughput, as a share of the limit
 LATE_MS = 1.0  # a later request affects a p99 of a few milliseconds
 OWN_SHARE = (
-    0.5  # of a p99 can be the generator's lateness; with more, the p99 says nothing of the server
+    0.5  # the most of a p99 that can be the generator's lateness; else it is not about the server
 )
 LEAST_REQUESTS = 1_000  # fewer are a burst, in which generator and receiver are near their limits
 REQUESTS = 20_000  # of a measurement of half a second

@@ -1,7 +1,7 @@
 """The measurement of a declared scenario: its variants in turns, each between two floors.
 
-With several variants, names of figures begin with that of the variant (`keyTimesFloor`). Ratios have
-the names of both (`keyOverNone`), and the bounds of their interval if there are several rounds.
+With several variants, names of figures begin with the variant's name (`keyTimesFloor`). A ratio has the
+names of both variants (`keyOverNone`), and with several rounds the bounds of its interval.
 """
 
 import statistics
@@ -192,7 +192,7 @@ class Run:
         return Step(self._declared.step or "value", variant.value, numbers, delivery)
 
     def _over(self, name: str, figure: str) -> Numbers:
-        """Return the ratios of a figure of a variant to that of the first one."""
+        """Return the ratio of a variant's figure to that of the first variant, with its interval."""
         first = self._declared.variants[0].name
         title = over(name, first, figure)
         pairs = [
@@ -203,11 +203,11 @@ class Run:
 
 
 def named(variant: str, figure: str) -> str:
-    """Return a figure's name with that of its variant as prefix."""
+    """Return a figure's name with its variant's name as a prefix."""
     return variant + figure[0].upper() + figure[1:] if variant else figure
 
 
 def over(name: str, first: str, figure: str) -> str:
-    """Return the name of a ratio. That of the cost omits the figure."""
+    """Return the name of a ratio. The name of the cost's ratio omits the figure."""
     title = f"{name}Over{first[0].upper()}{first[1:]}"
     return title if figure == "timesFloor" else f"{title}{figure[0].upper()}{figure[1:]}"

@@ -1,7 +1,7 @@
 """The worst neighbours: destinations, receivers and requests of another workspace that cause harm.
 
-A neighbour prepares its work and starts it at `begin`; `end` stops it, so that a round without it can
-follow.
+A neighbour prepares its work once and starts it at `begin`. `Yard.stop` stops the work, so that a round
+without it can follow.
 """
 
 import time
@@ -51,7 +51,7 @@ def _handshakes(yard: Yard) -> None:
 
 
 def _names(yard: Yard) -> None:
-    """Make the destinations of customers by SQL: the API looks each name up for a second."""
+    """Create customers' destinations by SQL, because the API looks up each name for a second."""
     like = yard.destination(yard.url("/never/like"), "hostile")
     yard.crowd = crowd(
         yard.service, like, "http://{}.hangs.test/hook", yard.of(1_000), key=yard.key
@@ -60,7 +60,7 @@ def _names(yard: Yard) -> None:
 
 
 def _named(yard: Yard) -> None:
-    """Post events of one customer after the other."""
+    """Post events of the customers in turns."""
     assert yard.crowd is not None
     rate = yard.of(200)
     yard.start(
@@ -76,7 +76,7 @@ def _named(yard: Yard) -> None:
 
 
 def _restart(yard: Yard) -> None:
-    """Start the server again: it then knows what SQL has made."""
+    """Restart the server, so that it reads the rows that SQL has created."""
     yard.service.stop()
     yard.service.start()
     resting(yard.service, lambda: True)
@@ -128,7 +128,7 @@ def _rules(yard: Yard) -> None:
 
 
 def _crowd(yard: Yard) -> None:
-    """Make destinations in as many environments as their rules need: one environment has a thousand."""
+    """Create destinations in as many environments as their rules need, a thousand in each."""
     like = yard.destination(yard.url("/never/like"), "hostile")
     count = yard.of(10_000)
     address = yard.url("/never/{}")
@@ -137,7 +137,7 @@ def _crowd(yard: Yard) -> None:
 
 
 def _crowds(yard: Yard) -> None:
-    """Post an event a second, to one environment after the other."""
+    """Post an event a second, to the environments in turns."""
     assert yard.crowd is not None
     yard.start(
         "bench.load",
@@ -193,7 +193,7 @@ def _one(path: str) -> Callable[[Yard], None]:
 
 
 def _ignore(_: object) -> None:
-    """Call a function and ignore its result."""
+    """Ignore the argument."""
 
 
 NEIGHBOURS = {

@@ -28,11 +28,11 @@ from bench.scenario import Bars
 from bench.service import Figures, Receiver, Service
 from bench.work import Done, work
 
-SINGLES_OVER_ONE = 1.20  # CPU of an event, of workers over one process
+SINGLES_OVER_ONE = 1.20  # CPU of an event: workers over one process
 BATCHES_OVER_ONE = 1.15
 HOT_OVER_ONE = 0.95  # deliveries a second of one hot destination
 TWO_OVER_ONE = 1.8  # deliveries a second, if generator and receiver have their own cores
-ENOUGH_CORES = 4  # for that: two workers, generator, receiver and database
+ENOUGH_CORES = 4  # for `TWO_OVER_ONE`: two workers, generator, receiver and database
 RELAYED_P50_MS, RELAYED_P99_MS = 2.5, 8.0  # from request to receiver, through another worker
 NAMES = {1: "one", 2: "two", 4: "four"}  # numbers of workers
 
@@ -69,7 +69,7 @@ class Turn:
 
     times_floor: float  # CPU of an event
     per_second: float  # deliveries
-    busiest: float  # share of a core, of the busiest process that serves
+    busiest: float  # the share of a core that the busiest server process uses
     void: str
 
 
@@ -118,7 +118,7 @@ def nodes(
 def _servers(
     service: Service, receiver: Receiver, workspaces: int
 ) -> Iterator[tuple[Crowd, dict[int, Service]]]:
-    """Provide the server, and servers with two and four workers on copies of its folder."""
+    """Yield the server, and servers with two and four workers on copies of its folder."""
     service.destination(receiver.url + "/hot", ["hot"], concurrency=64)
     like = service.destination(receiver.url + "/like", ["bench.*"], concurrency=64)
     made = crowd(service, like, receiver.url + "/{}", workspaces, customers=False, workspaces=True)

@@ -31,7 +31,7 @@ def loopback(url: str) -> bool:
 
 
 class OwnServer:
-    """A server with a destination at `hook` for the events of one type, while this is open."""
+    """A server that has a destination at `hook` for the events of one type, during the `with` block."""
 
     def __init__(
         self,
@@ -92,8 +92,8 @@ class OwnServer:
             )
 
     def _take_away(self) -> None:
-        """Delete the rule and the destination. A failure is only printed: the run's figures must not be
-        lost."""
+        """Delete the rule and the destination. A failure is only printed, so that the run's figures are
+        not lost."""
         for kind, identifier in (
             ("routing-rules", self._rule),
             ("destinations", self._destination),

@@ -28,10 +28,10 @@ def free_port() -> int:
 def ports_in_a_row(count: int) -> int:
     """Return the first of `count` consecutive free ports of 127.0.0.1, reserved for this process.
 
-    They are below the kernel's range of ephemeral ports: another connection could take such a port
-    before a program listens on it. Until its end, the process keeps a UDP socket with the number of
-    each port, so that other processes choose other ports. Raises RuntimeError if no such ports are
-    free.
+    They are below the kernel's range of ephemeral ports, because another connection could take an
+    ephemeral port before a program listens on it. Until its end, the process keeps a UDP socket with
+    the number of each port, so that other processes choose other ports. Raises RuntimeError if there
+    are no such ports.
     """
     last = _first_of_kernel() - count
     for _ in range(PORT_TRIES):
@@ -130,7 +130,7 @@ class Module:
 
 @contextmanager
 def serving(name: str, *arguments: str) -> Iterator[dict[str, int]]:
-    """Run a server module of the bench; provide the ports that its first line names."""
+    """Run a server module of the bench; yield the ports that its first line names."""
     process = Module.start(name, *arguments)
     assert process.stdout is not None
     try:

@@ -1,6 +1,6 @@
 """The control plane's reads of large tables: every list, filter and view, one by one.
 
-Each takes turns with `GET /livez`, the cheapest request; the bar is a multiple of its duration.
+Each read takes turns with `GET /livez`, the cheapest request; the bar is a multiple of its duration.
 """
 
 import http.client
@@ -15,7 +15,7 @@ from bench.checks import require
 from bench.filling import Filled, fill
 from bench.service import Figures, Receiver, Service
 
-BAR = 15.0  # most p99 of each read, in multiples of the p50 of /livez
+BAR = 15.0  # the most p99 of a read, in multiples of the p50 of /livez
 HELD_FROM = 100_000  # deliveries from which the bar applies; below, pauses of the machine dominate
 WARM = 20
 _SHORT = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=cursor=)\S+")  # IDs and cursors, to shorten

@@ -8,12 +8,12 @@ from bench.resting import recorded, resting
 from bench.results import Measurement, Step
 from bench.service import Receiver, Service
 
-TIMEOUT_MS = 60_000  # no attempt ends before the kill: all accepted deliveries are then unsettled
+TIMEOUT_MS = 60_000  # no attempt ends before the kill, so all accepted deliveries are unsettled
 
 
 def recovery(service: Service, receiver: Receiver, *, backlogs: str | int) -> Measurement:
     """Kill the server with unsettled deliveries, start it again, and wait for the first and the last
-    one.
+    delivery.
 
     `backlogs`: comma-separated numbers of unsettled deliveries. Seconds count from the start of the new
     process: they include its interpreter, migrations and takeover. The figures are those of the last

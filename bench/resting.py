@@ -1,6 +1,7 @@
-"""Detection of a server that has finished its work, by its CPU: repeated requests would cost CPU.
+"""Detection of a server that has finished its work.
 
-The requests that check the records come only after the last reading of CPU.
+It looks at the server's CPU, because repeated requests would themselves cost CPU. The requests that check
+the records come only after the last reading of CPU.
 """
 
 import time
@@ -10,12 +11,12 @@ from bench.checks import Broken
 from bench.service import Service, call
 
 LOOK_S = 0.05
-# A server rests if it and its database used at most two ticks of the clock in three looks together.
-# Timers, leases and the background writer alone take milliseconds a second.
+# A server rests if it and its database used at most two ticks of the clock over three looks. Without any
+# work, timers, leases and the background writer take milliseconds a second.
 RESTING_S = 0.021
 RESTING_LOOKS = 3
 UPKEEP_S = 1.0  # the wait for the database's own work after a run, such as autovacuum
-SETTLE_S = 60.0  # until all outcomes are recorded, including those of retries
+SETTLE_S = 60.0  # the longest wait until all outcomes are recorded, including those of retries
 
 
 def resting(service: Service, settled: Callable[[], bool]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The cost of finding an event's rules among many that cannot match it: in memory, without a server.
+"""The cost of finding an event's rules among many rules that cannot match it, without a server.
 
 Each event type is new, so its route is compiled. Both environments are measured in turns, so that noise
 of the machine affects both.
@@ -63,7 +63,7 @@ def _router(count: int, types: int) -> tuple[Models, Router]:
 
 def _looked_up(models: Models, router: Router, types: int) -> float:
     """Return the seconds of one look-up of a type without a compiled route."""
-    models.put_rule(_rule("r0", "d0", ("order.*",)))  # which invalidates all routes
+    models.put_rule(_rule("r0", "d0", ("order.*",)))  # this invalidates all routes
     began = time.perf_counter()
     for number in range(types):
         route = router.route(1, f"order.n{number}")

@@ -1,13 +1,13 @@
 """The knee, which is the highest rate that the server sustains in an open loop, and the overload beyond
 it.
 
-The promises under overload: the goodput is that of the knee, accepted events arrive, and refused ones
-get 429 or 503. The latency of an answer is at most the time for the line of accepted requests. No
-server can answer sooner: each client waits for the clients before it, which takes the connections
-divided by the accepted events a second (Little's law).
+Under overload the server keeps these promises: goodput stays that of the knee, accepted events arrive,
+and refused events get 429 or 503. The latency of an answer is compared with the time for the queue of
+clients: the connections divided by the accepted events a second (Little's law). No server can answer
+sooner, because each client waits for the clients before it.
 
-Under overload a queue grows during the whole load, so p99 is a share of its duration: hundreds of
-milliseconds. The bound on p99 only has to be between this and the latency at rates below the knee.
+Beyond the knee a queue grows during the whole load, so p99 is a part of the load's duration: hundreds of
+milliseconds. The bound on p99 must be between that and the latency at rates below the knee.
 """
 
 from bench.calibration import around, drifted, floors
@@ -20,7 +20,7 @@ from bench.timeline import Timeline
 from bench.work import Done, work
 
 KNEE_P99_MS = 50.0  # from due time to arrival: about ten times that of an idle server
-# The least share of the rate that must arrive before the end: the last events are still in flight.
+# The least share of events that must arrive before the end. The last events are then still in flight.
 KEPT_UP = 0.95
 TRIES = 2  # of a rate: a single pause of the machine is not a knee
 HALVINGS = 3  # of the interval between the last sustained rate and the first failed one
@@ -175,9 +175,9 @@ def overload(
     times: float,
     warm: int,
 ) -> Measurement:
-    """Find the knee, and measure its rate before and after an overload of `times` that rate: the events
-    that arrive in time, and the latency of answers compared with the time for the line. Raises `Broken`
-    if an answer is neither an acceptance nor a refusal."""
+    """Find the knee, and measure its rate before and after an overload of `times` that rate. The figures
+    are the events that arrive in time, and the latency of answers compared with the time for the queue of
+    clients. Raises `Broken` if an answer is neither an acceptance nor a refusal."""
     climb = Climb(service, receiver, seconds, connections)
     climb.warm(warm)
     measured = [floors(service)]

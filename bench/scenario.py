@@ -1,6 +1,6 @@
 """A scenario: a named measurement on new servers, with the sizes to which the project's bars apply.
 
-Users need not know its source: a file or a function.
+It comes from a file or from a function; callers see no difference.
 """
 
 from collections.abc import Callable, Mapping
@@ -68,8 +68,8 @@ def program(
     minutes: float = 1.0,
 ) -> Scenario:
     """Return the scenario of a function that takes a new server, a receiver and sizes. Figures other
-    than numbers become notes. To a `Measurement` that the function returns, only the floors before and
-    after are added. A scenario with its own kind of server (`serve`) always gets that one."""
+    than numbers become notes. If the function returns a `Measurement`, only the floors before and after
+    are added. A scenario with its own kind of server (`serve`) always gets a server of that kind."""
 
     def measured(sizes: Sizes, other: Serve | None) -> Measurement:
         if other is None or serve is not Service:

@@ -1,7 +1,7 @@
 """`angarium` with host names that hang: `python -m bench.served` takes the same arguments.
 
-Names below `hangs.test` are looked up at a name server that never answers (an unread socket of this
-process), in the same call and with the same timeout as the system's resolver.
+Names below `hangs.test` are looked up at a name server that never answers, an unread socket of this
+process. The look-up uses the same call and the same timeout as the system's resolver.
 """
 
 import select
@@ -13,7 +13,7 @@ from api.cli import main
 from bench.traceable import stay_traceable
 
 HANGING = ".hangs.test"
-PATIENCE_S = 10.0  # as glibc: two tries of 5 s
+PATIENCE_S = 10.0  # like glibc: two tries of 5 s
 
 _system = socket.getaddrinfo
 

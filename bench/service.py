@@ -21,7 +21,7 @@ __all__ = ["STOP_S", "Figures", "Module", "Receiver", "Service", "call", "free_p
 
 Figures = dict[str, Any]
 
-START_S = 240.0  # until a server is taken to hang: a busy machine needs a minute
+START_S = 240.0  # a server that takes longer to start hangs: a busy machine needs a minute
 FLOOR_REQUESTS = 60_000  # about half a second of CPU, so that the start is negligible
 
 
@@ -239,7 +239,7 @@ class Service:
             self.process.wait(STOP_S)
 
     def kill(self, *, database: bool = False) -> None:
-        """Kill the server with signal 9, and before it, if `database`, its database."""
+        """Kill the server with signal 9; with `database`, kill its database first."""
         assert self.process is not None
         if database:
             os.kill(self.database_pid(), signal.SIGKILL)
@@ -262,8 +262,8 @@ class Service:
         return [int(pid) for pid in children if int(pid) != self.database_pid()]
 
     def cpu_s(self) -> tuple[float, float]:
-        """Return the CPU seconds of the server and of its database, including one that an earlier
-        server started."""
+        """Return the CPU seconds of the server and of its database, even if an earlier server started the
+        database."""
         assert self.process is not None
         database = self.database_pid()
         return cpu_s(self.process.pid, but=database), cpu_s(database)
@@ -281,7 +281,7 @@ class Service:
         return call(method, self.url + path, body, self.key)
 
     def make_key(self, *options: str) -> str:
-        """Make a key of scope manage by the command line; return it once it works."""
+        """Create a key of scope manage by the command line; return the key once it works."""
         done = subprocess.run(
             [
                 *self.command("keys", "create", "--scope", "manage", *options),
@@ -297,12 +297,12 @@ class Service:
         return key
 
     def wait_known(self, key: str) -> None:
-        """Wait until requests with a key are answered: a new key becomes valid within a second, and the
-        worker of its workspace can start later than others."""
+        """Wait until requests with a key are answered. A new key becomes valid within a second, and the
+        worker of the key's workspace can start later than other workers."""
         self._until(lambda: call("GET", f"{self.url}/auth/context", None, key) is not None)
 
     def workspace(self, name: str) -> str:
-        """Make a workspace on the largest plan; return a key of it that works."""
+        """Create a workspace on the largest plan; return a key that works."""
         subprocess.run(
             [
                 *self.command("workspaces", "create", name, "--plan", "scale"),

@@ -30,12 +30,12 @@ from storage.log.partitions import bounds_of
 FLAP_S = (8.0, 4.0, 1.0)  # healthy, failing, hanging, repeatedly; shorter in runs below a minute
 SAMPLES = 360  # over the whole run: one every 5 s in half an hour
 CONNECTIONS = 128  # enough that at 5,000 a second no post waits for another
-OLD_DAYS = 40  # beyond any plan's retention: housekeeping must remove this day each time
+OLD_DAYS = 40  # beyond any plan's retention, so housekeeping must remove the day's partitions
 DRAIN_S = 300.0  # an open circuit probes within a minute, and then there is a backlog
-VERDICT_S = 600.0  # in shorter runs the server is still warming up
+VERDICT_S = 600.0  # shorter runs get no verdict, because the server is still warming up
 
 # The largest allowed growth in an hour. Memory: 5 % of 150 MB; less is noise of the allocator.
-# Descriptors and tasks: one burst of connections; a leak of one for each event would be millions.
+# Descriptors and tasks: one burst of connections. A leak with each event would be millions.
 ALLOWED: dict[str, float] = {
     "rssMb": 8.0,
     "databaseRssMb": 60.0,  # shared pages count after their first use, up to shared_buffers
@@ -122,7 +122,7 @@ class Sampler(threading.Thread):
 
 
 class Flapping(threading.Thread):
-    """A thread that makes a receiver healthy, failing and hanging, in turns, and healthy in the end."""
+    """A thread that makes a receiver healthy, failing and hanging in turns, and healthy at the end."""
 
     def __init__(self, receiver: Receiver, whole_s: float) -> None:
         super().__init__(name="flapping")

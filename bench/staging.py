@@ -16,11 +16,11 @@ from bench.resting import recorded, resting
 from bench.scenario import Serve
 from bench.service import Receiver, Service
 
-# Filled rows are from the last hour, so they are in the partition of the new rows. If they were
-# distributed over a month, a run would use a thirtieth of them.
+# Filled rows are from the last hour, so that they are in the partition of the new rows. With rows of a
+# whole month, a run would use only a thirtieth of them.
 FILL_DAYS = 1 / 24
 FIRST_ENVIRONMENT = 1  # of the first workspace, to which the server's key belongs
-ASKED_ONE_BY_ONE = 20  # destinations; for more, one request asks for the whole environment
+ASKED_ONE_BY_ONE = 20  # destinations; for more, one request asks about the whole environment
 
 
 class Stage:
@@ -111,7 +111,7 @@ class Stage:
         return f"{self._name}.{group}"
 
     def event_type(self, group: str) -> str:
-        """Return the event type of a group with only one."""
+        """Return the event type of a group that has only one event type."""
         return f"{self._stem(group)}.0"
 
     def path(self, group: str) -> str:

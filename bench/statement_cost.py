@@ -37,7 +37,7 @@ PAYLOAD = b'{"n":%d,"sentAt":1760000000.123456,"note":"' + b"x" * 250 + b'"}'
 HEADERS = ((b"content-type", b"text/plain"), (b"content-length", b"2"))
 BODY = b"ok"
 ENVIRONMENTS = 20  # of many destinations: an environment has at most 1,000 rules
-# Of each of many destinations: half create a row of counters, half update one, as in `spread`.
+# Outcomes of each of many destinations: half create a row of counters, half update one, as in `spread`.
 OUTCOMES_A_MINUTE = 2
 
 
@@ -57,8 +57,8 @@ class Spent:
         return answer
 
     def gather(self, deliveries: list[Delivery], minute: int) -> SettleGroup:
-        """Return a group of successes that end in `minute` minutes, and count its CPU: some work is in
-        the group in one source tree, and in the statement in another."""
+        """Return a group of successes that end in `minute` minutes, and count its CPU. Source trees
+        differ in whether they do some of the work here or in the statement."""
         settlements = [_success(each, time.time() + 60 * minute) for each in deliveries]
         began = time.thread_time()
         group = build_group(settlements, [], [])

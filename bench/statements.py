@@ -69,8 +69,8 @@ class Statements:
 
 
 def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
-    """Measure groups of all sizes, with `deliveries` in each round, and groups for many `destinations`.
-    It needs no server."""
+    """Measure groups of all sizes, with `deliveries` in each round, and groups for many `destinations`,
+    without a server."""
     deliveries, rounds, fan_out = sizes["deliveries"], sizes["rounds"], sizes["fan_out"]
     asked = {
         str(size): {"size": size, "groups": max(deliveries // size, 4), "fan_out": fan_out}

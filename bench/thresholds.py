@@ -33,7 +33,8 @@ _UNITS = {
 
 
 def bars(conditions: Iterable[str]) -> Bars:
-    """Return the bars that a met condition misses. Raises ValueError for an invalid condition."""
+    """Return a bar for each condition. A run that meets the condition misses the bar. Raises ValueError
+    for an invalid condition."""
     found: Bars = {}
     for text in conditions:
         read = _CONDITION.fullmatch(text)

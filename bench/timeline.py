@@ -23,7 +23,7 @@ class Timeline:
     def __init__(self) -> None:
         self.samples: list[Sample] = []
         self._began = time.monotonic()
-        self._delivered = 0  # of earlier blocks, like the CPU
+        self._delivered = 0  # in earlier blocks, like `_cpu`
         self._cpu = (0.0, 0.0)
 
     @contextmanager
@@ -61,6 +61,6 @@ class Timeline:
                 )
 
     def ended(self, delivered: int, server_s: float, database_s: float) -> None:
-        """Add the totals of a block, from which the next one continues."""
+        """Add the totals of a block; the next block continues from them."""
         self._delivered += delivered
         self._cpu = (self._cpu[0] + server_s, self._cpu[1] + database_s)

@@ -1,5 +1,5 @@
-"""The server's cost of spans: a server that traces one of a hundred requests, compared with one without
-traces."""
+"""The server's cost of spans: a server that traces one in a hundred requests, compared with a server that
+traces none."""
 
 import threading
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class _Collector(BaseHTTPRequestHandler):
 
 @contextmanager
 def collecting() -> Iterator[str]:
-    """Provide the URL of a collector in a thread of this process."""
+    """Yield the URL of a collector in a thread of this process."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Collector)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))

@@ -1,4 +1,4 @@
-"""`python -m bench tune`: the best concurrency for a receiver. It tries several, and then `auto`.
+"""`python -m bench tune`: the best concurrency for a receiver. It tries several numbers, then `auto`.
 
 Every setting has its own destination on one server, with more waiting events than it can send (or
 `--rate` events a second). The count of arrivals begins after a warm-up.
@@ -35,7 +35,7 @@ MEASURED_S = 8.0
 BATCH = 100
 CONNECTIONS = 8
 MOST_EVENTS = 120_000  # waiting events of one setting; posting more takes too long
-NEARLY = 0.95  # of the best throughput: a setting with this share counts as equally good
+NEARLY = 0.95  # a setting with this share of the best throughput counts as equally good
 SETTLE_S = 70.0  # for attempts in flight at the end of a setting: more than the longest timeout
 BETTER = {"autoOfBest": "more", "autoP99OfKnee": "less"}
 BARS = {"autoOfBest": {"atLeast": 0.9}, "autoP99OfKnee": {"atMost": 1.5}}
@@ -60,7 +60,7 @@ class Wanted(Struct, frozen=True):
             raise ValueError("rate must be 0 or more, and seconds more than 0")
 
     def events(self, width: int | str, seconds: float) -> int:
-        """Return the number of events of which some remain after `seconds`."""
+        """Return a number of events that is not used up after `seconds`."""
         if self.rate:
             return max(1, round(self.rate * seconds))
         taken = WIDTHS[-1] if isinstance(width, str) else width

@@ -65,7 +65,7 @@ class Telling:
 
     def find(self) -> None:
         """Find the server of this process when it is created."""
-        from api.composition import Server  # imports the whole server: after INTERVAL_S is set
+        from api.composition import Server  # the whole server: after INTERVAL_S is set
 
         made = Server.__init__
 

@@ -14,7 +14,7 @@ from bench.results import Measurement
 from bench.service import Figures, Receiver, Service
 from bench.timeline import Timeline
 
-STILL_S = 60.0  # without any arrival: an open circuit probes within a minute
+STILL_S = 60.0  # the wait without any arrival: an open circuit probes within a minute
 
 
 class Profile(Protocol):

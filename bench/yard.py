@@ -9,8 +9,8 @@ from bench.crowding import Crowd
 from bench.posting import load
 from bench.service import Module, Service, call
 
-ROUND_SPARE_S = 30  # a generator's plan is longer than the round, whose end stops it
-TIMEOUT_MS = 10_000  # of attempts that hang; longer ones would disturb the rounds without it
+ROUND_SPARE_S = 30  # a generator's plan is this much longer than the round; `stop` ends it
+TIMEOUT_MS = 10_000  # of attempts that hang; longer attempts would disturb later rounds
 
 
 @dataclass
@@ -101,6 +101,6 @@ class Yard:
         self.running.clear()
 
     def switch(self, on: bool) -> None:
-        """Enable or disable its destinations."""
+        """Enable or disable the neighbour's destinations."""
         for each in self.destinations[:100]:  # if there are more, each has only one delivery
             self.api("POST", f"/destinations/{each}/{'enable' if on else 'disable'}", {})

@@ -148,4 +148,4 @@ def main(ctx: click.Context) -> None:
     if ctx.invoked_subcommand in LOCAL:
         from api import logs
 
-        logs.configure("console", "warning")  # standard output is for answers; `serve` sets its own log
+        logs.configure("console", "warning")  # stdout is for answers; `serve` sets its own logs

@@ -53,9 +53,8 @@ ATTEMPTS = (
     ("ERROR", "errorCategory"),
     ("MESSAGE", "errorMessage"),
 )
-# The most bytes of a delivery's attempts as JSON: with its event and its request, the answer has at
-# most 2 MiB. There is room for 32 receivers' answers of 16 KiB, or for five of control characters,
-# which JSON escapes.
+# The most bytes of a delivery's attempts as JSON: 32 receivers' answers of 16 KiB, or five of escaped
+# control characters. With event and request, the whole answer has at most 2 MiB.
 ATTEMPT_BYTES = 512 * 1024
 MOST_ATTEMPTS = 2**31 - 1
 FEW = 64  # destinations that a list reads one by one

@@ -46,7 +46,7 @@ class Generator:
         ]
         self._bodies = Bodies(plan)
         self._idle: list[Connection] = []
-        self._idle_since = 0.0  # the start of the present time with an idle connection
+        self._idle_since = 0.0  # since then, at least one connection has been idle
         self._parts = self._planned()
         self._clock = 0.0  # the difference between time.time() and time.perf_counter()
 

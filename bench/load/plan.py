@@ -6,56 +6,56 @@ from typing import Any
 
 LANE_SPAN = 10_000_000  # the numbers reserved for a connection's own lane
 LEAST_SIZE = 128  # bytes of a payload: room for number, time and one item
-OWN_FIELDS = {"n", "sentAt"}  # of a payload: the receiver identifies events by them
+OWN_FIELDS = {"n", "sentAt"}  # the receiver identifies events by these fields of payloads
 NUMBER = "{{n}}"  # in a payload: the event's number
 MOST_SIZE = 1_048_576  # more than a server accepts, so that refusals can be measured
 
 
 @dataclass
 class Plan:
-    """A plan. Closed loop: every connection posts again after its answer. Open loop: with `rate` or
-    `steps`.
-
-    `rate`: due events a second; latency and `sentAt` count from the due time. `steps`: `[[rate,
-    seconds], ...]`, one after the other, which determine `events`. Events that cannot begin before the
-    end of their step are not posted, and are reported as `unsent`. `types` distributes events over
-    `bench.0`, `bench.1` ... (or another `stem`) instead of `event_type`: evenly or, with an exponent
-    `zipf`, the k-th type 1/k^zipf times as often as the first. `sizes`: bytes of the payload, a number
-    or `[[bytes, weight], ...]`; by default 260 bytes. `payloads`: own payloads instead, in turns, each
-    the JSON text of an object. `n` and `sentAt` come before its fields, and `{{n}}` in it becomes the
-    event's number. `lanes`: event n has the customerExternalId `c<n mod lanes>`; with `zipf` and no
-    types, one by that law. `keys`: the first `lanes_per_key` customers are posted with the first key,
-    and so on. `keys_of_connection`: the number of keys that each connection posts with in turns.
-    Connection k begins with key k * `keys_of_connection`; the first key follows the last. `own_lanes`:
-    every connection has its own lane `c<k>`, and posts the numbers k * LANE_SPAN + 0, 1, 2 ... one
-    after another. `cacert`: a file with the authorities of an https server's certificate; "": the
-    system's. `ids`: report the accepted numbers, and those with an unknown result. `hdr`: report all
-    latencies, encoded. `seed` determines sizes and the choices by Zipf's law.
-    """
+    """A plan. Without a rate it is a closed loop: every connection posts again after its answer. With
+    `rate` or `steps` it is an open loop."""
 
     url: str
     key: str
+    # A file with the authorities of an https server's certificate; empty: the system's.
     cacert: str = ""
     events: int = 0
     connections: int = 64
     batch: int = 1
+    # Due events a second. Latency and `sentAt` count from the due time.
     rate: float = 0.0
+    # `[[rate, seconds], ...]`, one step after another; they determine `events`. Events that cannot begin
+    # before the end of their step are not posted, and are reported as `unsent`.
     steps: list[list[float]] = field(default_factory=list)
+    # Distribute events over this number of types (`bench.0`, `bench.1`, ... or another `stem`) instead of
+    # `event_type`: evenly, or with `zipf`.
     types: int = 0
+    # An exponent: the k-th type, or without types the k-th lane, comes 1/k^zipf times as often as the
+    # first.
     zipf: float = 0.0
     stem: str = "bench"
     event_type: str = "bench.event"
+    # The bytes of the payload: a number, or `[[bytes, weight], ...]`; 0: 260 bytes.
     sizes: int | list[list[float]] = 0
+    # The payloads to use in turns, each the JSON text of an object. `n` and `sentAt` are added before its
+    # fields, and `{{n}}` in it becomes the event's number.
     payloads: list[str] = field(default_factory=list)
+    # Event n has the customerExternalId `c<n mod lanes>`.
     lanes: int = 0
+    # The first `lanes_per_key` customers are posted with the first key, and so on.
     keys: list[str] = field(default_factory=list)
     lanes_per_key: int = 0
+    # The number of keys that each connection uses in turns. Connection k begins with key
+    # k * `keys_of_connection`; the first key follows the last.
     keys_of_connection: int = 0
+    # Every connection k has its own lane `c<k>`, and posts the numbers k * LANE_SPAN + 0, 1, 2 ... one
+    # after another.
     own_lanes: bool = False
-    first: int = 0
-    ids: bool = False
-    hdr: bool = False
-    seed: int = 7
+    first: int = 0  # the number of the first event
+    ids: bool = False  # report the accepted numbers, and the numbers with an unknown result
+    hdr: bool = False  # report all latencies, encoded
+    seed: int = 7  # determines sizes and the choices by Zipf's law
     give_up_s: float = 120.0
 
     def __post_init__(self) -> None:

@@ -11,8 +11,8 @@ from bench.latency import encoded, histogram, in_seconds, told
 
 @dataclass
 class Part:
-    """A part of a plan: `rate` events a second are due from `start` on; without a rate, whenever a
-    connection is idle."""
+    """A part of a plan: `rate` events a second are due from `start` on. Without a rate, an event is due
+    whenever a connection is idle."""
 
     rate: float  # events a second; 0: closed loop
     events: int
@@ -27,7 +27,7 @@ class Part:
     doubtful: int = 0
     answers: Counter[str] = field(default_factory=Counter)
     latencies_s: "array[float]" = field(default_factory=in_seconds)  # of accepted requests
-    answered_s: "array[float]" = field(default_factory=in_seconds)  # of these, from posting
+    answered_s: "array[float]" = field(default_factory=in_seconds)  # the same, since posting
     refused_s: "array[float]" = field(default_factory=in_seconds)  # of refused requests
     late_s: "array[float]" = field(default_factory=in_seconds)
     cpu_s: float = 0.0

@@ -1,7 +1,7 @@
 """The allocations of an event: all blocks of memory by module, from a record of the server.
 
-Such a run has no times. Freed blocks count as much as kept ones, since allocating and freeing has the
-cost; `Profile` has figures for kept memory.
+Such a run has no times. Freed blocks count like kept ones, because allocating and freeing cost CPU.
+`Profile` has figures for kept memory.
 """
 
 import time

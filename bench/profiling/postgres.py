@@ -80,8 +80,8 @@ def role_of(kind: str, application: str) -> str:
 
 
 def spent(before: Reading, after: Reading) -> Spent:
-    """Return the use between two readings. A process that started in between counts completely. One
-    that ended does not count, since hot connections stay."""
+    """Return the use between two readings. A process that started in between counts completely. A
+    process that ended does not count; hot connections do not end."""
     by_role: dict[str, float] = {}
     system_s = 0.0
     for pid, (whole, system) in after.used.items():

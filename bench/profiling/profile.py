@@ -1,4 +1,4 @@
-"""The profile of a run: the server's start with it, and the split of its CPU between two instants."""
+"""The profile of a run: a server that samples itself, and the split of its CPU between two instants."""
 
 import json
 import time
@@ -37,8 +37,8 @@ class Profiled:
 
 
 class Profile:
-    """The profile of a service, created before the service starts, whose program it replaces. Call
-    `begin`, do the work, call `end`; this can be repeated."""
+    """The profile of a service. Create it before the service starts: it replaces the service's program.
+    Call `begin`, do the work, call `end`; this can be repeated."""
 
     def __init__(self, service: Service) -> None:
         if service.program not in ("api.cli", PROGRAM):

@@ -1,7 +1,7 @@
 """The record of a server's allocations, kept while a file next to the record exists.
 
-`memray` records each allocation with its Python stack, which costs several times the work itself. So it
-has a separate run, without times.
+`memray` records each allocation with its Python stack, which costs several times the work itself. The
+record therefore has a separate run, without times.
 """
 
 from pathlib import Path
@@ -20,8 +20,7 @@ class Recording:
         self._tracker: memray.Tracker | None = None
 
     def look(self) -> None:
-        """Begin or end the record by the file's presence. One thread calls this repeatedly within the
-        loop."""
+        """Begin or end the record by the file's presence. The event loop calls this repeatedly."""
         wanted = wish(self._path).exists()
         if wanted and self._tracker is None and not self._path.exists():
             import memray  # only a recorded server imports it

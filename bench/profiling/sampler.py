@@ -21,15 +21,16 @@ from collections import Counter
 from collections.abc import Mapping
 from types import CodeType, FrameType
 
-# Below one tick of a kernel with 250 Hz, its finest interval: 250 to 333 samples in a second of CPU.
+# Below one tick (4 ms) of a kernel with 250 Hz, so the kernel's ticks limit the rate: 250 to 333 samples
+# in a second of CPU.
 INTERVAL_S = 0.003
-ELSEWHERE = "threads"  # the stack for samples of other threads than the main one
+ELSEWHERE = "threads"  # the stack of samples from threads other than the main one
 CALL = "!"  # the prefix of a stack's last element, if it is a call of a function outside of Python
 LONGEST_CALL = 60  # characters of an expression
 # The functions of trio's loop: the frames outside of them are the same in every sample, and do no work.
 _LOOP = {("trio._core._run", "unrolled_run"), ("trio._core._run", "run")}
 
-# The innermost instruction's offset, and the frames from the innermost one.
+# The offset of the innermost instruction, and the frames, the innermost first.
 Stack = tuple[int, tuple[CodeType, ...]]
 
 

@@ -12,7 +12,7 @@ import uvloop
 
 from bench.receiver.connection import Connection
 
-BACKLOG = 4_096  # connections at once when 20,000 destinations wake
+BACKLOG = 4_096  # 20,000 destinations can connect at once
 
 
 async def serve(host: str, port: int, tls: str | None) -> None:

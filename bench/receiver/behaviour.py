@@ -40,8 +40,8 @@ class Latency(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Flap(Struct, frozen=True, forbid_unknown_fields=True):
-    """The phases of a flapping receiver in seconds: well, failing and hanging in turns, from the reset
-    on."""
+    """The phases of a flapping receiver, in seconds. After the reset it is well, failing and hanging, in
+    turns."""
 
     well_s: float
     failing_s: float = 0.0
@@ -76,7 +76,8 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
 
     `fail`: the share of requests that get `fail_status`. `fail_every`: every n-th request gets it.
     `dead`: the receiver accepts requests and never answers. Requests that hang in a `flap` are answered
-    when it is well again. `places`: requests of a path at work at once, while others wait; 0: no limit.
+    when the receiver is well again. `places`: the requests of a path that are served at once while
+    others wait; 0: no limit.
     """
 
     latency: Latency = Latency()

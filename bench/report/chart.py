@@ -89,7 +89,7 @@ def colours_of(series: Sequence[Series]) -> dict[str, str]:
 
 
 def legend(entries: Sequence[tuple[str, str]]) -> Markup:
-    """Return names with their colours; empty for a single one, which the title names."""
+    """Return names with their colours; empty for a single name, which the title has."""
     if len(entries) < 2:
         return Markup("")
     return tag(

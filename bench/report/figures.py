@@ -101,7 +101,7 @@ def stepped(run: Run) -> dict[str, dict[float, list[Step]]]:
 
 
 def by_step(run: Run) -> Iterator[Stepped]:
-    """Yield the compared figures that steps have, by the stepped size: medians over the measurements."""
+    """Yield the steps' medians of the compared figures, by the stepped size."""
     for name, steps in stepped(run).items():
         has = {figure for several in steps.values() for step in several for figure in step.figures}
         if names := [figure for figure in run.better if figure in has]:

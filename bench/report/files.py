@@ -17,8 +17,8 @@ _NAME = 170  # pixels between names of a legend
 
 
 def csv_text(run: Run) -> str:
-    """Return the figures, one in each line: of each measurement, then of its steps with their
-    values."""
+    """Return the figures, one in each line. The figures of a measurement's steps follow its own, with the
+    value of the step."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["measurement", "step", "at", "figure", "value", "unit"])
@@ -34,7 +34,7 @@ def csv_text(run: Run) -> str:
 def svgs(run: Run) -> Iterator[tuple[str, str]]:
     """Yield name and text of each plot of a run."""
     for markup in plots(run):
-        # The report makes the text, so it is well-formed.
+        # The markup is this program's own, so it is well-formed.
         shown = ElementTree.fromstring(markup)
         drawn = shown.find(".//svg")
         caption = shown.find("figcaption")

@@ -1,4 +1,4 @@
-"""The self-contained page of results: without scripts and other sites, for dark mode and for paper."""
+"""The self-contained page of results, without scripts and without files of other sites."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from bench.report.parts import about, colours
 from bench.report.plots import plots, splits
 from bench.results import Document, Run
 
-MODULES = 24  # rows shown; the file has all
+MODULES = 24  # rows shown; the file of results has all
 _STYLE = Path(__file__).parent / "style.css"
 
 

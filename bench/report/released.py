@@ -41,7 +41,7 @@ COST = (
     ("order by customer (KEY)", "ordering", "keyOverNone"),
     ("STRICT order", "ordering", "strictOverNone"),
 )
-# The other systems in this plot, at its rate. A system that did not keep up with the rate is left out.
+# The scenario of the plot of latencies, and the other systems that kept up with its rate.
 LATENCY, BESIDE = "paced", ("Svix", "Outpost")
 PERCENTILES = {"p50": "p50Ms", "p99": "p99Ms", "p99.9": "p999Ms"}
 

@@ -23,8 +23,8 @@ from bench.report.numbers import number, spread, with_unit
 from bench.report.parts import about
 from bench.results import Run
 
-MODULES = 12  # rows shown; the file has all
-WIDE = 120  # columns of a terminal that also shows the meaning of parts
+MODULES = 12  # rows shown; the file of results has all
+WIDE = 120  # terminals with fewer columns do not show the meaning of parts
 
 
 def show(run: Run, console: Console | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The scenarios by name: declared ones from files here, and programs."""
+"""The scenarios by name: those declared in files of this folder, and programs."""
 
 from functools import partial
 from pathlib import Path

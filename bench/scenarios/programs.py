@@ -63,8 +63,8 @@ def neighbour(
     }
 
 
-# Each step is a quarter higher; the first is below any server's knee; a step's p99 needs some thousand
-# events.
+# The sizes of a climb. The first rate is below any server's knee, and each next rate is a quarter higher.
+# A step's p99 needs some thousand events.
 _CLIMB = {
     "start": 2_000,
     "growth": 1.25,
