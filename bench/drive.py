@@ -168,7 +168,6 @@ def _allowed(given: argparse.Namespace) -> None:
 
 
 def _measured(given: argparse.Namespace, plan: Plan) -> tuple[Measurement, str]:
-    """Return the measurement and its environment."""
     host, port = given.receiver_bind
     with Receiver(host=host, port=port) as receiver:
         hook = (given.receiver_url or receiver.url).rstrip("/") + "/drive"
@@ -247,7 +246,6 @@ def _refused(sent: Mapping[str, Any]) -> int:
 
 
 def _step(part: Mapping[str, Any], receiver: Receiver, batch: int) -> Step:
-    """Return the figures of one rate."""
     first = part["first"]
     found = decoded(receiver.stats(first, first + part["begun"] + batch)["latency"])
     figures = {

@@ -158,7 +158,6 @@ class _Log:
 async def _others(
     connection: Connection, filled: Filled, deliveries: int, now: int, days: float
 ) -> None:
-    """Fill the other tables that the control plane reads."""
     environment, ids = filled.environment, list(filled.destinations)
     start = now - int(days * 86_400_000)
     minute = now // 60_000

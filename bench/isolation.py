@@ -336,7 +336,6 @@ def _named_since_start(service: Service) -> list[dict[str, Any]]:
 
 
 def _round(neighbour: Neighbour, yard: Yard, healthy: Healthy) -> Figures:
-    """Measure while a neighbour is active."""
     neighbour.refill(yard)
     if neighbour.switched:
         yard.switch(True)

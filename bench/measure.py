@@ -115,7 +115,6 @@ class Run:
     # --- the results
 
     def _told(self, variant: Variant, done: Done, floor: Floor) -> Numbers:
-        """Return the figures of one piece of work."""
         sent, stats = done.sent, done.stats
         events, deliveries = sent["accepted"], stats["unique"]
         span_s = stats["last"] - sent["began"]

@@ -159,7 +159,6 @@ def _compare(
     warm: int,
     found: Measurement,
 ) -> None:
-    """Do one kind of work on all servers in turns; add the figures."""
     turns: dict[int, list[Turn]] = defaultdict(list)
     order = list(servers)
     for number in range(-warm, rounds):

@@ -25,7 +25,6 @@ def cpu_s(root: int, but: int | None = None) -> float:
 
 
 def _children() -> dict[int, list[int]]:
-    """Return the children of every process."""
     found: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and (fields := _stat(int(name))):

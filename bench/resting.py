@@ -1,7 +1,6 @@
-"""Detection of a server that has finished its work.
+"""Detection of a server that has finished its work, by its CPU.
 
-It looks at the server's CPU, because repeated requests would themselves cost CPU. The requests that check
-the records come only after the last reading of CPU.
+Requests would cost CPU themselves: those that check the records come after the last reading of CPU.
 """
 
 import time

@@ -60,7 +60,6 @@ def _about(of: dict[str, Any]) -> str:
 
 
 def _type(of: dict[str, Any]) -> str:
-    """Return a type in words."""
     if "$ref" in of:
         name = of["$ref"].removeprefix("#")
         return f"[{name}](#{name.lower()})"

@@ -249,7 +249,6 @@ def _drained(service: Watched, accepted: int) -> None:
 
 
 def _tables(service: Watched) -> Figures:
-    """Return the sizes of tables, and their dead rows and vacuums."""
     found = {row["name"]: row for row in service.rows(_TABLES)}
     log = {name: found[name] for name in ("events", "deliveries", "attempts") if name in found}
     return {
@@ -287,7 +286,6 @@ def _told(line: Trend) -> str:
 
 
 def _old_days(service: Watched) -> int:
-    """Return the number of partitions of the old day."""
     return len(service.rows(f"SELECT FROM pg_class WHERE relname LIKE '%\\_{_old():%Y%m%d}'"))
 
 

@@ -1,8 +1,6 @@
 """The errors of commands as messages for people, and the exit codes for scripts.
 
-0 done; 1 failed; 2 wrong usage or settings; 3 the server or its database cannot be reached, or is
-overloaded; 4 not found; 5 not allowed; 130 interrupted by Ctrl-C. Classifying an error imports no
-module: the module that raised it is already loaded.
+Classifying an error imports no module: the module that raised it is already loaded.
 """
 
 import os

@@ -183,7 +183,6 @@ def _entries(workspaces: Sequence[str], old: bytes, new: bytes) -> list[AuditEnt
 async def _open(
     settings: Settings, reached: Callable[[str], None] = lambda step: None
 ) -> AsyncIterator[_Work]:
-    """Yield the keys and the database of the settings."""
     file = key_file_of(settings.master_key, settings.data_dir, settings.master_key_file)
     if file is not None and not file.path.exists():
         raise Trouble(f"{file.path} does not exist: the server's first start creates it")

@@ -207,7 +207,6 @@ async def test(call: Call) -> shapes.TestResult:
 
 
 def _rehearsed(request: shapes.SentRequest | None) -> shapes.TestResult:
-    """Return the result of a test that sends nothing."""
     made = request is not None and request["body"] is not None
     return {
         "deliveryId": None,

@@ -84,7 +84,6 @@ async def detail(call: Call, job: ReplayJob) -> ReplayJobDetail:
 
 
 async def _samples(call: Call, job: ReplayJob, legs: Sequence[Leg]) -> list[SentRequest]:
-    """Return sample requests of a dry run."""
     samples: list[SentRequest] = []
     for delivery in await call.services.replay_samples.of(job, legs):
         record = await call.services.destination_store.get(call.number, delivery.destination)
@@ -95,7 +94,6 @@ async def _samples(call: Call, job: ReplayJob, legs: Sequence[Leg]) -> list[Sent
 
 
 def _view(call: Call, job: ReplayJob) -> ReplayJobShape:
-    """Return the view of a job in lists."""
     return {
         "id": job.id,
         "environment": word(call.environment_name),

@@ -116,7 +116,6 @@ class Generator:
                 self._begin(part)
 
     def _begin(self, part: Part) -> None:
-        """Post the part's next request over an idle connection."""
         count = min(self.plan.batch, part.events - part.begun)
         first = part.first + part.begun
         intended = part.due(part.begun) if part.rate else time.perf_counter()
@@ -139,7 +138,6 @@ class Generator:
         connection.post(part, first, count, intended, request)
 
     def _wait(self, seconds: float) -> None:
-        """Wait for answers, at most `seconds`."""
         if self.plan.open:
             # epoll has a precision of milliseconds; a select of the epoll has microseconds
             select.select((self.poll,), (), (), seconds)
@@ -177,7 +175,6 @@ class Generator:
 
 
 def _whole(parts: list[Part]) -> Part:
-    """Return the results of all parts of a plan as one."""
     if len(parts) == 1:
         return parts[0]
     whole = Part(parts[0].rate, 0, math.inf, parts[0].first)

@@ -150,7 +150,6 @@ def _figures(run: Run) -> Markup:
 
 
 def _steps(run: Run) -> Iterator[Markup]:
-    """Yield the values of the compared figures at each step, if there are steps."""
     for stepped in by_step(run):
         head = tag(
             "tr", tag("th", stepped.name, class_="n"),
@@ -205,7 +204,6 @@ def _split(run: Run) -> Markup | None:
 
 
 def _largest(parts: dict[str, float]) -> dict[str, float]:
-    """Return the largest parts, with the rest combined."""
     first = dict(list(parts.items())[:MODULES])
     rest = sum(parts.values()) - sum(first.values())
     return first | ({f"{len(parts) - len(first)} more": rest} if len(parts) > len(first) else {})

@@ -109,7 +109,6 @@ def _others(found: list[Row]) -> Table | None:
 
 
 def _steps(run: Run) -> Iterator[Table]:
-    """Yield the values of the compared figures at each step, if there are steps."""
     for stepped in by_step(run):
         table = _bare()
         table.add_column(f"  {stepped.name}", justify="right", no_wrap=True)

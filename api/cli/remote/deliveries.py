@@ -52,7 +52,6 @@ def tail(session: Session, destination_id: str | None, lines: int, interval: flo
 
 
 def _bulk(decorated: Any) -> Any:
-    """Add the options that both bulk commands share."""
     for option in (
         click.option("--yes", "-y", is_flag=True, help="Do not ask."),
         click.option("--dry-run", is_flag=True, help="Only print the number."),

@@ -52,7 +52,6 @@ def get(session: Session, delivery_id: str) -> None:
 
 
 def _bulk(decorated: Any) -> Any:
-    """Add the options that both bulk commands share."""
     for option in (
         click.option(
             "--rate",

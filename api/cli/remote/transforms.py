@@ -101,7 +101,6 @@ def _tell(session: Session, found: Any) -> None:
 
 
 def _read(file: str) -> tuple[str, str]:
-    """Return a source and its name."""
     if file == "-":
         return sys.stdin.buffer.read().decode("utf-8", "replace"), "from standard input"
     path = Path(file)
