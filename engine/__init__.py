@@ -1,5 +1,5 @@
 """The delivery engine: from an accepted request to a recorded outcome.
 
-It declares what it needs of a database in `engine.ports` and of the network in `engine.wire`;
-it imports neither `api` nor `storage`.
+Its protocols, such as those of `engine.ports`, declare what it needs from a database. It imports neither
+`api` nor `storage`.
 """

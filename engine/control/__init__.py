@@ -1,1 +1,1 @@
-"""Commands of the control plane: each writes one version of a row with its audit entry, and shows it."""
+"""Commands of the control plane: each writes a change and its audit entry, then updates read models."""

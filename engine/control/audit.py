@@ -28,8 +28,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     customer: SessionCustomer | None = None
 
     def sees(self, account: str | None) -> bool:
-        """Return True if this principal may see what is tied to a customer's account (None: to no
-        account)."""
+        """Return True if this principal can see objects tied to `account` (None: tied to no account)."""
         return self.customer is None or self.customer.account == account
 
 

@@ -1,8 +1,8 @@
 """The queue of commands: writes of configuration run one after another, each to its end.
 
-A command is a query, then the read models, then the answer. Read models must be replaced in the order in
-which rows were committed, so only one command runs at a time. A command takes milliseconds. A command
-runs to its end even if its caller disconnects.
+A command writes to the database, updates the read models, and returns the answer. Read models must change
+in the order of the commits, so only one command runs at a time. A command takes milliseconds. It runs to
+its end even if its caller disconnects.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ from engine.runtime.background import NurseryOwner
 
 T = TypeVar("T")
 MAX_WAITING = 256  # as many as wait if the database is slow for a second; more are refused (503)
-WAIT_S = 10.0  # for earlier commands; then the caller gets 503, since the command was not begun
+WAIT_S = 10.0  # for earlier commands; then the command is refused (503) without having begun
 
 
 class _Job(Generic[T]):
@@ -30,7 +30,7 @@ class _Job(Generic[T]):
 
 
 class CommandQueue:
-    """The queue of all commands. Owner of their order: `turn`."""
+    """The queue of all commands. Owner of `turn`, which orders them."""
 
     def __init__(self) -> None:
         self.turn = trio.Lock()  # held while read models are replaced

@@ -1,9 +1,8 @@
 """Console sessions: tokens that stand for an API key in a browser, so that the key is typed once.
 
-A token is its claims and a signature under a key derived from the master key. A session has the present
-rights of its API key, and ends when the key is revoked. Signing out ends the session at every node that
-is notified. A process that starts later, or was cut off from the database, accepts the token until it
-expires.
+A token consists of claims and their signature. A session has the present rights of its API key, and ends
+when the key is revoked. Signing out ends the session at every node that is notified. A process that
+starts later, or was cut off from the database, accepts the token until it expires.
 
 A login code is a token of another kind: it opens one session, within ten minutes.
 """
@@ -32,7 +31,7 @@ PREFIX = b"angcs_"
 CODE_PREFIX = b"angcc_"  # of login codes
 ENDED = "console_session"  # the kind of the notification that a session has ended
 PURPOSE = b"angarium console session v1"  # the label of the keys derived from the master keys
-TTL_S = 12 * 3600  # a working day: the next one begins with the key
+TTL_S = 12 * 3600  # a working day; then the key must be entered again
 CODE_TTL_S = 600  # to copy a link from a terminal to a browser
 MOST_ENDED = 100_000  # sessions ended before they expired, some 10 MB; the oldest are dropped
 _NONCE_BYTES = 16
@@ -51,7 +50,7 @@ class NewConsoleSession(Struct, frozen=True):
 
 
 class ConsoleTokens:
-    """The signer and reader of tokens, with the list of ended ones. Owner: the trio thread."""
+    """The signer and reader of tokens, and the list of ended sessions. Owner: the trio thread."""
 
     def __init__(self, keys: Mapping[bytes, bytes], models: Models) -> None:
         """`keys`: see `TokenKeys`."""
@@ -60,7 +59,7 @@ class ConsoleTokens:
         self.keys = TokenKeys(keys)
 
     def open(self, key_id: str, now: float) -> NewConsoleSession:
-        """Return a session that stands for an API key from `now` (seconds since the epoch) on."""
+        """Return a new session for an API key. `now` is in seconds since the epoch."""
         expires_at_ms = int(now * 1000) + TTL_S * 1000
         nonce = secrets.token_bytes(_NONCE_BYTES)
         token = self._token(PREFIX, key_id, expires_at_ms, nonce)
@@ -85,8 +84,8 @@ class ConsoleTokens:
             del self._ended[next(iter(self._ended))]
 
     def credential(self, token: bytes, now: float) -> Credential | None:
-        """Return the credential of a session's token or of a login code: that of the API key, with
-        `code` set for a login code. None for a token that is not ours, was used, or has ended."""
+        """Return the API key's credential for a session's token or a login code; a login code sets
+        `code`. None for a token that is not ours or has ended, and for a used login code."""
         if len(token) > _LONGEST:
             return None
         prefix = CODE_PREFIX if token.startswith(CODE_PREFIX) else PREFIX
@@ -113,7 +112,7 @@ class ConsoleTrail(Protocol):
     """The audit log's writes about sessions, which can notify the other nodes."""
 
     async def write(self, entry: AuditEntry, *, news: tuple[str, str] | None = None) -> None:
-        """Add an entry, and notify of `news` (kind and id) with it."""
+        """Add an entry, and notify the other nodes of `news` (kind and id)."""
 
 
 class ConsoleCommands:
@@ -127,7 +126,7 @@ class ConsoleCommands:
         self._writer = writer
 
     async def open(self, actor: Principal, credential: Credential) -> NewConsoleSession:
-        """Open a session for a key, or for a login code, which is used up."""
+        """Open a session with a key, or with a login code, which works once."""
         used = None
         if credential.code:
             used = (ENDED, _session_of(credential))
@@ -158,7 +157,7 @@ def _session_of(credential: Credential) -> str:
 def session_reader(
     embed: SessionTokens, console: ConsoleTokens
 ) -> Callable[[bytes, float], Credential | None]:
-    """Return the function that finds the credential of a token of either kind of session."""
+    """Return a function that finds the credential of an embed or console session's token."""
 
     def read(token: bytes, now: float) -> Credential | None:
         if token.startswith((PREFIX, CODE_PREFIX)):

@@ -123,8 +123,8 @@ def _audited(account: CustomerAccount) -> dict[str, Any]:
 
 
 class QuotaCheck:
-    """The check of customers' quotas. The workspace's keys are never refused, but the rows that they add
-    count."""
+    """The check of customers' quotas. It never refuses a workspace's key, but counts the rows that keys
+    add."""
 
     def __init__(self, store: CustomerStore, models: Models, plans: Plans) -> None:
         self._store = store
@@ -132,9 +132,9 @@ class QuotaCheck:
         self._plans = plans
 
     async def tally(self, actor: Principal, environment: int, quota: Quota) -> CustomerTally | None:
-        """Return the tally at which a session's customer has room for one more, None for a key.
+        """Return the tally of a session's customer if its quota has room for one more; None for a key.
 
-        Raises Refusal `plan_limit` where the customer has no room left.
+        Raises Refusal `plan_limit` if the quota is used up, 404 for an unknown account.
         """
         if actor.customer is None:
             return None

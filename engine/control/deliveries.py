@@ -22,7 +22,7 @@ from engine.model.errors import Refusal
 from engine.model.instants import iso
 from engine.model.read_models import SessionCustomer
 
-PATIENCE_S = 5.0  # as long as ingestion waits for a group
+PATIENCE_S = 5.0  # the longest wait for the change; ingestion waits as long for its group
 AGAIN_S = 1.0  # if the store shows no change by then, the order is given again
 
 _WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
@@ -74,8 +74,8 @@ class DeliveryCommands:
     async def retry(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry:
-        """Have a delivery sent now, and return it. A delivery that is IN_DLQ is requeued. `own` is the
-        customer whose browser asks.
+        """Order a delivery to be sent now, and return it. A delivery that is IN_DLQ is requeued. `own` is
+        the customer of the session that asks, None for a key.
 
         Raises Refusal 404, and 409 where it was delivered, discarded or simulated.
         """
@@ -97,8 +97,8 @@ class DeliveryCommands:
     async def cancel(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry:
-        """Cancel a delivery, so that no further attempt begins, and return it. A delivery that is
-        discarded already is returned unchanged.
+        """Cancel a delivery, so that no further attempt begins, and return it. A discarded delivery is
+        returned unchanged.
 
         Raises Refusal 404, 409 where the delivery is IN_DLQ or has ended otherwise, and 503 where it was
         not cancelled in time.

@@ -42,7 +42,7 @@ _ACTIONS = {
     DestinationStatus.ARCHIVED: "archive",
 }
 
-RECEIVER_GONE = "receiver-gone"  # the actors of changes that the service makes by itself
+RECEIVER_GONE = "receiver-gone"  # the audit log's author of a change that the service makes itself
 RECEIVER_FAILS = "receiver-fails"
 _REASONS = {RECEIVER_GONE: "GONE", RECEIVER_FAILS: "FAILING"}
 
@@ -68,7 +68,7 @@ class DestinationCommands:
         make_key: Make = new_key,
     ) -> None:
         """`disabled` is called for each destination that was active and is disabled now. `objection`
-        says why nothing can be sent to a host; None: every host is accepted."""
+        says why nothing can be sent to a host; without it every host is accepted."""
         self._store = store
         self._writer = writer
         self._plans = plans
@@ -183,8 +183,8 @@ class DestinationCommands:
         self, destination: Destination, *, quiet: bool = False, overdue: bool = False
     ) -> None:
         """Disable a destination whose receiver answered 410, or failed for longer than it may
-        (`overdue`). Raises StoreAwayError. A `quiet` change is not announced, because only announcements
-        failed."""
+        (`overdue`). A `quiet` change is not announced: the deliveries that failed were announcements.
+        Raises StoreAwayError."""
         actor = Principal(
             kind="SYSTEM",
             id=RECEIVER_FAILS if overdue else RECEIVER_GONE,
@@ -270,8 +270,8 @@ class DestinationCommands:
         )
 
     async def _refuse_unreachable(self, actor: Principal, hosts: Mapping[str, str]) -> None:
-        """Raise Refusal 400 for a host to which nothing can be sent. `hosts`: by the field that names
-        each."""
+        """Raise Refusal 400 for a host to which nothing can be sent. `hosts`: by the field that names the
+        host."""
         if self._objection is None:
             return
         for field, host in hosts.items():

@@ -1,7 +1,7 @@
 """Commands on the dead-letter queue: retry one delivery, or retry or discard all that a filter selects.
 
-A request in bulk works through the queue in chunks. The entry queue writes each chunk between two groups
-of events. The answer says how many deliveries remain; the same request, repeated, continues with these.
+A bulk request works through the queue in chunks. The entry queue writes each chunk between two groups of
+events. The answer says how many deliveries remain; a repeated request continues with these.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,17 +35,17 @@ MOST = 10_000  # deliveries that one request takes out of the queue: seconds, no
 WITHIN_S = 5.0  # after this time, no further chunk begins
 COUNT_WITHIN_S = 10.0  # in this time PostgreSQL counts some millions
 PATIENCE_S = 5.0  # how long a request waits for its chunk, as ingestion waits for a group
-# a request rests after a chunk, as long as the chunk took: events have every other turn
+# After each chunk a request rests as long as the chunk took, so that events have every other turn.
 LONGEST_REST_S = 0.1
-AT_ONCE = 4  # bulk requests that run: each keeps the entry queue busy, others wait their turn
+AT_ONCE = 4  # bulk requests that run, since each keeps the entry queue busy; others wait
 EACH = 1  # per environment: a second request would only take the deliveries of the first
 
 _CHANGES = {"retry": "retried", "discard": "discarded"}
 
 
 class Bulk(Struct, frozen=True):
-    """The result of a request in bulk. A delivery that is `matched`, but neither `done` nor
-    `remaining`, has left the queue meanwhile, or cannot be retried because its event is gone."""
+    """The result of a bulk request. A delivery that is `matched`, but neither `done` nor `remaining`,
+    has left the queue meanwhile, or cannot be retried because its event is gone."""
 
     matched: int
     done: int
@@ -53,8 +53,8 @@ class Bulk(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """How many deliveries one request may write (None: `MOST`), and how fast (None: as fast as
-    possible)."""
+    """The most deliveries that one request writes (None: `MOST`), in all and per second (None: as fast
+    as possible)."""
 
     most: int | None = None
     per_second: float | None = None
@@ -76,7 +76,7 @@ class EntryQueuePort(Protocol):
     """The entry queue of the intake."""
 
     async def enter(self, entry: QueueEntry, within_s: float) -> list[Delivery]:
-        """Have an entry written; see `engine.intake.entries.EntryQueue`."""
+        """Write an entry; see `engine.intake.entries.EntryQueue`."""
 
 
 class DeadLetterCommands:
@@ -105,8 +105,8 @@ class DeadLetterCommands:
     ) -> DeliveryEntry | None:
         """Return a delivery of the dead-letter queue. None if the delivery is not IN_DLQ.
 
-        `own` is the customer whose browser asks: it cannot see other customers' deliveries. Raises
-        Refusal 404 if there is no such delivery.
+        `own` is the customer of the session that asks, which cannot see other customers' deliveries.
+        Raises Refusal 404 if there is no such delivery.
         """
         entry = await self._log.entry(environment, identifier)
         if entry is None or (own is not None and entry.customer != own.external_id):
@@ -159,8 +159,7 @@ class DeadLetterCommands:
         return await self._all(actor, environment, which, shown, bound, "discard", DiscardEntry)
 
     async def count(self, environment: int, which: DeliveryFilter) -> Bulk:
-        """Count the deliveries that a filter selects. Raises Refusal 503 where the count takes too
-        long."""
+        """Count the deliveries that a filter selects. Raises Refusal 503 if the count takes too long."""
         async with self._counts.held(environment):
             matched, whole = await self._counted(environment, which, None)
         if not whole:
@@ -244,8 +243,7 @@ class DeadLetterCommands:
 
 
 def _partly(error: StoreAwayError | PoisonError, done: int, word: str) -> Exception:
-    """Return the error of a request that was stopped. If it has written deliveries, the error says how
-    many."""
+    """Return the error of a request that was stopped, with the number of deliveries that it wrote."""
     if not done:
         return error
     return Refusal(

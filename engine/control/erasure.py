@@ -1,4 +1,4 @@
-"""The erasure of contents on request: those of one event, or those of all events of a customer."""
+"""The erasure of event contents on request: of one event, or of all events of a customer."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -42,11 +42,11 @@ class ErasureStore(Protocol):
 
     async def erase(self, environment: int, event: str, at_ms: int, audit: AuditEntry) -> bool:
         """Erase payload, metadata, attachments and files of an event, and the answers, errors and script
-        logs of its deliveries, in one transaction. False, and nothing is erased, if a delivery waits or
-        is in the dead-letter queue, or if it was erased before."""
+        logs of its deliveries, in one transaction. Return False and erase nothing if a delivery waits or
+        is in the dead-letter queue, or if the event was erased before."""
 
     async def erase_many(self, environment: int, events: Sequence[str], at_ms: int) -> list[str]:
-        """Erase the same of many events, without an audit entry; return those that were erased."""
+        """Erase many events in the same way, without an audit entry; return those that were erased."""
 
 
 class ErasureCommands:
@@ -133,8 +133,8 @@ class ErasureCommands:
 
 
 AT_ONCE = 50  # events in one statement: some 10 ms
-REST = 1.0  # pause after a step, in times of its duration: half of a connection's time stays free
-STEP_AGAIN_S = 2.0  # after a step that a delivery in flight, or a database that is away, prevented
+REST = 1.0  # pause after a step, in durations of the step: leaves a connection half of its time
+STEP_AGAIN_S = 2.0  # after a step that failed: a delivery was in flight, or the database away
 LOOK_S = 60.0  # between two looks for requests that another process accepted
 ARCHIVED = 100  # destinations that are read at a time
 _OPEN = (DestinationStatus.ACTIVE, DestinationStatus.DISABLED)
@@ -143,7 +143,7 @@ log = structlog.get_logger("angarium.control")
 
 
 class CustomerErasures:
-    """Accepts requests and carries them out. Owner of nothing: the open requests are in the store."""
+    """Accepts and carries out requests to erase a customer's contents. The store keeps the requests."""
 
     def __init__(
         self,
@@ -165,7 +165,8 @@ class CustomerErasures:
         self._wake = Wake()
 
     async def request(self, actor: Principal, environment: int, customer: str) -> None:
-        """Have the contents erased of all events accepted for a customer so far. Raises Refusal 404."""
+        """Request the erasure of all events that were accepted for a customer so far. Its destinations
+        are archived. Raises Refusal 404."""
         account = await self._rows.account(environment, customer)
         if account is None:
             raise Refusal("not_found", "no such customer")
@@ -187,7 +188,7 @@ class CustomerErasures:
                         pause_s = STEP_AGAIN_S
             except StoreAwayError:
                 pause_s = STEP_AGAIN_S
-            except Exception:  # a barrier: the next look reads the store again
+            except Exception:  # a bug must not end the loop; the next look reads the store again
                 log.exception("customer.erasure_broke")
             with trio.move_on_after(pause_s):
                 await self._wake.wait()
@@ -235,8 +236,8 @@ class CustomerErasures:
     async def _erase(
         self, actor: Principal, environment: int, events: Sequence[str]
     ) -> tuple[int, bool]:
-        """Erase events; an event with waiting or dead deliveries is erased by itself. Return how many
-        were erased, and whether all were."""
+        """Erase events, each event with waiting or dead deliveries separately. Return how many were
+        erased, and whether all were."""
         erased = await self._contents.erase_many(environment, events, self._writer.now_ms())
         done = len(erased)
         for event in set(events).difference(erased):

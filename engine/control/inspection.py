@@ -54,7 +54,7 @@ class SampleDraft(Document):
     payload: dict[str, Any] | None = Field(
         None, description="Null: the example of the type's active schema, or a short message."
     )
-    # Not nullable, so that a caller who means to look does not send by mistake.
+    # Not nullable: a caller who wants a dry run must not send by mistake.
     dry_run: bool = Field(False, description="Show the request and send nothing.")
 
 
@@ -101,8 +101,8 @@ class Inspections:
         draft: SampleDraft,
         customer: SessionCustomer | None = None,
     ) -> Inspection:
-        """Send a sample and record it. `customer`: the one whose session asks. Raises Refusal 400, 404,
-        409 (archived), 413 or 503 (too many tests)."""
+        """Send a sample and record it. `customer` is that of the session that asks. Raises Refusal 400,
+        404, 409 (archived), 413 or 503 (too many tests)."""
         destination, _ = await self._required(environment, identifier)
         sample = await self._sample(environment, draft)
         return await self._commands.run_beside(lambda: self._test(destination, sample, customer))
@@ -111,7 +111,7 @@ class Inspections:
         self, environment: int, identifier: str, draft: SampleDraft
     ) -> DeliveryDetail:
         """Return a test as the log would show it after a success; nothing is sent or recorded. Raises
-        as `test` does."""
+        Refusal 400, 404, 409 (archived) or 413."""
         destination, record = await self._required(environment, identifier)
         sample = await self._sample(environment, draft)
         return rehearsed(record, self._delivery(destination, sample))

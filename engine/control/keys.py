@@ -46,7 +46,7 @@ MAX_SECRETS = 10  # of a key at once: more rotations in a day are made by a faul
 
 
 class NewKey(Struct, frozen=True):
-    """A key with its secret, which nobody can read again."""
+    """A key with its secret, which is returned only once."""
 
     key: KeyRecord
     secret: str
@@ -61,7 +61,7 @@ class Reach(Struct, frozen=True):
 
 
 class KeyCommands:
-    """Writes workspaces and keys. In a server the writer's projection shows them at once."""
+    """Writes workspaces and keys. In a server the writer's projection updates the read models at once."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class KeyCommands:
         return tenant
 
     async def ensure_workspace(self, name: str | None, *, actor: ActorKindName = "CLI") -> Tenant:
-        """Return the workspace of that name, by default the oldest, making it where there is none."""
+        """Return the workspace of that name, by default the oldest. Create it if there is none."""
         if name is None:
             everything = await self._tenants.all()
             if everything:
@@ -154,7 +154,7 @@ class KeyCommands:
         *,
         actor: Principal | None = None,
     ) -> NewKey:
-        """Add a key of one environment, or an MCP key where that is None. Raises Refusal 400."""
+        """Add a key of one environment, or an MCP key if `environment` is None. Raises Refusal 400."""
         place = next((e for e in tenant.environments if e.name is environment), None)
         return await self.create_in(tenant.workspace.id, scope, place, name, actor=actor)
 
@@ -217,8 +217,7 @@ class KeyCommands:
     ) -> NewKey:
         """Give a key a new secret; the present secret stays valid for 24 hours.
 
-        Raises Refusal 404, also for a key that does not exist for `reach`, and 409 after too many
-        rotations.
+        Raises Refusal 404, also for a key outside of `reach`, and 409 after too many rotations.
         """
 
         async def attempt() -> NewKey | None:
@@ -303,7 +302,7 @@ class KeyCommands:
         return self._writer.entry(by, f"api_key.{action}", key.id, changes, previous)
 
     def _rotated(self, key: KeyRecord) -> tuple[KeyRecord, str]:
-        """Return a key with a new secret in front of those that are still in force."""
+        """Return a key with a new secret in front of the secrets that are still valid."""
         now_ms = self._writer.now_ms()
         secret, kept = self._secret(key.environment_name)
         retired = msgspec.structs.replace(key.secrets[0], expires_at_ms=now_ms + GRACE_MS)

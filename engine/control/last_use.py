@@ -1,7 +1,7 @@
-"""The last use of each key: known at once in the process that saw it, written within seconds.
+"""The last use of each key: known at once in the process that saw it, written within a minute.
 
-A use costs the hot path one write to a dictionary. A process that is killed loses the uses that it had
-not written: at most the last minute.
+A use costs the hot path one write to a dictionary. A process that is killed loses the uses of the last
+minute at most.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,8 +48,8 @@ class LastUse:
         await Outage("the last use of keys").every(FLUSH_S, self.flush)
 
     async def flush(self) -> None:
-        """Write the uses that are due, some in each statement. Raises StoreError; uses not written stay
-        due."""
+        """Write the uses that are due, `AT_ONCE` in a statement. Raises StoreError; uses that were not
+        written stay due."""
         now, keys = self._now(), list(self.seen)
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]

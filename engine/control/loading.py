@@ -1,4 +1,5 @@
-"""The loader of read models: of all rows at the start and after a lost connection, of one when notified.
+"""The loader of read models. It reads all rows at the start and after a lost connection, and single rows
+when notified.
 
 The loader takes the same turn as commands, so that read models follow the order of commits.
 """
@@ -18,8 +19,8 @@ from engine.model.documents import is_uuid
 log = structlog.get_logger("angarium.control")
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
-# How long rows may hold the loop at a time. A number of rows would not do: a destination with a template
-# costs as much as twenty others, since its configuration is checked and its address made.
+# The time after which the loader yields. A number of rows would not do: a destination with a template
+# costs as much as twenty others, since its configuration is checked and its URL made.
 SLICE_S = 0.002
 
 
@@ -33,7 +34,7 @@ class Loader:
         commands: CommandQueue,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """`clock` measures how long rows hold the loop, in seconds."""
+        """`clock` returns seconds, for `SLICE_S`."""
         self._clock = clock
         self._store = store
         self._projection = projection
@@ -52,7 +53,7 @@ class Loader:
         """Make the read models equal to the rows.
 
         Rows whose present version is known are not read again, so that commands wait less for this
-        method. Raises StoreError, having changed nothing.
+        method. Raises StoreError; then nothing has changed.
         """
         async with self._turn:
             configuration = await self._store.load(self._projection)
@@ -80,7 +81,7 @@ class Loader:
         await self.changed_all([(kind, identifier)])
 
     async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:
-        """Read the rows that several notifications name, in one turn: each turn waits for earlier
+        """Read the rows that several notifications name, in one turn, since each turn waits for earlier
         commands."""
         known = [
             (self._kinds[kind], identifier)
@@ -139,7 +140,7 @@ class Breaks:
         self._since = clock()
 
     async def between(self, show: Callable[[T], None], rows: Iterable[T]) -> None:
-        """Show each row, and yield when due."""
+        """Call `show` with each row, and yield when due."""
         for row in rows:
             show(row)
             await self.when_due()

@@ -43,15 +43,15 @@ class MachineCommands:
         self._writer = writer
 
     async def drain(self, actor: Principal, machine: str) -> None:
-        """Let other machines take all parts of a machine over. Where no other machine can work, it keeps
-        its parts until one can. Raises Refusal 404 if no live node has the machine's name."""
+        """Let other machines take over all parts of a machine. It keeps its parts until another machine
+        can work. Raises Refusal 404 if the machine has no live node."""
         self._require_live(machine)
         if await written(self._drained.drain(machine)):
             await self._note(actor, machine, drained=True)
 
     async def undrain(self, actor: Principal, machine: str) -> None:
-        """Let a machine work again: it gets its share. Raises Refusal 404 if it neither is drained nor
-        has a node."""
+        """Let a machine work again and get its share of the parts. Raises Refusal 404 if it is not
+        drained and has no live node."""
         if await written(self._drained.undrain(machine)):
             await self._note(actor, machine, drained=False)
         else:

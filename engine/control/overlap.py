@@ -1,4 +1,4 @@
-"""A search, along patterns, for an event type that too many rules with a filter match."""
+"""The search for an event type that too many rules with a filter match."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -6,11 +6,11 @@ from typing import NamedTuple
 from engine.core.pattern_index import ANY, OWN, Steps, parts_of
 from engine.runtime.slices import no_pause
 
-VISITS = 500_000  # of patterns, some 100 ms; past them the answer is yes, to be safe
+VISITS = 500_000  # of patterns, some 100 ms; a longer search returns True, to be safe
 
 
 class _SegmentPattern(NamedTuple):
-    """A rule's pattern. A segment that is None matches any; with `tail` at least one more follows."""
+    """A rule's pattern. A segment that is None matches any segment; `tail` matches one or more."""
 
     rule: str
     segments: tuple[str | None, ...]
@@ -23,7 +23,7 @@ def too_many_at_once(
     at_most: int,
     pause: Callable[[], None] = no_pause,
 ) -> bool:
-    """Return True if the new rule and, counting it, more than `at_most` rules match some event type.
+    """Return True if more than `at_most` rules match the same event type, the new rule among them.
 
     `new` are the patterns of the new rule, `others` those of the other rules, by rule. `pause` is
     called after each slice of the work.
@@ -83,7 +83,7 @@ class _Search:
                 anyway.append(pattern)
         if depth and self._enough(ending):
             return True
-        if not open_:  # only patterns with a tail are left, which match any longer type
+        if not open_:  # longer types match only patterns with a tail, and each of these
             return self._enough(anyway)
         if any(self.found([*anyway, *group], depth + 1) for group in by_literal.values()):
             return True

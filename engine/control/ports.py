@@ -1,8 +1,8 @@
-"""The stores that the control plane needs, as protocols, one for each aggregate, and the projection.
+"""The protocols of the control plane's stores, one for each aggregate, and the projection.
 
-Every store method may raise `StoreAwayError`. A write is one transaction: the rows, the audit entry and
-the notification to other processes. A write returns False (or None) when the row was not as expected;
-then it has written nothing.
+Every store method can raise `StoreAwayError`. A write is one transaction: the rows, the audit entry and
+the notification to other processes. A write that finds the row changed writes nothing, and returns False
+or None.
 """
 
 from collections.abc import Sequence
@@ -125,7 +125,7 @@ class DestinationStore(Protocol):
 
 
 class DestinationPages(DestinationStore, Protocol):
-    """The same, with a read of given destinations, for lists that are not in the order of ids."""
+    """The store of destinations, with a read for lists that are not in the order of ids."""
 
     async def named(self, environment: int, destinations: Sequence[str]) -> list[DestinationRecord]:
         """Return the given destinations that exist, in the given order."""
@@ -142,7 +142,7 @@ class TransformStore(Protocol):
         audit: AuditEntry,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add the next version of a destination's script; the store gives `version`.
+        """Add the next version of a destination's script; the store assigns `version`.
 
         Nothing is added where the destination is archived, the workspace has `at_most` scripts, or the
         customer's account has changed since the given tally.
@@ -162,8 +162,8 @@ class TransformStore(Protocol):
     async def page(
         self, environment: int, destination: str, before: str | None, limit: int, max_bytes: int
     ) -> TransformPage:
-        """Return a destination's versions with an id below `before`, newest first: at most `limit`, and
-        of sources at most `max_bytes` where they are several."""
+        """Return a destination's versions with an id below `before`, newest first: at most `limit`. More
+        than one version have at most `max_bytes` of sources together."""
 
     async def used(self, workspace: str) -> int:
         """Return how many scripts of a workspace its plan counts."""
@@ -176,14 +176,14 @@ class CustomerStore(Protocol):
         """Return an account."""
 
     async def find(self, account: str) -> CustomerAccount | None:
-        """Return an account that was ever given a name, quotas or permissions, in any environment: for
-        read models only."""
+        """Return an account of any environment, for read models only. None if the account never had a
+        name, quotas or permissions."""
 
     async def page(
         self, environment: int, prefix: str, after: str | None, limit: int
     ) -> list[CustomerAccount]:
-        """Return accounts whose customerExternalId begins with `prefix`, in the order of its bytes,
-        after the account `after`."""
+        """Return accounts whose customerExternalId begins with `prefix`, sorted by its bytes, after the
+        account `after`."""
 
     async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
         """Write a version of name, quotas and permissions, if the stored version is the one before
@@ -220,20 +220,20 @@ class RuleStore(Protocol):
         """Remove rules of one environment, each with its entry; return the ids that were removed."""
 
     async def left_behind(self, limit: int) -> list[tuple[int, str]]:
-        """Return archived destinations, by environment and id, that still have rules."""
+        """Return (environment, id) of archived destinations that still have rules."""
 
     async def count(self, environment: int) -> int:
         """Return how many rules an environment has."""
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return the rules with a filter of an account's destinations (None: of those tied to no
-        account), as of a tally. Rules beyond `at_most` patterns are not read."""
+        """Return the rules with a filter of an account's destinations, and their tally. `account` None:
+        of destinations without an account. Rules beyond `at_most` patterns are not read."""
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
         """Return the recorded failures of filters, by rule."""
 
     async def failed(self, failures: Sequence[FilterFailure]) -> None:
-        """Add failures to the record of rules that still have the filter that failed."""
+        """Add failures to the records of rules. Skip a rule whose filter has changed since."""
 
     async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
         """Remove a rule, if the given version is the present one."""
@@ -269,8 +269,8 @@ class Erasing(Struct, frozen=True):
 
 
 class CustomerEvents(Struct, frozen=True):
-    """Events that have contents; everything up to `through` was examined. `erased`: how many lost their
-    contents since the request. `end`: there are no more events."""
+    """Events that have contents, of those examined up to `through`. `erased`: how many examined events
+    were erased since the request. `end`: there are no more events."""
 
     ids: list[str]
     erased: int
@@ -350,12 +350,12 @@ class ConfigurationStore(Protocol):
         """Settings of workspaces."""
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read all rows as of one instant, except versions that are `known`."""
+        """Read all rows in one snapshot, except versions that are `known`."""
 
 
 class Projection:
-    """The place where a process shows a committed change. This class shows nothing, for a process
-    without read models such as the command line; `ModelProjection` has the read models of a server."""
+    """The projection of committed changes into read models. This class does nothing, for a process
+    without read models such as the command line; `ModelProjection` is a server's."""
 
     def tenant(self, tenant: Tenant) -> None:
         """Show a new workspace."""

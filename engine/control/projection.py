@@ -33,23 +33,23 @@ class ModelProjection(Projection):
         catalog: Catalog,
         most_concurrency: int = MOST_CONCURRENCY,
     ) -> None:
-        """`configure` passes a destination to its actor. `most_concurrency`: of destinations that
-        adapt."""
+        """`configure` passes a destination to its actor. `most_concurrency` bounds destinations whose
+        concurrency adapts."""
         self.most_concurrency = most_concurrency
         self._models = models
         self._catalog = catalog
         self._configure = configure
         self._keys: set[str] = set()
-        self.mcp_key_known = trio.Event()  # set by the first MCP key; agents can come from then on
+        self.mcp_key_known = trio.Event()  # set by the first MCP key: agents can connect
         self._schemas = ActiveSchemas(models)
 
     def destination_version(self, destination: str) -> int:
-        """Return the version that is routed to, 0 for none."""
+        """Return the version in the read models, 0 for none."""
         present = self._models.destinations.get(destination)
         return 0 if present is None else present.version
 
     def rule_version(self, rule: str) -> int:
-        """Return the version that is routed by, 0 for none."""
+        """Return the version of the rule in the read models, 0 for none."""
         present = self._models.rules.get(rule)
         return 0 if present is None else present.version
 
@@ -72,7 +72,7 @@ class ModelProjection(Projection):
         if key.kind is CredentialKind.API_KEY:
             environment = self._models.environments.get(key.environment or 0)
             if environment is None:
-                return {}  # without its environment a key must open nothing
+                return {}  # without its environment a key gives no access
         return {
             secret.digest: Credential(
                 kind=key.kind,
@@ -86,7 +86,7 @@ class ModelProjection(Projection):
         }
 
     def destination(self, record: DestinationRecord) -> None:
-        """Route to this version and tell its actor, unless a newer version is there."""
+        """Route to this version and pass it to its actor, unless it or a newer one is known."""
         if self.destination_version(record.id) >= record.version:
             return
         environment = self._models.environments.get(record.environment)
@@ -152,8 +152,8 @@ def engine_view(
 ) -> Destination:
     """Return a destination as the engine sees it.
 
-    The rules for URLs can become stricter, a template can leave the catalog, or refuse a configuration
-    that it took before. Then the destination counts as disabled: its deliveries wait until it is
+    A release can make a destination invalid, with stricter rules for URLs, or a template that is gone or
+    refuses the configuration. Such a destination counts as disabled: its deliveries wait until it is
     changed.
     """
     status = record.status
@@ -162,7 +162,7 @@ def engine_view(
         target, headers = _receiver(record, catalog)
         headers += authentication.own_headers(record.authentication)
     except Refusal as refusal:
-        # only the places of a configuration: a message could quote its values
+        # only the paths of a configuration's members: a message could quote values
         reason = refusal.message if record.template is None else _places(refusal)
         log.warning(
             "destination.unusable",

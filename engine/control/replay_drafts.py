@@ -22,7 +22,7 @@ from engine.model.words import SettledStatusName, WaitingStatusName, Word, word
 from engine.replay.job import ReplaySelection
 
 MAX_ORDERS = 1_000_000_000  # more than any destination has waiting
-MAX_DELIVERY_IDS = 1_000  # as an ingestion batch; a filter selects more
+MAX_DELIVERY_IDS = 1_000  # as many as an ingestion batch has events; a filter can select more
 # One delivery in 17 minutes: a slower job would hardly move.
 MIN_RATE_PER_SECOND = 0.001
 RATE: Any = Field(
@@ -63,7 +63,8 @@ class ReplayDraft(Document):
     rate_per_second: float | None = RATE
 
     def selection(self) -> ReplaySelection:
-        """Return the selection of the draft. Raises Refusal 400 for one that is too wide, or empty."""
+        """Return the selection of the draft. Raises Refusal 400 if it is unbounded, empty or
+        contradictory."""
         bounds = (self.destination_id, self.customer_account_id, self.delivery_ids, self.from_)
         if all(bound is None for bound in bounds):
             raise Refusal(
@@ -116,7 +117,7 @@ class OrderDraft(Document):
     limit: int | None = Field(
         None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
     )
-    # Not nullable, so that a caller who means to count does not cancel by mistake.
+    # Not nullable: a caller who wants only a count must not cancel by mistake.
     dry_run: bool = Field(False, description="Only count the deliveries that are meant.")
 
     def selection(self) -> ReplaySelection:

@@ -27,10 +27,10 @@ from engine.replay.job import UNFINISHED, WAITING, ReplayJob, ReplaySelection
 from engine.replay.ports import JobStore, Named
 from engine.replay.views import selection_document
 
-MAX_UNFINISHED = 100  # jobs of an environment; each has its turn, so that more would only be slower
+MAX_UNFINISHED = 100  # jobs of an environment; they take turns, so more would only be slower
 MAX_UNFINISHED_CUSTOMER = 10  # of one customer's sessions: a slow job can last for months
-COUNTED_WITHIN_S = 2.0  # a dry run that is counted by then is answered with its counts
-LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between two looks at the count: ten within that time
+COUNTED_WITHIN_S = 2.0  # a dry run that ends within this time is answered with its counts
+LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between two looks at the count: some ten looks
 
 
 class JobRunner(Protocol):
@@ -63,11 +63,11 @@ class ReplayCommands:
     async def create(
         self, actor: Principal, environment: int, draft: ReplayDraft, own: SessionCustomer | None
     ) -> ReplayJob:
-        """Add a job. `own` is the customer whose browser asks: other customers' deliveries do not exist
-        for it.
+        """Add a job. `own` is the customer of the session that asks, which cannot select other customers'
+        deliveries.
 
-        Raises Refusal 400, 404 for an unknown id, 409 if a destination is archived or a named delivery
-        still waits. Waits for the end of a dry run, at most two seconds.
+        Raises Refusal 400, 404 for an unknown id, 409 if a destination is archived, a named delivery
+        still waits, or too many jobs are unfinished. Waits for a dry run, at most two seconds.
         """
 
         return await self._create(
@@ -142,9 +142,8 @@ class ReplayCommands:
         patch: Mapping[str, Any],
         own: SessionCustomer | None,
     ) -> ReplayJob:
-        """Apply a merge patch to a job: its rate is what can change. The runner that has the job, in
-        whichever process, follows within a second. Raises Refusal 404, and 409 for a job that has ended
-        or gives orders."""
+        """Apply a merge patch to a job; only its rate can change. The process that runs the job applies
+        the rate within a second. Raises Refusal 404, and 409 for a job that has ended or has no rate."""
 
         async def attempt() -> ReplayJob | None:
             job = await self.get(environment, identifier, own)
@@ -173,7 +172,7 @@ class ReplayCommands:
     async def cancel(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> ReplayJob:
-        """End a job: nothing more is enqueued, and the runner withdraws the replays that wait. Raises
+        """Cancel a job: nothing more is enqueued, and the runner withdraws the replays that wait. Raises
         Refusal 404, and 400 for a job that has ended."""
 
         async def command() -> ReplayJob:
@@ -214,7 +213,7 @@ class ReplayCommands:
                 pause_s = min(2 * pause_s, LOOK_LONGEST_S)
         return await self._store.get(job.environment, job.id) or job
 
-    # --- what a selection names
+    # --- checks of a selection
 
     async def _refuse_many(self, environment: int, own: SessionCustomer) -> None:
         """Raise Refusal 409 if the customer's share of unfinished jobs is used up."""
@@ -227,8 +226,8 @@ class ReplayCommands:
     async def _judged(
         self, environment: int, selection: ReplaySelection, own: SessionCustomer | None
     ) -> ReplaySelection:
-        """Check what a selection names, and return it. If all of it belongs to one customer account, the
-        result names this account."""
+        """Check the ids in a selection, and return the selection with its customer account: the account
+        that its destination, or all its deliveries, belong to."""
         account = selection.account
         if own is not None:
             if selection.customer not in (None, own.external_id):

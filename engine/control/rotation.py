@@ -16,29 +16,29 @@ from engine.model.errors import Refusal
 from engine.wire.signing import new_key, public_key_text, secret_bytes, secret_text
 
 GRACE_S = 24 * 3600  # of a retired key, unless the caller says otherwise
-OF_ROTATION = ("rotateSecret", "graceSeconds")  # the members of a patch
+OF_ROTATION = ("rotateSecret", "graceSeconds")  # a patch's members about a rotation
 MAX_KEYS = 8  # each adds a signature to every request: more rotations are refused
 
 Make = Callable[[SigningAlgorithm], bytes]  # a fresh key
 
 
 class SecretRotation(Struct, frozen=True):
-    """What a change asks of the signing keys."""
+    """A patch's request to rotate the signing keys. `grace_s` None: the default."""
 
     asked: bool = False
     grace_s: int | None = None
 
 
 def rotation_of(patch: Mapping[str, Any]) -> SecretRotation:
-    """Return what a merge patch asks of the keys."""
+    """Return the rotation that a merge patch asks for."""
     return SecretRotation(patch.get("rotateSecret") is True, patch.get("graceSeconds"))
 
 
 def first_keys(
     algorithm: SigningAlgorithm, secret: str | None, make: Make = new_key
 ) -> tuple[SigningKey, ...]:
-    """Return the keys of a new destination. `secret`: the caller's own, as text. Raises Refusal 400 for a
-    secret of another algorithm."""
+    """Return the keys of a new destination. `secret`: the caller's own, as text. Raises Refusal 400 if
+    the algorithm takes no secret."""
     if secret is None:
         return (SigningKey(algorithm=algorithm, key=make(algorithm)),)
     if algorithm is not SigningAlgorithm.HMAC_SHA256:
@@ -83,7 +83,7 @@ def next_keys(
 
 
 def shown_secret(key: SigningKey) -> str | None:
-    """Return the text of a shared secret; None for Ed25519, whose private key never leaves."""
+    """Return the text of a shared secret; None for Ed25519, whose private key is never shown."""
     return None if key.algorithm is SigningAlgorithm.ED25519 else secret_text(key)
 
 

@@ -22,19 +22,19 @@ from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
 from engine.runtime.sideline import Sideline
 
-# The most filters that one event can meet among one customer's destinations, and among those without a
-# customer. Each filter takes at most 3 ms, in slices.
+# The most filters that one event runs, of one customer's destinations or of those without a customer.
+# Each filter takes at most 3 ms, in slices.
 MAX_FILTERS = 100
-# Patterns of the rules with a filter, of one customer's destinations or of those without a customer.
-# Each new rule with a filter is compared with all of them. They are read whole, 12 MB at most.
+# All patterns of rules with a filter, of one customer's destinations or of those without a customer.
+# A new rule with a filter is compared with all of them: at most 12 MB are read.
 MAX_FILTERED_PATTERNS = 50_000
 AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
 )
-# Of all patterns of a rule together: a hundred of 40 characters, longer than most event types. With
-# 25,600 characters a thousand rules took 25 MB of memory, and the costliest search half a second of CPU.
+# All patterns of a rule together: a hundred of 40 characters, longer than most event types. With 25,600
+# characters a thousand rules took 25 MB of memory, and the costliest search half a second of CPU.
 MAX_PATTERN_CHARACTERS = 4_096
-_RULES = "the routing rules"  # what a refusal calls them
+_RULES = "the routing rules"  # their name in a refusal
 
 
 class RuleCommands:
@@ -124,7 +124,7 @@ class RuleCommands:
     async def remove_all_of(self, actor: Principal, environment: int, destination: str) -> None:
         """Remove the rules of an archived destination, which gets no new ones.
 
-        There can be as many as the plan allows, so a few are removed at a time, between other commands.
+        They can be as many as the plan allows, so a few are removed at a time, between other commands.
         """
 
         async def work() -> bool:
@@ -138,7 +138,7 @@ class RuleCommands:
                 for rule in rules
             ]
             gone = await written(self._store.remove_all(rules, entries))
-            async with self._writer.commands.turn:  # the loader goes over the rules in slices
+            async with self._writer.commands.turn:  # the loader yields while it reads these rules
                 for each in gone:
                     self._writer.projection.rule_removed(each)
             return True
@@ -171,7 +171,7 @@ class RuleCommands:
         async def attempt() -> RuleModel | None:
             present = await self._get(actor, environment, identifier)
             draft = change(present)
-            if draft.event_types != list(present.event_types):  # older rules may be larger
+            if draft.event_types != list(present.event_types):  # older rules can be larger
                 _check_size(draft.event_types)
             account = await self._account(actor, environment, draft.destination_id)
             same = _drafted(draft, identifier, environment, present.version, present.updated_at_ms)
@@ -191,8 +191,8 @@ class RuleCommands:
         return await self._writer.attempts(_RULES, attempt)
 
     async def _write(self, rule: RuleModel, write: Callable[[], Awaitable[bool]]) -> bool:
-        """Write a version that was decided on before its turn, so that other tenants' commands need not
-        wait. The statement writes nothing if the decision no longer holds."""
+        """Write a version that was checked before its turn, so that other tenants' commands do not wait
+        for the check. The statement writes nothing if the rows have changed since."""
 
         async def command() -> bool:
             done = await written(write())
@@ -205,8 +205,8 @@ class RuleCommands:
     async def _tally(
         self, rule: RuleModel, present: RuleModel | None, account: str | None
     ) -> int | None:
-        """Return the tally of filters that the new rule joins, None if it has no filter. Raises Refusal
-        if its customer, or the group without a customer, has too many."""
+        """Return the tally of the filters that a rule was compared with, None if it adds no filter.
+        Raises Refusal 400 if there are too many filters with it."""
         if rule.filter is None:
             return None
         if (

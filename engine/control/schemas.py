@@ -119,7 +119,7 @@ class SchemaCommands:
                 id=identifier,
                 environment=environment,
                 event_type=draft.event_type,
-                version=0,  # the store gives it
+                version=0,  # the store assigns it
                 status=SchemaStatus.DRAFT,
                 weight=good.weight,
                 document=good.document,
@@ -127,7 +127,7 @@ class SchemaCommands:
                 example=good.example,
                 activated_at_ms=None,
             )
-            # The document itself is not repeated: no version of it ever changes.
+            # The audit entry omits the document, because a version never changes.
             changes = differences(
                 {}, {"eventType": draft.event_type, "description": draft.description}
             )
@@ -180,7 +180,7 @@ class SchemaCommands:
         return await self._writer.commands.run(command)
 
     async def _shown(self, environment: int, identifier: str) -> SchemaRecord:
-        """Return a version that was written, and show the active version in the read models."""
+        """Return a version that was written, and update the active version in the read models."""
         schema = await self._get(environment, identifier)
         self._writer.projection.schema(environment, schema.event_type, schema.active())
         return schema

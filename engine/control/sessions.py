@@ -1,7 +1,7 @@
 """Embed sessions: short-lived tokens for one customer's browser. No table holds them.
 
-A token is its claims and a signature under a key derived from the master key, so that any process can
-judge it without a look-up. A session ends only when its time is over.
+A token consists of claims and their signature. Any process can verify it without a look-up, because the
+key is derived from the master key. A session ends only when its time is over.
 """
 
 import base64
@@ -51,7 +51,7 @@ class AccountStore(Protocol):
         """Return the id of a customer's account, opening it under `identifier` when there is none."""
 
     async def record(self, environment: int, account: str, audit: AuditEntry) -> None:
-        """Write an audit entry about what happened to an account."""
+        """Write an audit entry about an account."""
 
 
 class SessionTokens:
@@ -109,7 +109,8 @@ class SessionCommands:
     async def create(
         self, actor: Principal, environment: int, external_id: str, ttl_s: int
     ) -> NewSession:
-        """Open a session of a customer, and the customer's account when it is new."""
+        """Open a session for a customer, and create the customer's account if it is new. Raises Refusal
+        400."""
         if not TTL_LEAST_S <= ttl_s <= TTL_MOST_S:
             raise Refusal("invalid_request", f"a session lives {TTL_LEAST_S}-{TTL_MOST_S} seconds")
         expires_at_ms = self._writer.now_ms() + ttl_s * 1000

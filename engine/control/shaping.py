@@ -35,7 +35,7 @@ from engine.wire.target import parse_target
 Draft = DestinationDraft | TemplateDestinationDraft
 _FIXED = ("customerExternalId", "customerAccountId", "templateId")
 _TOKEN_URL = f"{AUTHENTICATION}.tokenUrl"
-_RATE = "rateLimitPerSecond"  # fields in which null has a meaning: no limit
+_RATE = "rateLimitPerSecond"  # here null has a meaning: no limit
 
 
 class Receiver(Struct, frozen=True):
@@ -47,7 +47,7 @@ class Receiver(Struct, frozen=True):
 
 
 def receiver_of(draft: Draft, catalog: Catalog) -> Receiver:
-    """Return where a new destination's requests go. Raises Refusal 400, 404 for an unknown template."""
+    """Return the receiver of a new destination. Raises Refusal 400, 404 for an unknown template."""
     if isinstance(draft, DestinationDraft):
         parse_target(draft.url)
         return Receiver(draft.url, draft.delivery)
@@ -121,7 +121,7 @@ def patched(
         authentication=authentication,
     )
     changed = AUTHENTICATION in patch or "headers" in patch or "url" in patch or "config" in patch
-    if changed:  # otherwise it was checked when it was written, by the rules of that time
+    if changed:  # else it was checked when it was written, by the rules of that time
         check_authentication(following, catalog)
     return following
 
@@ -196,7 +196,7 @@ def _templated(
 def hosts_of(
     receiver: Receiver | DestinationRecord, authentication: Authentication | None, catalog: Catalog
 ) -> dict[str, str]:
-    """Return the hosts that are sent to, by the field that leads to each. Raises Refusal 400."""
+    """Return the hosts of a destination's requests, by the field that sets each. Raises Refusal 400."""
     hosts = {}
     host = _host_of(receiver, catalog)
     if host is not None:
@@ -221,8 +221,8 @@ def _merged(
 ) -> dict[str, Any]:
     """Return a destination's document after a patch, except for its headers.
 
-    The headers of the patch are judged here, and merged by rules of their own: these ignore case and
-    know the mask.
+    The patch's headers are only checked here. `engine.model.headers.patched` merges them, since their
+    names ignore case and their values can be masks.
     """
     following = merged(document, {**patch, "headers": _plain_headers(patch.get("headers", {}))})
     return {name: value for name, value in following.items() if name not in without}
@@ -248,7 +248,7 @@ def _origin(url: str) -> tuple[bool, str, int] | None:
 
 
 def _plain_headers(patch: object) -> object:
-    """Return a patch of headers in a shape that the draft can judge: names and strings only."""
+    """Return a patch of headers without nulls, which the draft does not accept."""
     if not isinstance(patch, Mapping):
         return patch
     return {name: value for name, value in patch.items() if value is not None}

@@ -1,6 +1,6 @@
 """The configuration of a destination that has a template: judged, merged, masked and previewed.
 
-Only `Template.config` holds secrets. Whatever is shown, or stored beside it, is made of `Template.shown`.
+Only `Template.config` holds secrets. Everything that is shown is made of `Template.shown`.
 """
 
 import json
@@ -21,7 +21,7 @@ from engine.templates.definition import Definition, Destined
 from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 
-CONFIG_BYTES = 16 * 1024  # every version of a destination keeps it; the longest fields are texts
+CONFIG_BYTES = 16 * 1024  # each version of a destination keeps a copy; the longest fields are texts
 _ELSEWHERE = "the template leads elsewhere now: give this secret anew or remove it"
 
 
@@ -41,9 +41,9 @@ def created(definition: Definition, given: Mapping[str, Any]) -> Template:
 
 
 def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) -> Template:
-    """Return a configuration after a merge patch; a secret whose mask is sent stays.
+    """Return a configuration after a merge patch. A mask in the patch keeps the stored secret.
 
-    Raises Refusal 400, also where requests would go elsewhere with a secret that was not given anew.
+    Raises Refusal 400, also if requests would go to another host with a stored secret.
     """
     _bound(patch)
     present = json.loads(stored.config)
@@ -76,7 +76,7 @@ def led_to(definition: Definition, template: Template) -> tuple[bool, str, int] 
 
 
 def destined(definition: Definition, template: Template) -> Destined:
-    """Return where requests go. Raises Refusal where the template does not take the configuration."""
+    """Return where requests go. Raises Refusal if the template refuses the configuration."""
     return judged(definition, json.loads(template.config))
 
 
@@ -87,7 +87,7 @@ def judged(definition: Definition, config: dict[str, Any]) -> Destined:
         return definition.target(config)
     except Refusal:
         raise
-    except Exception as error:  # of the template's expressions, on values unlike the example's
+    except Exception as error:  # an expression of the template failed on these values
         raise invalid("config", "the template cannot make a request of it") from error
 
 
@@ -95,7 +95,7 @@ def shown_headers(definition: Definition, shown: bytes) -> dict[str, str]:
     """Return the headers that a template makes of a stored configuration, secrets masked."""
     try:
         return dict(definition.target(json.loads(shown)).headers)
-    except Exception:  # the present template no longer takes the configuration of an old version
+    except Exception:  # the present template can refuse the configuration of an old version
         return {}
 
 
@@ -106,7 +106,7 @@ def masked(shown: bytes) -> dict[str, Any]:
 
 
 def changed_secrets(before: DestinationRecord, after: DestinationRecord) -> list[str]:
-    """Return the names of the secrets that two versions both have, and that differ."""
+    """Return the names of the secrets that are in both versions and differ."""
     if before.template is None or after.template is None or before.template == after.template:
         return []
     old, new = json.loads(before.template.config), json.loads(after.template.config)
@@ -182,7 +182,7 @@ def previewed(
     """Return the request that a template would make of an outbound body.
 
     `given` is a configuration, or with `stored` a merge patch of it; `headers` are the destination's
-    own. Secrets may be masked or left out.
+    own. Secrets can be masked or left out.
     """
     config = _config(definition, given, stored)
     unknown = {name for name, value in config.items() if value is None}

@@ -1,7 +1,7 @@
 """Commands on transform scripts: create, publish, unpublish, remove.
 
-Publishing writes the next version of the destination, as any change of the destination does. The actor is
-told, and its next attempt uses the script.
+Publishing writes the next version of the destination, as any change of it does. The destination's next
+attempt uses the script.
 """
 
 from typing import Annotated, Any
@@ -24,7 +24,7 @@ from engine.outbound.ports import ScriptRuns
 from engine.outbound.trials import TrialDraft
 from engine.plans.plans import Plan, Plans
 
-_SCRIPTS = "the destination's transform scripts"  # what a refusal calls them
+_SCRIPTS = "the destination's transform scripts"  # their name in a refusal
 SOURCE_BYTES = 64 * 1024  # of UTF-8: each live one is in every server's memory, and sent to workers
 # One byte of source can take six of JSON (\\u0000); the rest of the body is a name and an id.
 DRAFT_BYTES = 6 * SOURCE_BYTES + 16 * 1024
@@ -84,8 +84,7 @@ class TransformCommands:
         """Add the next version of a destination's script, as a draft.
 
         Raises Refusal: 413 for a source that is too large, 400 for one that does not compile, 404 for the
-        destination, 402 where plan or quota have no room for another, 409 where the destination is
-        archived.
+        destination, 402 if plan or quota allow no further script, 409 if the destination is archived.
         """
         _check_size(draft.source)
         account = None if actor.customer is None else actor.customer.account
@@ -98,7 +97,7 @@ class TransformCommands:
             destination = await self._destination(actor, environment, draft.destination_id)
             plan = self._plans.of_environment(environment)
             script = _drafted(identifier, destination, draft.source, draft.name)
-            # The source itself is not repeated: no version of it ever changes.
+            # The audit entry omits the source, because a version never changes.
             changes = differences({}, {"destinationId": destination.id, "name": draft.name})
             entry = self._writer.entry(actor, "transform_script.create", identifier, changes)
             most, workspace = plan.transforms, actor.workspace
@@ -230,7 +229,7 @@ def _drafted(
         environment=destination.environment,
         destination=destination.id,
         customer_account=destination.customer_account,
-        version=0,  # the store gives it
+        version=0,  # the store assigns it
         name=name,
         source=source,
         status=TransformStatus.DRAFT,
@@ -239,7 +238,7 @@ def _drafted(
 
 
 def _changes(before: Transform | None, after: Transform | None) -> dict[str, Any]:
-    """Return the change of the live script for the audit log: ids and versions, no sources."""
+    """Return the change of the live script for the audit log: ids and versions, without sources."""
     return differences(
         {
             "live": None if before is None else before.id,

@@ -187,7 +187,7 @@ class SettingsDraft(Document):
     )
 
 
-# Only the shape of a patch is judged here. Merged into the document, it is judged as a draft.
+# This checks only the shape of a patch. `SettingsDraft` checks the document that it was merged into.
 SettingsPatch = patch_of(
     SettingsDraft,
     "SettingsPatch",

@@ -63,8 +63,8 @@ class ConfigurationWriter:
     async def attempts(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
         """Return the result of the first attempt that has one.
 
-        An attempt returns None where another process changed the row after it was read. Raises Refusal
-        `conflict` after a few attempts, which names `what`.
+        An attempt returns None if another process changed the row after it was read. Raises Refusal
+        `conflict`, which names `what`, after `ATTEMPTS` attempts.
         """
         for _ in range(ATTEMPTS):
             done = await attempt()
@@ -87,8 +87,8 @@ async def destination_of(
     *,
     field: str | None = None,
 ) -> DestinationRecord:
-    """Return a destination that exists for `actor`. Raises Refusal 404, which names the `field` of the
-    request that has its id."""
+    """Return a destination that `actor` can see. Raises Refusal 404, which names `field`: the field of
+    the request with the destination's id."""
     found = await store.get(environment, identifier)
     if found is None or not actor.sees(found.customer_account):
         raise Refusal("not_found", _of(field, "no such destination"))
@@ -96,7 +96,7 @@ async def destination_of(
 
 
 def refuse_archived(record: DestinationRecord, *, field: str | None = None) -> None:
-    """Raise Refusal `conflict` where a destination is archived: nothing of it changes any more."""
+    """Raise Refusal `conflict` if a destination is archived: it can never change again."""
     if record.status is DestinationStatus.ARCHIVED:
         raise Refusal("conflict", _of(field, "the destination is archived"))
 
