@@ -7,7 +7,7 @@ PREFIX = "angarium."
 
 
 class Announce(Protocol):
-    """The entry of the service's own events."""
+    """A function that announces the service's own events."""
 
     def __call__(
         self,

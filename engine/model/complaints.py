@@ -1,7 +1,6 @@
 """Complaints about values in the API's words, for errors of both decoders: pydantic and msgspec.
 
-Both lanes of ingestion and all resources use the same words. A complaint without words here keeps the
-decoder's text.
+Ingestion and all resources use the same words. An error without words here keeps the decoder's text.
 """
 
 import re
@@ -79,7 +78,7 @@ def of_pydantic(kind: str, message: str, context: Mapping[str, Any]) -> str:
 
 
 def of_msgspec(message: str) -> str:
-    """Return the words for a message of msgspec that no longer names a place."""
+    """Return the words for a message of msgspec from which the path was removed."""
     if message.startswith("Object missing required field"):
         return REQUIRED
     if message.startswith("Object contains unknown field"):

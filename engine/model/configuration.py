@@ -62,7 +62,7 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     moved_version: int = 0  # the last version that changed the URL
 
     def after(self, before: "DestinationRecord") -> "DestinationRecord":
-        """Return this version, as the successor of `before`."""
+        """Return this version with `enabled_version` and `moved_version`, as it follows `before`."""
         enabled = self.status is DestinationStatus.ACTIVE and before.status is not self.status
         return replace(
             self,
@@ -128,11 +128,11 @@ class KeyRecord(Struct, frozen=True, kw_only=True):
 
 
 class FilteredRules(Struct, frozen=True, kw_only=True):
-    """The rules with a filter of an environment, at one state of the environment's rules."""
+    """An environment's rules with a filter, read in one snapshot."""
 
     rules: int  # with and without a filter
     tally: int  # rises with every write of a rule
-    patterns: dict[str, tuple[str, ...]]  # by rule, of the rules asked for: its event types
+    patterns: dict[str, tuple[str, ...]]  # event types, by each rule that was asked for
 
 
 class FilterErrors(Struct, frozen=True):
@@ -175,7 +175,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
 
 
 class Configuration(Struct):
-    """All rows of the read models, without versions that the reader already has."""
+    """All rows for the read models, except versions that the reader already has."""
 
     tenants: list[Tenant]
     keys: list[KeyRecord]
@@ -184,4 +184,4 @@ class Configuration(Struct):
     schemas: list[ActiveSchema]
     settings: list[WorkspaceSettings]
     rule_ids: list[str]  # of all rules that exist
-    customers: list[CustomerAccount] = []  # the accounts with settings of their own
+    customers: list[CustomerAccount] = []  # with a name, quotas or permissions

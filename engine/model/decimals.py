@@ -1,4 +1,4 @@
-"""The decimal texts of small numbers as bytes: a look-up costs a tenth of a format.
+"""The decimal texts of small numbers as bytes: a look-up costs a tenth of formatting.
 
 Each event needs several, such as the lengths of its request and of its answer.
 """

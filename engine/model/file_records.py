@@ -5,7 +5,7 @@ from enum import IntEnum
 from msgspec import Struct
 
 MIB = 1024 * 1024
-# The error message of an attempt that lacked a file begins so: readers of rows recognise it.
+# The beginning of the error message of an attempt that lacked a file. Readers of rows recognise it.
 TROUBLE = "the file"
 FILE_BYTES = 25 * MIB  # of one file, whether it is uploaded, fetched or attached
 

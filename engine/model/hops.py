@@ -1,9 +1,9 @@
 """Hops: the number of deliveries that led to an event, in a header that this service signs.
 
 Each delivery states its hops, itself included, in `angarium-hops`. If the destination is this service, or
-an intermediary copies headers, the header comes back to the ingestion. The value is the number and a
-signature under a key derived from the master key. The signature depends only on the number, so no request
-computes one. Nothing here awaits.
+an intermediary copies headers, the header comes back to the ingestion. The value is the number and its
+signature, with a key derived from the master key. The signature depends only on the number, so all values
+are computed in advance. Nothing here awaits.
 """
 
 import hashlib

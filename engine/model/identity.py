@@ -1,4 +1,4 @@
-"""The maker of UUIDv7 ids: they rise within one process, and never go beyond the last partition.
+"""The maker of UUIDv7 ids, which rise within one process and never go beyond the last partition.
 
 An event's id ends in twelve zero bits. The id of its k-th delivery has k in these bits. So an event's
 deliveries are one range of ids, in the same partition as the event.
@@ -11,8 +11,8 @@ from random import Random
 
 MAX_FANOUT = 0xFFF
 _COUNTER_LIMIT = 0xFFF
-# While the clock is behind the last id, the 14 random bits after the counter count too. Then 67 million
-# ids fit into a millisecond, and ids do not run further ahead of the clock.
+# While the clock is behind the last id, the 14 random bits after the counter extend the counter. Then 67
+# million ids fit into a millisecond, and ids do not run further ahead of the clock.
 _MORE_LIMIT = 0x3FFF
 SHARDS = 256
 # The texts by number: a look-up costs less than formatting. 4,096 texts take 250 KB.

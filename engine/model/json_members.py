@@ -107,9 +107,9 @@ def differences(one: bytes, other: bytes) -> tuple[int, int]:
 
 
 def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] | None:
-    """Return the spans of `parts` if they are the whole array that begins at `at`.
+    """Return the spans of `parts` if they are all items of the array whose items begin at `at`.
 
-    None if they are not, or if something else than the end of the enclosing object follows the array.
+    None if they are not, or if more than the end of the enclosing object follows the array.
     """
     spans: list[tuple[int, int]] = []
     for index, part in enumerate(parts):

@@ -70,8 +70,7 @@ class CustomerAccount(Struct, frozen=True, kw_only=True):
 
 
 class Used(Struct, frozen=True):
-    """The number of rows of an account. `tally` rises with each row that a session of the account
-    adds."""
+    """An account's numbers of rows. `tally` rises with each row that a session of the account adds."""
 
     tally: int
     destinations: int

@@ -30,7 +30,7 @@ class WorkspaceModel(Struct, frozen=True):
 
 
 class EnvironmentModel(Struct, frozen=True):
-    """One environment of a workspace; the keys of the hot tables begin with `number`."""
+    """One environment of a workspace. The keys of the large tables begin with `number`."""
 
     number: int
     workspace: str
@@ -144,7 +144,7 @@ class Models:
             return
         self._settings[settings.workspace] = settings
         self._listed.update(origin.encode() for origin in settings.origins)
-        # Only this workspace's: all workspaces together can list very many origins.
+        # A look at all origins would take too long: all workspaces together can list very many.
         for origin in map(str.encode, present.origins):
             self._listed[origin] -= 1
             if not self._listed[origin]:
@@ -170,7 +170,7 @@ class Models:
             self._customers[account.id] = account
 
     def quotas_of(self, account: str) -> Quotas:
-        """Return the quotas that a customer's account has of its own."""
+        """Return the quotas that the workspace has set for a customer's account."""
         known = self._customers.get(account)
         return NO_QUOTAS if known is None else known.quotas
 

@@ -1,7 +1,7 @@
-"""The keys for signed tokens, which are in no table. A token is claims and a signature over them.
+"""The keys of signed tokens. A token consists of claims and their signature; no table holds it.
 
-The keys are derived from the master key, so any process can verify a token without a look-up.
-Claims begin with the id of the key that signed them.
+The keys are derived from the master key, so any process can verify a token. Claims begin with the id of
+the key that signed them.
 """
 
 import hashlib

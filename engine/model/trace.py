@@ -12,7 +12,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 TRACEPARENT = b"traceparent"
 TRACESTATE = b"tracestate"
 PARENT_LENGTH = 55  # of a version 00 traceparent
-STATE_CHARACTERS = 512  # the standard asks participants to pass on so much; longer states are cut
+STATE_CHARACTERS = 512  # the standard asks to pass on at least this much; longer states are cut
 STATE_MEMBERS = 32  # the most that a tracestate can have
 # The longest that the standard allows: members of 256 characters, "=" and 256 characters, and commas.
 LONGEST_STATE = STATE_MEMBERS * (256 + 1 + 256 + 1) - 1

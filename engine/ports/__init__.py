@@ -1,7 +1,7 @@
-"""What the engine needs of the world: a store and a sender, as protocols. `storage` and `engine.wire`
-implement them; tests put fakes in their place.
+"""The protocols of the engine's stores and of its sender. `storage` and `engine.wire` implement them, and
+tests have fakes.
 
-Every store method may raise `StoreAwayError` (the database cannot be reached, or did not answer in time).
+Every store method can raise `StoreAwayError`: the database cannot be reached, or did not answer in time.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,23 +19,22 @@ from engine.model.identity import shard_of
 
 
 class StoreError(Exception):
-    """The store could not do its task."""
+    """The store failed."""
 
 
 class StoreAwayError(StoreError):
     """The database is unreachable or too slow: there is no answer. A statement that was sent may still
-    commit, unless `maybe_written` is False: then it never left."""
+    commit. `maybe_written` is False if nothing was written for certain."""
 
     maybe_written: bool = True
 
 
 class TooSlowError(StoreAwayError):
-    """The database ended a statement that took longer than a statement may (57014)."""
+    """The database ended a statement that exceeded its time limit (57014)."""
 
 
 class PoisonError(StoreError):
-    """The database refused a statement for the content of its rows (SQLSTATE 22, 23, 54 or an
-    encoding)."""
+    """The database refused the content of a statement's rows (SQLSTATE 22, 23, 54 or an encoding)."""
 
 
 class ContentionError(StoreError):
@@ -45,8 +44,8 @@ class ContentionError(StoreError):
 
 
 class BlockedError(ContentionError):
-    """Another session keeps a row locked that the statement needs (55P03). Nothing was written. Running
-    the statement again can take as long again."""
+    """Another session has locked a row that the statement needs (55P03). Nothing was written. Another
+    run can wait as long again."""
 
 
 class OwnershipLostError(StoreError):
@@ -68,7 +67,7 @@ class KeyClaim(Struct, gc=False):
 
 
 class NewCustomer(Struct, gc=False):
-    """A customer account that the group opens, unless it exists."""
+    """A customer account that the group creates, unless it exists."""
 
     environment: int
     external_id: str
@@ -97,7 +96,7 @@ class IntakeGroup(Struct):
     customers: list[NewCustomer]
     dirty: list[DirtyDestination]
     now_ms: int
-    again: bool = False  # an earlier run of this very group had an unknown outcome
+    again: bool = False  # an earlier run of this group had an unknown outcome
     files: list[FileRecord] = []  # of uploads, each with its event
 
 
@@ -110,10 +109,12 @@ class Claimed(Struct, gc=False):
 
 
 class Acceptance(Struct):
-    """The result of an intake statement. `base` + k is the seq of the group's k-th delivery. `lost`
-    events (by id) lost their claim of a key: they and their deliveries were not written. `unheld`
-    events were not written either: they lost their claim to a holder whose day ended while the outcome
-    was unknown."""
+    """The result of an intake statement. `base` + k is the seq of the group's k-th delivery.
+
+    `lost` events (by id) lost their claim of a key to another event: they and their deliveries were not
+    written. `unheld` events were not written either, but the other event's claim has expired since,
+    while the outcome was unknown.
+    """
 
     base: int
     lost: dict[str, Claimed]
@@ -124,13 +125,15 @@ class IntakeStore(Protocol):
     """The one statement that makes events durable."""
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
-        """Write the group in one transaction: all of it or, on any error, none (see `StoreAwayError`)."""
+        """Write the whole group in one transaction. After an error nothing was written, except as
+        `StoreAwayError` says."""
 
     async def draw(self) -> int:
-        """Return the base of a group's seqs: `base` + k is that of its k-th delivery, k < 2^20."""
+        """Return the base of a group's seqs: its k-th delivery gets `base` + k, k < 2^20."""
 
     async def check(self) -> None:
-        """Return when the intake's connection works, reconnecting if it must; else StoreAwayError."""
+        """Return if the intake's connection works, after reconnecting if needed. Raises
+        StoreAwayError."""
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
         """Delete backlog rows. Runs on the intake connection, so never beside an `accept`."""
@@ -140,7 +143,7 @@ class IntakeStore(Protocol):
 
 
 class BacklogMark(Struct, gc=False):
-    """A destination's backlog row, raised."""
+    """The values that a destination's backlog row is raised to."""
 
     environment: int
     destination: str
@@ -149,12 +152,12 @@ class BacklogMark(Struct, gc=False):
 
 
 class SnapshotWrite(Struct, gc=False):
-    """An actor's snapshot, replaced."""
+    """The new snapshot of an actor."""
 
     environment: int
     destination: str
     state: bytes
-    before: bytes | None = None  # what it replaces
+    before: bytes | None = None  # the snapshot that it replaces
 
 
 class ReplayDelta(Struct):
@@ -176,7 +179,7 @@ class SettleGroup(Struct):
     shards: list[int]  # of the destinations concerned, each once
     now_ms: int
     again: bool = False
-    latest_ms: int = 0  # the latest `now_ms` of this process: hours may be rolled up by it
+    latest_ms: int = 0  # the latest `now_ms` of this process: earlier hours may be rolled up
     replays: list[ReplayDelta] = []
 
 
@@ -184,9 +187,9 @@ class SettleStore(Protocol):
     """The one statement that makes outcomes durable."""
 
     async def settle(self, group: SettleGroup) -> None:
-        """Write the group. Run again after an unknown outcome it changes nothing twice: attempts are
+        """Write the group. A second run after an unknown outcome changes nothing twice: attempts are
         unique by (environment, delivery, number), deliveries are guarded by `expects`, and counters
-        move only with the attempts and states that this statement really wrote."""
+        count only the attempts and states that this run wrote."""
 
 
 # --- reading back ----------------------------------------------------------------------------------
@@ -204,9 +207,9 @@ class BacklogRow(Struct, gc=False):
 class ReadBack(Struct):
     """A stretch of a destination's queue.
 
-    `deliveries` are in seq order. All requested rows up to and including `through` have been examined (so
-    a cursor may move there). `skipped` has, for each lane that was passed over within the stretch, its
-    first seq. `end`: the queue has no further rows.
+    `deliveries` are in seq order. All requested rows up to and including `through` have been examined, so
+    a cursor can move there. `skipped` has the first seq of each lane that was skipped within the stretch.
+    `end`: the queue has no further rows.
     """
 
     deliveries: list[Delivery]
@@ -216,13 +219,13 @@ class ReadBack(Struct):
 
 
 class BacklogStore(Protocol):
-    """Reads of deliveries that wait in PostgreSQL. None of these reads writes."""
+    """Reads of deliveries that wait in PostgreSQL."""
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
-        """All destinations with unsettled work."""
+        """Return all destinations with unsettled work."""
 
     async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
-        """Destinations whose `next_due_at_ms` is before the given instant, earliest first."""
+        """Return destinations whose `next_due_at_ms` is before the given instant, earliest first."""
 
     async def read_queue(
         self,
@@ -237,14 +240,15 @@ class BacklogStore(Protocol):
         skip_lanes: Sequence[str] = (),
         only_lane: str | None = None,
     ) -> ReadBack:
-        """Read waiting deliveries with seq > `after`, merged by seq over `classes`, at most `limit` and
-        about `max_bytes` of payload. Unordered: PENDING only. `ordered`: PENDING and RETRYING, since a
-        retrying head keeps its place. Lanes in `skip_lanes` are passed over and reported."""
+        """Read waiting deliveries of `classes` with seq > `after`, in seq order, at most `limit` and
+        about `max_bytes` of payload. Only PENDING ones; if `ordered`, also RETRYING ones, since a
+        retrying head keeps its place. Lanes in `skip_lanes` are skipped and reported."""
 
     async def read_due(
         self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
     ) -> list[Delivery]:
-        """RETRYING deliveries that are due before an instant, and after another one, earliest first."""
+        """Return RETRYING deliveries that are due before `before_ms` and after `after_ms`, earliest
+        first."""
 
     async def first_retry(
         self, environment: int, destination: str
@@ -253,13 +257,13 @@ class BacklogStore(Protocol):
         are none."""
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
-        """PENDING deliveries from `from_seq` on, plus all RETRYING ones."""
+        """Count the PENDING deliveries from `from_seq` on, and all RETRYING ones."""
 
     async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
-        """The highest committed seq of each class that has any."""
+        """Return the highest committed seq of each class that has deliveries."""
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
-        """Deliveries that are IN_DLQ, for discarding when their destination is archived."""
+        """Return deliveries that are IN_DLQ, to discard them when their destination is archived."""
 
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
@@ -299,5 +303,5 @@ class Sender(Protocol):
         trio thread, within the destination's timeout (plus the time to notice it)."""
 
     def forget(self, destination: str) -> None:
-        """Release what was prepared for a destination whose actor leaves. None of its attempts is under
-        way. The destination can come back at any time."""
+        """Release what was prepared for a destination whose actor leaves memory, without an attempt under
+        way. The actor can come back at any time."""

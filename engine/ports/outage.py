@@ -1,7 +1,7 @@
-"""The outage: the time during which a user of the store gets no answer, and what the user does meanwhile.
+"""The outage: the time during which a user of the store gets no answer, and the user's further tries.
 
-Every loop that waits for the store waits here: it notes the outage once in the log, pauses between two
-tries, runs a statement again that lost a race, and knows whether an earlier run may have been done.
+Every loop that waits for the store uses it. It logs the outage once, pauses between two tries, repeats a
+statement that lost a race, and knows whether an earlier run may have been committed.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -20,7 +20,7 @@ from engine.ports import (
 )
 
 FIRST_PAUSE_S = 0.1  # between two tries, doubling ...
-LONGEST_PAUSE_S = 2.0  # ... to this, so that everything goes on soon after the store is back
+LONGEST_PAUSE_S = 2.0  # ... to this, so that work resumes soon after the store is back
 
 T = TypeVar("T")
 log = structlog.get_logger("angarium.store")
@@ -32,21 +32,21 @@ def never(_: StoreError) -> bool:
 
 
 def nothing_written(error: StoreError) -> bool:
-    """Return True if the store was away, or a row locked, and surely nothing was written by any run."""
+    """Return True if the store was away or a row was locked, and no run has written anything."""
     return isinstance(error, BlockedError | StoreAwayError) and not error.maybe_written
 
 
 def surely_nothing(message: str) -> StoreAwayError:
-    """Return the error of a store that gives no answer, where nothing was written."""
+    """Return the error of a store that gives no answer, and has written nothing."""
     error = StoreAwayError(message)
     error.maybe_written = False
     return error
 
 
 class Outage:
-    """The outages of the store, as one user of it meets them. Owner: that user.
+    """The outages of the store for one of its users, who owns this object.
 
-    `user` names in the log what waits for the store. `meanwhile` is called before each pause.
+    `user` is its name in the log. `meanwhile` is called before each pause.
     """
 
     def __init__(
@@ -71,8 +71,9 @@ class Outage:
         """Call `run` until the store answers, and return its result.
 
         `run` gets True if an earlier run has an unknown outcome. A run that lost a race is repeated at
-        once, a run without an answer after a pause. An error is raised if `unless` returns True for it,
-        or after a pause `until`; its `maybe_written` then covers all runs. Other errors are raised.
+        once, a run without an answer after a pause. Their error is raised if `unless` returns True for
+        it, or if `until` returns True after the pause; its `maybe_written` covers all runs. Other errors
+        are raised at once.
         """
         again, pause_s = False, FIRST_PAUSE_S
         while True:

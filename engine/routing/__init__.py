@@ -1,1 +1,1 @@
-"""Routing: from an event to its destinations, by an index of rules and by filters in turns."""
+"""Routing: the search for an event's destinations, with an index of rules and with filters."""

@@ -14,13 +14,13 @@ EVENT_STEPS = SLICE_STEPS // 32  # of one event without filters, some 15 us
 
 
 class DestinationRoutes:
-    """The `engine.replay.ports.Routes` of the router's compiled routes."""
+    """The router's compiled routes as `engine.replay.ports.Routes`."""
 
     def __init__(self, router: Router) -> None:
         self._router = router
 
     async def meant(self, destination: str, events: Sequence[Event]) -> list[Event]:
-        """Return the events that match a rule of the destination, whatever its filter says."""
+        """Return the events that match a rule of the destination, without regard to filters."""
 
         def work(pause: Callable[[], None]) -> list[Event]:
             steps, ways = Steps(pause), _Ways(self._router, destination, pause)
@@ -34,7 +34,8 @@ class DestinationRoutes:
         return await worked_off(work)
 
     async def chosen(self, destination: str, events: Sequence[Event]) -> list[Delivery]:
-        """Return a delivery of each event that goes to the destination. Its id is the event's."""
+        """Return a delivery for each event that goes to the destination, with the event's id as its
+        own."""
         return await worked_off(partial(self._chosen, destination, events))
 
     def _chosen(
@@ -54,7 +55,7 @@ _Way = tuple[CompiledRoute, Choice | Candidate]
 
 
 class _Ways:
-    """The ways of events of one stretch to a destination, looked up once for each type and customer."""
+    """The routes of events to one destination, looked up once for each type and customer."""
 
     def __init__(self, router: Router, destination: str, pause: Callable[[], None]) -> None:
         self._router = router

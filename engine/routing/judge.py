@@ -1,8 +1,8 @@
-"""The evaluation of events by the schema and the rules of their types, in slices where it takes long.
+"""The evaluation of events by the schema and the rules of their types, in slices if it takes long.
 
-Most events take microseconds. A filter that looks at thousands of items, or a search among patterns that
-are made to be alike, pauses after half a millisecond and continues when other tasks have run. One event
-of an environment is evaluated at a time, and environments take turns slice by slice.
+Most events take microseconds. A filter that looks at thousands of items, or a search among thousands of
+similar patterns, pauses after half a millisecond and continues when other tasks have run. One event of an
+environment is evaluated at a time, and environments take turns slice by slice.
 """
 
 from collections import Counter
@@ -23,11 +23,11 @@ from engine.submission.receipts import Accepted
 from engine.submission.recent_senders import RecentSenders
 from engine.submission.submission import claim_of
 
-# After a slice, other tasks get this many times its duration, if there are any: evaluations then use a
-# quarter of the loop. Work within the first slice never waits.
+# After a slice, evaluations pause this many times its duration if other environments have work: they then
+# use a quarter of the loop.
 REST = 3.0
-# If an environment's last event took longer than this, its next events are judged in turn from the start,
-# if other environments have work: eight connections had eight first slices in one pass of the reactor.
+# If an environment's last event took longer than this, and other environments have work, its next events
+# wait for their turn before they begin. Else eight connections could begin eight in one pass.
 SLOW_S = 0.0005
 WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
 # A paused evaluation holds its event decoded, up to 24 times its bytes: 6 MB. Past this many of an
@@ -86,13 +86,13 @@ class EventJudge:
 
     async def finish(self, unfinished: Unfinished) -> tuple[Choice, ...]:
         """Complete a paused evaluation, in its turn. Raises Refusal."""
-        unfinished.__traceback__ = None  # a frame of it holds the exception and the request's body
+        unfinished.__traceback__ = None  # its frames hold the exception and the request's body
         event, slices, used_s = unfinished.event, unfinished.slices, unfinished.used_s
         spent = _Spent(used_s)
         try:
             if used_s is not None:
                 await self._go_on(event.environment, slices, spent)
-            else:  # it begins in its turn: what the ones before it took is owed by then
+            else:  # admitted in its turn, when the evaluations before it have been charged
                 admit = partial(self._judging.admit, event.environment)
                 await self._go_on(event.environment, slices, spent, admit)
         finally:

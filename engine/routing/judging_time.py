@@ -15,14 +15,14 @@ from msgspec import Struct
 from engine.model.errors import Refusal
 
 FREE_S = 0.001  # of one event: some 20 patterns, or hundreds of comparisons
-# What decoding a large event and checking it against a plain schema takes, and half as much again.
+# 1.5 times what it takes to decode a large event and check it against a plain schema.
 FREE_S_A_BYTE = 60e-9
-SHARE = 0.1  # of the loop, beside what is free
-BURST_S = 0.5  # that may be owed before events are refused: some ten of the worst
-# Work that customers' sessions ask for is counted apart from events. One customer can use a quarter of
-# its share and its burst.
+SHARE = 0.1  # of the loop, in addition to the free time
+BURST_S = 0.5  # the debt from which on events are refused: some ten of the costliest events
+# Work for customers' sessions is counted apart from events, with the same share and burst. One customer
+# can use a quarter of them.
 CUSTOMER_PART = 4
-KEPT = 1_000  # debts that are kept; past it, those that are paid are forgotten
+KEPT = 1_000  # debts that are kept; beyond it, paid debts are forgotten
 
 Debtor = int | tuple[int, str]  # an environment; its sessions (""), or those of one account
 
@@ -44,14 +44,14 @@ class JudgingTime:
         now: Callable[[], float] = time.monotonic,
         cpu: Callable[[], float] = time.thread_time,
     ) -> None:
-        """`cpu` returns what this thread has used, so that no environment pays for a busy machine."""
+        """`cpu` returns the CPU time of this thread, which does not grow on a busy machine."""
         self._now = now
         self.cpu = cpu
         self._debts: dict[Debtor, _Debt] = {}
 
     def admit(self, environment: int, account: str | None = None) -> None:
-        """Let an event be judged. Raises Refusal 503 `overloaded`, with how long to wait. `account`: of
-        the customer whose session asks; its work is not charged to the environment's events."""
+        """Admit the judgement of an event. Raises Refusal 503 `overloaded` with the time to wait.
+        `account`: of the session that asks; its work is not charged to the environment's events."""
         if account is None:
             self._admit(environment, 1)
         else:

@@ -1,7 +1,7 @@
 """The preview of an event: the rules that name its type, the result of each, and the destinations.
 
-It uses the same functions as the router, and changes nothing. Nothing here awaits: the caller runs a
-preview in slices, as events are evaluated.
+It uses the router's functions, and changes nothing. Nothing here awaits: the caller runs a preview in
+slices, like the evaluation of an event.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,8 +23,8 @@ from engine.model.read_models import Models, RuleModel, SessionCustomer
 from engine.routing.router import FILTER_STEPS, filter_of, matching_pattern
 
 SHOWN = 1_000  # rules of one preview: with their filters some 2 MB at the most
-JUDGED_STEPS = 4  # to judge and show one rule: as long as so many steps of the index, some 8 us
-_ALL_FIELDS = ("payload", "metadata", "occurredAt")  # that are decoded where a filter reads them
+JUDGED_STEPS = 4  # the cost of judging and showing one rule, in steps of the index: some 8 us
+_ALL_FIELDS = ("payload", "metadata", "occurredAt")  # that must be decoded for filters
 
 
 class Reason(Enum):
@@ -40,8 +40,8 @@ class Reason(Enum):
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """One rule and an event. `filter_value` is None if there is no filter or it failed. `read`: the
-    members of the event that the filter names."""
+    """The result of one rule for an event. `filter_value` is None if there is no filter or it failed.
+    `read`: the members of the event that the filter names."""
 
     rule: RuleModel
     destination: Destination | None  # None for a rule that is tried without one
@@ -70,7 +70,7 @@ class Preview(Struct, frozen=True, kw_only=True):
     judgements: list[Judgement]  # of the rules that name the type, and of the one that is tried
     others: int  # rules that name other types only
     omitted: (
-        int  # rules that are not shown: beyond `SHOWN`, or behind them and other customers' only
+        int  # rules beyond `SHOWN`; of other customers' rules, also those that name other types
     )
 
 
@@ -81,8 +81,8 @@ def preview(
     trial: RuleModel | None,
     pause: Callable[[], None],
 ) -> Preview:
-    """Judge an event by all rules of its environment; with `customer`, by those of destinations that are
-    tied to it. `trial` is a rule that is not there yet. `pause` is called after each slice of work."""
+    """Judge an event by all rules of its environment; with `customer`, by those of the customer's
+    destinations. `trial` is a rule that does not exist yet. `pause` is called after each slice."""
     refusal = _refusal(models, event, pause)
     steps, judge = Steps(pause), _Judge(event, pause)
     shown: list[Judgement] = []
@@ -120,7 +120,7 @@ def preview(
         refusal=refusal,
         reached=[] if refusal is not None else list(reached.values()),
         judgements=shown,
-        others=max(0, everything),  # rules that came during a pause are not in it
+        others=max(0, everything),  # below 0 if rules were added during a pause
         omitted=omitted,
     )
 

@@ -1,8 +1,8 @@
 """The router: it finds the destinations of an event by rules that are compiled and looked up in memory.
 
-There is a compiled route for each environment, event type and customer. A route is compiled anew once a
-rule, schema or destination that it was made of has changed. An index finds the rules for a type, in steps
-that pause. Nothing here awaits.
+There is a compiled route for each environment, event type and customer. After a change of rules, schemas
+or destinations, a route is compiled again when it is next needed. An index finds the rules for a type, in
+steps that pause. Nothing here awaits.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,14 +29,14 @@ from engine.runtime.fair_cache import FairCache
 R = TypeVar("R")
 Key = tuple[int, str, str | None]
 
-# The bounds of the cache, for all environments and for one: rules, and one more for each route. Some 15
-# MB in all.
+# The bounds of the cache, for all environments and for one. A route counts as one more than its rules.
+# Some 15 MB in all.
 MOST = 100_000
 MOST_EACH = 25_000
 
 
 class RouteCache(Generic[R]):
-    """Owner of the routes, each under the version that it was made of."""
+    """Owner of the routes, each with the routing version that it was compiled from."""
 
     __slots__ = ("_cache", "found")
 
@@ -50,7 +50,7 @@ class RouteCache(Generic[R]):
         return self._cache.weight
 
     def put(self, key: Key, version: int, route: R, rules: int) -> None:
-        """Keep a route that was made of so many rules, unless it alone is more than its share."""
+        """Keep a route of `rules` rules, unless it alone exceeds an environment's bound."""
         self._cache.put(key[0], key, (version, route), rules + 1)
 
 
@@ -68,11 +68,11 @@ class Choice(Struct, frozen=True):
     queue: DeliveryClass
 
 
-Failed = Callable[[RuleModel, str], None]  # a rule whose filter is neither true nor false: why
+Failed = Callable[[RuleModel, str], None]  # the rule whose filter failed, and why
 
 
 class Alternative(Struct, frozen=True):
-    """One rule's way to a destination."""
+    """One rule that can choose a destination."""
 
     rule: RuleModel
     filter: Filter | None
@@ -129,8 +129,8 @@ class CompiledRoute(Struct, frozen=True):
 
 class Router:
     """Routes of all environments. Owner of the compiled routes: the trio thread. `failed` is called for
-    each filter that could not be evaluated. `judging` counts the time of schemas, filters, and the
-    compilation of routes: a client that sends ever new types causes one for each event."""
+    each filter that could not be evaluated. `judging` counts the time of schemas, filters, and
+    compilations: a client that always sends new types causes a compilation for each event."""
 
     def __init__(
         self, models: Models, failed: Failed | None = None, judging: JudgingTime | None = None
@@ -199,8 +199,8 @@ class Router:
         customer: str | None,
         steps: Steps,
     ) -> CompiledRoute:
-        """Compile a route and keep it under the version at the beginning, since the compilation may
-        pause."""
+        """Compile a route. It is kept with the version before the compilation, since rules can change
+        while the compilation pauses."""
         models = self._models
         audience, version = self._audience(environment, customer)
         check = models.check_of(environment, event_type)
@@ -226,8 +226,8 @@ class Router:
     def _candidates(
         self, index: PatternIndex[RuleModel], event_type: str, steps: Steps
     ) -> Iterator[Candidate]:
-        """Yield the destinations of a type, until `MAX_FANOUT` and one more take every event: such an
-        event is refused."""
+        """Yield the destinations of a type. Stop after `MAX_FANOUT` + 1 that take every event, since
+        such an event is refused."""
         matching = chain.from_iterable(index.portions(event_type, steps))
         first = list(islice(matching, ORDERED + 1))
         if len(first) <= ORDERED:
@@ -281,8 +281,7 @@ def filter_of(rule: RuleModel) -> Filter | None:
 
 
 def _rank(rule: RuleModel) -> tuple[int, bool, str]:
-    """Return the place of a rule in the order in which a destination's rules are tried: the least
-    first."""
+    """Return the sort key of a destination's rules: the first one is tried first."""
     return -rule.priority, rule.filter is not None, rule.id
 
 
