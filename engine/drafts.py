@@ -1,4 +1,4 @@
-"""The documents that callers write: destinations and routing rules as JSON, with all checks of shape.
+"""The documents that callers write, destinations and routing rules, with all checks of their shape.
 
 A command merges a PATCH into the present document and reads the result as the same draft, so there is
 one set of checks. The commands check what depends on other rows (accounts, archived destinations).
@@ -84,8 +84,8 @@ class NullIs:
 
 @dataclass(frozen=True, slots=True)
 class DocumentedAs:
-    """The annotation that gives a part of an answer the schema of another type: a model with the same
-    fields, or the content of a JSON fragment."""
+    """The annotation of a part of an answer that has the schema of `model`: a model with the same fields,
+    or the content of a JSON fragment."""
 
     model: Any
 
@@ -352,8 +352,8 @@ class RuleDraft(Document):
 def patch_of(
     draft: type[Document], name: str, without: tuple[str, ...] = (), **replaced: Any
 ) -> type[Document]:
-    """Return the merge patch of a draft: any subset of its fields. Null stands for a field's default, if
-    it has one. `without`: fields that a patch cannot change."""
+    """Return the merge patch of a draft: any of its fields. Null stands for a field's default, if it has
+    one. `without`: fields that a patch cannot change. `replaced`: fields with another type."""
     fields: dict[str, Any] = {}
     for field, info in draft.model_fields.items():
         if field in without:
@@ -371,7 +371,8 @@ def patch_of(
 
 
 def shown_of(draft: type[Document], **replaced: Any) -> type[Document]:
-    """Return the shape of a draft in an answer: every field is present, null only where it is a value."""
+    """Return the shape of a draft in an answer: every field is required, and null only where its type
+    allows it."""
     fields: dict[str, Any] = {
         name: (replaced.get(name, info.annotation), Field(description=info.description))
         for name, info in draft.model_fields.items()

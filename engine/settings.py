@@ -1,6 +1,6 @@
 """The settings of a server: frozen, validated, from `ANGARIUM_...` variables and flags.
 
-The description of a field is what `angarium serve --help` prints. Field `egress_allow` is read from
+`angarium serve --help` prints the fields' descriptions. Field `egress_allow` is read from
 `ANGARIUM_EGRESS_ALLOW`, and so on.
 """
 

@@ -25,7 +25,7 @@ class NurseryOwner:
         async with trio.open_nursery() as self.nursery:
             try:
                 yield
-            finally:  # before the nursery closes: it refuses what is spawned later
+            finally:  # a closed nursery refuses new tasks
                 self.nursery = None
 
     async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -36,7 +36,7 @@ class NurseryOwner:
 
 
 class Background:
-    """The jobs. What is spawned while `run` does not run begins when it does."""
+    """The jobs. A job that is spawned before `run` waits for it."""
 
     def __init__(self) -> None:
         self._tasks = NurseryOwner()
@@ -50,7 +50,7 @@ class Background:
             self._tasks.nursery.start_soon(_job, work, arguments)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run what is spawned until cancelled."""
+        """Run the spawned jobs until cancelled."""
         async with self._tasks.opened():
             while self._waiting:
                 work, arguments = self._waiting.popleft()

@@ -1,8 +1,8 @@
 """The engine's clock: seconds since the epoch. It follows a step of the wall clock.
 
-The engine's clock reads the wall clock at the start. After that, trio's clock advances it: an event needs
-no system call, and tests under `MockClock` move it too. Once a second it compares itself with the
-wall clock, follows a step, and calls its followers. `instant` measures durations; no step moves it.
+It reads the wall clock at the start. After that, trio's clock advances it: an event needs no system call,
+and tests under `MockClock` move it too. Once a second it compares itself with the wall clock, follows a
+step, and calls its followers. `instant` measures durations; no step moves it.
 """
 
 import time
@@ -13,7 +13,7 @@ import trio
 
 LOOK_EVERY_S = 1.0
 STEP_S = 1.0  # a smaller difference is drift between the two clocks, and harmless
-READ_WITHIN_S = 0.05  # for both clocks. A slower look is ignored: the process was held between them
+READ_WITHIN_S = 0.05  # for both clocks; slower readings are ignored, since the process was held
 
 log = structlog.get_logger("angarium.clock")
 
@@ -35,7 +35,7 @@ class Clock:
     """Seconds since the epoch. Only a step of the wall clock moves them back."""
 
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
-        # What `trio.current_time` returns, without its look-up of the run: an event reads it twice.
+        # Like `trio.current_time`, without its look-up of the run: an event reads it twice.
         self.instant = trio.lowlevel.current_clock().current_time
         self._wall = wall
         self._offset = wall() - self.instant()

@@ -62,7 +62,7 @@ class FairCache(Generic[Owner, K, V]):
 
     def _displace(self, owner: Owner) -> None:
         """Drop the oldest entry of an owner with more than an equal part: the owner that needs room, or
-        the next such owner in turn. If none searched has so much, the last one searched loses one."""
+        the next such owner in turn. If none is found, the last owner searched loses an entry."""
         if not self._has_more(owner):
             for owner in list(islice(self._of, LOOKED_AT)):
                 self._of[owner] = self._of.pop(owner)

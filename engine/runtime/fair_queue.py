@@ -1,8 +1,7 @@
 """The fair queue: one queue of items for each key, and the keys take turns (round robin).
 
-However many items one key has queued, the next item comes from another key. An operation costs the same
-however many keys and items wait; only keys that a caller passes over are looked at one by one. Nothing
-here decides when an item is taken.
+However many items one key has queued, the next item comes from another key. Operations take constant
+time, except for the keys that a caller passes over. Nothing here decides when an item is taken.
 """
 
 from collections import OrderedDict, deque
@@ -12,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
-EMPTY_KEPT = 16  # so many empty lines among the turns are not worth a sweep
+EMPTY_KEPT = 16  # fewer empty lines among the turns are not worth a sweep
 
 
 class _Line(Protocol[T]):
@@ -38,7 +37,7 @@ class _ItemsLine(deque[T]):
 
 
 class FairQueue(Generic[K, T]):
-    """Items by key. A key is a workspace, an environment or a customer: an owner who shares with others.
+    """Items by key. A key is a workspace, an environment or a customer.
 
     Iterating yields the keys that have items, starting with the key whose turn is next.
     """
@@ -229,7 +228,7 @@ class FairWaiters(FairQueue[K, T]):
         self.count -= 1
         if not line and self.count:
             del self._lines[key]
-            # A sweep costs as much as there are turns, and is due after as many departures.
+            # A sweep costs as many steps as there are turns, and is due after about as many calls.
             if len(self._turns) > 2 * len(self._lines) + EMPTY_KEPT:
                 self._turns = deque(filter(None, self._turns))
         return True

@@ -1,17 +1,17 @@
 """The fair share of a resource that workspaces have in common: a dynamic threshold, not a fixed number.
 
-A workspace can have at most `portion` times the free amount, so some is always left for the next one. One
-workspace alone stops at `portion` of `portion` + 1 parts; n of them leave one part of n * `portion` + 1.
-Network switches share their buffers in this way. A fixed limit would be too low for one tenant alone, or
-too high for a thousand.
+A workspace can have at most `portion` times the free amount, so some always stays free for the next one.
+One workspace alone stops at `portion` of `portion` + 1 parts; n workspaces leave one part of
+n * `portion` + 1. Network switches share their buffers in this way. A fixed limit would be too low for one
+tenant alone, or too high for a thousand.
 """
 
 
 def may_have_more(own: int, free: int, portion: int) -> bool:
-    """Return whether a workspace that has `own` of something may have one more while `free` are left."""
+    """Return True if a workspace that has `own` can have one more while `free` are free."""
     return own < portion * free
 
 
 def room(own: int, free: int, portion: int) -> int:
-    """Return how many more the workspace may take one after another by the rule of `may_have_more`."""
+    """Return how many more the workspace can take, one after another, by the rule of `may_have_more`."""
     return max(0, (portion * free - own + portion) // (portion + 1))

@@ -1,8 +1,8 @@
 """The loop watch: it logs each step of the loop that lasts too long, with its work and its workspace.
 
-A step is the work of one task between two waits; while it lasts, nothing else runs. Much time with little
-CPU means that other programs on the machine, or a blocking call, held the step. The watch costs two calls
-and a look at the clock for each step, some 0.5 us. Only `run` awaits.
+A step is the work of one task between two waits; while it lasts, nothing else runs. A long step with
+little CPU was held by other programs on the machine, or by a blocking call. The watch costs two calls and
+a look at the clock for each step, some 0.5 us. Only `run` awaits.
 """
 
 import gc

@@ -1,6 +1,6 @@
-"""The pressure log: a line for each resource that tasks wait for, while it lasts.
+"""The pressure log: a line when tasks wait for a resource at two looks in a row, and one at the end.
 
-It only reads gauges. A wait is logged once it has lasted from one look to the next.
+It only reads gauges.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import structlog
 import trio
 
-EVERY_S = 10.0  # between two looks: a longer wait shows in every client's latency
+EVERY_S = 10.0  # between two looks: a wait that lasts for so long shows in every client's latency
 
 log = structlog.get_logger("angarium.pressure")
 

@@ -27,10 +27,9 @@ PASS_EVENTS = 64
 # After this time, a pass pauses until every other task has run: costly requests take 2 to 4 ms each.
 PASS_S = 0.005
 # The priority of a descriptor. A known caller has shown a right to something. A newcomer has sent no
-# request yet. A stranger had no right to its last request. However many are ready, newcomers get at most
-# STRANGERS_S of a pass, and strangers the same. So a known caller's request waits little at each step,
-# and newcomers wait only for newcomers. The reactor polls a few of them at a time, since one can be a
-# TLS handshake of a millisecond.
+# request yet. A stranger had no right to its last request. Newcomers get at most STRANGERS_S of a pass,
+# and strangers the same. So known callers wait little, and newcomers wait only for newcomers. The reactor
+# polls a few of them at a time, since one can be a TLS handshake of a millisecond.
 KNOWN, NEWCOMER, STRANGER = range(3)
 STRANGERS_S = 0.002
 STRANGERS_AT_ONCE = 4
@@ -88,7 +87,7 @@ class _PriorityClass:
 
 
 class Registration:
-    """A descriptor in the selector: its handler, and what it waits for."""
+    """A descriptor in the selector: its handler, and the readiness that it waits for."""
 
     __slots__ = ("fd", "handler", "interest", "kind", "poll", "watched")
 
@@ -97,7 +96,7 @@ class Registration:
         self.poll = poll
         self.handler = handler
         self.interest = interest
-        self.kind = type(handler)  # for the loop watch; `unregister` takes the handler
+        self.kind = type(handler)  # for the loop watch; `unregister` replaces the handler
         self.watched = True  # False for good after `unregister`
 
 
@@ -167,9 +166,8 @@ class Reactor:
             registration.poll.unregister(registration.fd)
 
     def close(self, registration: Registration, sock: socket.socket) -> None:
-        """Stop watching and close the descriptor. Within a pass it is closed at the pass's end, so that
-        no number is reused within the pass. Between passes it is closed at once, since the next pass
-        can be far off."""
+        """Stop watching and close the socket: within a pass at its end, so that no descriptor's number
+        is reused in the pass; between passes at once, since the next pass can be far off."""
         self.unregister(registration)
         if self._in_pass:
             self._dying.append(sock)
@@ -202,8 +200,7 @@ class Reactor:
                     self._in_pass = False
                     self._bury()
                 self.passes += 1
-                # Other tasks run. Under load more descriptors are ready after that: a look costs less
-                # than a wait.
+                # Other tasks run. Then the loop polls before it waits: under load a poll costs less.
                 await checkpoint()
             self._known_ready = len(events) > self._class_turns
             self._class_turns = 0

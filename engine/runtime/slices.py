@@ -26,7 +26,7 @@ class Slices(Generic[T]):
         self._stack = greenlet(lambda: results.append(work(_pause)))
 
     def go_on(self) -> bool:
-        """Continue until the work pauses or ends. Returns whether it has ended. Raises what it raises."""
+        """Continue until the work pauses or ends; return True if it has ended. Raises its errors."""
         self._stack.switch()
         return bool(self._results)
 

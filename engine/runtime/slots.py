@@ -8,7 +8,7 @@ from engine.model.read_models import SessionCustomer
 from engine.runtime.tally import Tally
 
 # One customer's sessions have at most one in CUSTOMER_PART of the workspace's places. One in KEYS_PART is
-# for the workspace's keys only. Hanging receivers of one customer block no other caller.
+# for the workspace's keys only. So hanging receivers of one customer block no other caller.
 CUSTOMER_PART = 4
 KEYS_PART = 4
 

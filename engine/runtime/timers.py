@@ -1,7 +1,7 @@
 """The timers: one heap of deadlines, served by one task.
 
-Callbacks are synchronous. A callback that raises is reported and affects nothing else. Most deadlines are
-cancelled. A cancelled deadline calls nothing. When most of the heap is cancelled, a sweep removes them.
+Callbacks are synchronous. An error of a callback is reported and affects nothing else. Most deadlines are
+cancelled; when more than half of the heap is, a sweep removes the cancelled ones.
 """
 
 import heapq
@@ -15,7 +15,7 @@ Callback = Callable[[], None]
 # Time for calls before other trio tasks run: hundreds of calls that only schedule a turn, or twenty
 # attempts that timed out.
 SLICE_S = 0.001
-DEAD_KEPT = 256  # so many cancelled entries are not worth a sweep of the heap
+DEAD_KEPT = 256  # fewer cancelled entries are not worth a sweep of the heap
 
 
 class Timer:
@@ -110,7 +110,7 @@ class Timers:
                 return
 
 
-LEAST_S = 0.001  # a call that rounding made too early is not repeated at once
+LEAST_S = 0.001  # if rounding made a call too early, the next one does not follow at once
 MOST_S = 60.0  # so that distant calls of actors that left memory do not pile up in the heap
 
 
@@ -119,8 +119,8 @@ def _nobody() -> None:
 
 
 class Alarm:
-    """The wake-up call of one actor: at most one timer, moved only to an earlier instant. Calls can come
-    early, never late."""
+    """The wake-up call of one actor: at most one timer, which moves only to an earlier instant. Calls can
+    come early, but not late."""
 
     __slots__ = ("_call", "_due", "_timer", "_timers")
 
