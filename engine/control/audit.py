@@ -15,9 +15,8 @@ from engine.model.words import ActorKindName
 class Principal(Struct, frozen=True, kw_only=True):
     """The author of a change: a key, an embed session, the command line, or the service itself.
 
-    `environment` is the number of the environment that the change is made in, None for a change that
-    concerns all of them. A principal with a `customer` sees only what is tied to that customer's
-    account.
+    `environment` is the number of the changed environment, None for a change of all of them. A principal
+    with a `customer` sees only objects that are tied to that customer's account.
     """
 
     kind: ActorKindName

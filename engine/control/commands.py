@@ -1,8 +1,7 @@
 """The queue of commands: writes of configuration run one after another, each to its end.
 
-A command writes to the database, updates the read models, and returns the answer. Read models must change
-in the order of the commits, so only one command runs at a time. A command takes milliseconds. It runs to
-its end even if its caller disconnects.
+A command writes to the database, updates the read models, and returns the answer, within milliseconds.
+Read models must change in the order of the commits, so only one command runs at a time.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,8 +19,6 @@ WAIT_S = 10.0  # for earlier commands; then the command is refused (503) without
 
 
 class _Job(Generic[T]):
-    """A command that was submitted, and its result."""
-
     def __init__(self, command: Callable[[], Awaitable[T]]) -> None:
         self.command = command
         self.ended = trio.Event()
@@ -38,7 +35,7 @@ class CommandQueue:
         self._waiting = 0
 
     async def run_beside(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Perform work that writes no configuration: it needs no turn. Otherwise like `run`."""
+        """Perform work that writes no configuration, and needs no turn. Otherwise like `run`."""
         return await self._result(work, self._perform_beside)
 
     async def run(self, command: Callable[[], Awaitable[T]]) -> T:

@@ -31,10 +31,10 @@ from engine.recording.requeue import (
 )
 from engine.runtime.fair_semaphore import FairSemaphore
 
-MOST = 10_000  # deliveries that one request takes out of the queue: seconds, not minutes
+MOST = 10_000  # deliveries that one request takes out of the queue, within seconds
 WITHIN_S = 5.0  # after this time, no further chunk begins
 COUNT_WITHIN_S = 10.0  # in this time PostgreSQL counts some millions
-PATIENCE_S = 5.0  # how long a request waits for its chunk, as ingestion waits for a group
+PATIENCE_S = 5.0  # the longest wait for a chunk; ingestion waits as long for its group
 # After each chunk a request rests as long as the chunk took, so that events have every other turn.
 LONGEST_REST_S = 0.1
 AT_ONCE = 4  # bulk requests that run, since each keeps the entry queue busy; others wait

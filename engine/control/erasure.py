@@ -120,7 +120,7 @@ class ErasureCommands:
                 return entries
 
     async def _cancel(self, waiting: list[DeliveryEntry]) -> None:
-        """Tell the actors to cancel deliveries, and wait for their settlements for at most `AGAIN_S`."""
+        """Order cancellations, and wait at most `AGAIN_S` for their settlements."""
         by_destination: dict[str, list[str]] = {}
         for each in waiting:
             by_destination.setdefault(each.destination, []).append(each.id)
@@ -133,7 +133,7 @@ class ErasureCommands:
 
 
 AT_ONCE = 50  # events in one statement: some 10 ms
-REST = 1.0  # pause after a step, in durations of the step: leaves a connection half of its time
+REST = 1.0  # pause after a step, in durations of the step: a connection is free half of the time
 STEP_AGAIN_S = 2.0  # after a step that failed: a delivery was in flight, or the database away
 LOOK_S = 60.0  # between two looks for requests that another process accepted
 ARCHIVED = 100  # destinations that are read at a time

@@ -1,7 +1,6 @@
 """Tests of a destination: each sends a signed sample at once, beside the destination's actor.
 
-A test is never retried and never counted. Its record is in the log when the attempt has ended, even if
-the caller no longer waits.
+A test is never retried and never counted. The log records it even if the caller no longer waits.
 """
 
 import json

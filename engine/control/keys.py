@@ -1,7 +1,7 @@
 """Commands on workspaces and keys: create, list, rotate, revoke, and the keys of the first start.
 
-The commands need no server: the command line runs them on the database, and running servers are notified
-of each change. The database keeps a digest of a secret; the secret itself is returned once.
+The command line runs these commands without a server; running servers are notified of each change. The
+database keeps only the digest of a secret; the secret is returned once.
 """
 
 import re
@@ -42,7 +42,7 @@ _ALPHABET = string.ascii_letters + string.digits  # a double click selects the w
 _SECRET_LENGTH = 40  # 238 bits
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 MAX_KEYS = 1_000  # of an environment, and MCP keys of a workspace: all are held in memory
-MAX_SECRETS = 10  # of a key at once: more rotations in a day are made by a faulty loop
+MAX_SECRETS = 10  # of a key at once: only a faulty loop rotates more often in a day
 
 
 class NewKey(Struct, frozen=True):

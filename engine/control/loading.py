@@ -19,8 +19,8 @@ from engine.model.documents import is_uuid
 log = structlog.get_logger("angarium.control")
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
-# The time after which the loader yields. A number of rows would not do: a destination with a template
-# costs as much as twenty others, since its configuration is checked and its URL made.
+# The time after which the loader yields. It is no number of rows, because a destination with a template
+# costs as much as twenty others.
 SLICE_S = 0.002
 
 

@@ -162,8 +162,8 @@ class TransformStore(Protocol):
     async def page(
         self, environment: int, destination: str, before: str | None, limit: int, max_bytes: int
     ) -> TransformPage:
-        """Return a destination's versions with an id below `before`, newest first: at most `limit`. More
-        than one version have at most `max_bytes` of sources together."""
+        """Return a destination's versions with an id below `before`, newest first: at most `limit`, with
+        at most `max_bytes` of sources, except that the first one can be larger."""
 
     async def used(self, workspace: str) -> int:
         """Return how many scripts of a workspace its plan counts."""
@@ -354,8 +354,8 @@ class ConfigurationStore(Protocol):
 
 
 class Projection:
-    """The projection of committed changes into read models. This class does nothing, for a process
-    without read models such as the command line; `ModelProjection` is a server's."""
+    """The projection of committed changes into read models. This class does nothing, for processes
+    without read models, such as the command line; servers have a `ModelProjection`."""
 
     def tenant(self, tenant: Tenant) -> None:
         """Show a new workspace."""

@@ -152,7 +152,7 @@ def engine_view(
 ) -> Destination:
     """Return a destination as the engine sees it.
 
-    A release can make a destination invalid, with stricter rules for URLs, or a template that is gone or
+    A release can make a destination invalid: rules for URLs become stricter, or a template is gone or
     refuses the configuration. Such a destination counts as disabled: its deliveries wait until it is
     changed.
     """

@@ -30,7 +30,7 @@ from engine.replay.views import selection_document
 MAX_UNFINISHED = 100  # jobs of an environment; they take turns, so more would only be slower
 MAX_UNFINISHED_CUSTOMER = 10  # of one customer's sessions: a slow job can last for months
 COUNTED_WITHIN_S = 2.0  # a dry run that ends within this time is answered with its counts
-LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between two looks at the count: some ten looks
+LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between two looks at the count; some ten looks in all
 
 
 class JobRunner(Protocol):

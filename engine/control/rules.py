@@ -122,10 +122,7 @@ class RuleCommands:
         await self._writer.command(_RULES, attempt)
 
     async def remove_all_of(self, actor: Principal, environment: int, destination: str) -> None:
-        """Remove the rules of an archived destination, which gets no new ones.
-
-        They can be as many as the plan allows, so a few are removed at a time, between other commands.
-        """
+        """Remove the rules of an archived destination, a few at a time between other commands."""
 
         async def work() -> bool:
             rules = await self._store.page(environment, (destination,), None, None, AT_ONCE)
@@ -225,7 +222,7 @@ class RuleCommands:
                 f"the rules with a filter have at most {MAX_FILTERED_PATTERNS} patterns together, of "
                 f"{'one customer' if account else 'no customer'}",
             )
-        # In slices: a thousand rules of fifty patterns take a quarter of a second.
+        # in slices: a thousand rules of fifty patterns take a quarter of a second
         compare = partial(too_many_at_once, rule.event_types, others, MAX_FILTERS)
         if len(others) >= MAX_FILTERS and await self._comparing.done(rule.environment, compare):
             raise invalid(

@@ -110,7 +110,7 @@ class SchemaCommands:
 
     async def create(self, actor: Principal, environment: int, draft: SchemaDraft) -> SchemaRecord:
         """Add the next version of a type, as a draft. Raises Refusal 400."""
-        # Before the command: commands run one at a time, and others would have to wait.
+        # before the command, so that others do not wait
         good = await self.judging.done(environment, partial(judge, draft))
 
         async def command() -> SchemaRecord:

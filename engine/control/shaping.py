@@ -219,11 +219,8 @@ def _host_of(receiver: Receiver | DestinationRecord, catalog: Catalog) -> str | 
 def _merged(
     document: DestinationDocument, patch: Mapping[str, Any], *without: str
 ) -> dict[str, Any]:
-    """Return a destination's document after a patch, except for its headers.
-
-    The patch's headers are only checked here. `engine.model.headers.patched` merges them, since their
-    names ignore case and their values can be masks.
-    """
+    """Return a destination's document after a patch, except for its headers: these are only checked here.
+    `engine.model.headers.patched` merges them by rules of their own."""
     following = merged(document, {**patch, "headers": _plain_headers(patch.get("headers", {}))})
     return {name: value for name, value in following.items() if name not in without}
 

@@ -1,7 +1,6 @@
 """Commands on transform scripts: create, publish, unpublish, remove.
 
-Publishing writes the next version of the destination, as any change of it does. The destination's next
-attempt uses the script.
+Publishing writes the next version of the destination, whose next attempt uses the script.
 """
 
 from typing import Annotated, Any
@@ -119,7 +118,7 @@ class TransformCommands:
     async def unkept(
         self, actor: Principal, environment: int, draft: TransformPreviewDraft
     ) -> TransformScript:
-        """Return a script for a trial run. It has no version, and nothing stores it.
+        """Return a script for a trial run, without a version and not stored.
 
         Raises Refusal: 413 for a source that is too large, 404 for the destination, 402 where the plan
         has no scripts, 409 where the destination is archived.

@@ -132,7 +132,7 @@ class FilteredRules(Struct, frozen=True, kw_only=True):
 
     rules: int  # with and without a filter
     tally: int  # rises with every write of a rule
-    patterns: dict[str, tuple[str, ...]]  # event types, by each rule that was asked for
+    patterns: dict[str, tuple[str, ...]]  # the event types of the requested rules, by rule
 
 
 class FilterErrors(Struct, frozen=True):

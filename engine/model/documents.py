@@ -83,8 +83,8 @@ def merged(target: object, patch: object) -> Any:
 
 
 def _members(steps: Sequence[int | str], document: object) -> list[int | str]:
-    """Return the steps to a place in the document. They are pydantic's steps without the names of union
-    forms (chosen by `kind`), which are not in the document."""
+    """Return pydantic's steps to a place in the document, without the names of union forms (chosen by
+    `kind`), which are not in the document."""
     found: list[int | str] = []
     at, last = document, len(steps) - 1
     for number, step in enumerate(steps):

@@ -73,8 +73,7 @@ def created(given: Mapping[str, str]) -> Headers:
 def patched(stored: Headers, patch: Mapping[str, str | None] | None, *, moved: bool) -> Headers:
     """Return the headers after a merge patch. A null value removes a header; a null patch removes all.
 
-    `moved`: the URL's scheme, host or port changes, so the patch must give each secret value again or
-    remove it.
+    `moved`: the URL's origin changes, so the patch must give each secret value again or remove it.
     """
     if patch is None:
         return ()

@@ -81,8 +81,8 @@ def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
 
 def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
     """Yield JSON in portions of about `size` bytes that end before a quote, so that no pair of
-    surrogates is split. If no quote comes within `most` further bytes, the escapes are changed: the
-    caller does not read them."""
+    surrogates is split. If no quote comes within `most` further bytes, the portion's escapes are
+    replaced by others of the same length: the caller needs only positions."""
     at = 0
     while at < len(body):
         end = body.find(b'"', at + size)

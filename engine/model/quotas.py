@@ -1,7 +1,6 @@
 """Quotas of customers' accounts, and a workspace's settings for its customers' portal: records only.
 
-A quota limits what a customer can do in embed sessions. The workspace's own keys have no quota: only the
-plan limits them.
+A quota limits what a customer can do in embed sessions. Only the plan limits the workspace's own keys.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """The keys of signed tokens. A token consists of claims and their signature; no table holds it.
 
-The keys are derived from the master key, so any process can verify a token. Claims begin with the id of
-the key that signed them.
+Keys are derived from the master key, so any process can verify a token. Claims begin with the id of their
+signing key.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """The trace of an event: a W3C Trace Context in one text.
 
 A trace comes with a request, or the server's own span begins it. The text is the `traceparent`, then a
-space and the `tracestate` if there is one. It is stored with the event, so that attempts, retries and
-replays continue the trace on any server. Nothing here awaits.
+space and the `tracestate` if there is one. It is stored with the event, so that every attempt continues
+the trace on any server. Nothing here awaits.
 """
 
 import hashlib
@@ -87,8 +87,8 @@ def with_span(trace: str, span: str) -> str:
 
 
 def attempt_span(delivery: str, number: int) -> str:
-    """Return the id of an attempt's span. It is computed from the attempt, so a view can show the
-    request that was sent without a record of the id."""
+    """Return the id of an attempt's span, computed from the attempt, so that views of past requests can
+    show it without a record."""
     return hashlib.blake2b(f"{delivery}:{number}".encode(), digest_size=8).hexdigest()
 
 

@@ -279,12 +279,10 @@ class BacklogStore(Protocol):
 
 
 class Transmission(Struct, gc=False):
-    """One attempt to be sent: destination, delivery, and the number that the attempt will have in the
-    log.
+    """One attempt to be sent. `number` is the attempt's number in the log.
 
     `body` None: the event's own body. `headers` are for this attempt only; each replaces the
-    destination's header of the same name. Their maker has checked them. `trace` None: the event's own
-    trace.
+    destination's header of the same name. They are checked already. `trace` None: the event's own trace.
     """
 
     destination: Destination
@@ -300,7 +298,7 @@ class Sender(Protocol):
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
         """Begin an attempt; never raises and never blocks. `done` is called exactly once, later, on the
-        trio thread, within the destination's timeout (plus the time to notice it)."""
+        trio thread, soon after the destination's timeout at the latest."""
 
     def forget(self, destination: str) -> None:
         """Release what was prepared for a destination whose actor leaves memory, without an attempt under

@@ -1,4 +1,4 @@
-"""The rules of one destination, applied to events of the past. The work pauses after each slice."""
+"""The rules of one destination, applied to past events, in slices."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -27,7 +27,7 @@ from engine.submission.submission import claim_of
 # use a quarter of the loop.
 REST = 3.0
 # If an environment's last event took longer than this, and other environments have work, its next events
-# wait for their turn before they begin. Else eight connections could begin eight in one pass.
+# wait for their turn before they begin. Else eight connections run eight first slices in one pass.
 SLOW_S = 0.0005
 WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
 # A paused evaluation holds its event decoded, up to 24 times its bytes: 6 MB. Past this many of an
@@ -129,8 +129,7 @@ class EventJudge:
         spent: "_Spent",
         admit: Callable[[], None] = lambda: None,
     ) -> None:
-        """Work slice by slice to the end. Work that takes seconds delays other environments only by the
-        slice that is under way."""
+        """Work slice by slice to the end. Long work delays other environments by one slice at most."""
         self._last_s = max(self._last_s, spent.seconds or 0.0)
         ended = False
         try:

@@ -1,8 +1,7 @@
 """The CPU time that schemas and filters of one environment can take of the loop, as a leaky bucket.
 
-The evaluation of one event has its own bound; this is the bound for all events of a tenant together.
-Only time beyond what ordinary schemas and filters need is counted, so their authors do not notice the
-limit. Nothing here awaits.
+The evaluation of one event has its own bound; this one is for all events of a tenant together. It counts
+only time beyond what ordinary schemas and filters need. Nothing here awaits.
 """
 
 import math
@@ -18,7 +17,7 @@ FREE_S = 0.001  # of one event: some 20 patterns, or hundreds of comparisons
 # 1.5 times what it takes to decode a large event and check it against a plain schema.
 FREE_S_A_BYTE = 60e-9
 SHARE = 0.1  # of the loop, in addition to the free time
-BURST_S = 0.5  # the debt from which on events are refused: some ten of the costliest events
+BURST_S = 0.5  # the debt beyond which events are refused: some ten of the costliest events
 # Work for customers' sessions is counted apart from events, with the same share and burst. One customer
 # can use a quarter of them.
 CUSTOMER_PART = 4
@@ -37,7 +36,7 @@ class _Debt(Struct):
 
 
 class JudgingTime:
-    """Owner of the debts of environments. Used on the trio thread. Most environments owe nothing."""
+    """Owner of the debts of environments, on the trio thread. Most environments owe nothing."""
 
     def __init__(
         self,

@@ -1,7 +1,6 @@
 """The preview of an event: the rules that name its type, the result of each, and the destinations.
 
-It uses the router's functions, and changes nothing. Nothing here awaits: the caller runs a preview in
-slices, like the evaluation of an event.
+It changes nothing. Nothing here awaits: the caller runs a preview in slices.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -103,8 +102,7 @@ def preview(
                 ):
                     steps.spend(1)
                     continue  # the rule is not shown, and changes no destination
-            # A rule's patterns are tried one by one, to find the one that matched. A filter pauses by
-            # itself.
+            # A rule's patterns are tried one by one. A filter pauses by itself.
             steps.spend(JUDGED_STEPS + len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
             judgement = judge.judged(rule, models.destinations.get(rule.destination))
             _reach(reached, judgement)

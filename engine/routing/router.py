@@ -115,8 +115,8 @@ class Filters(Struct, frozen=True):
 
 
 class CompiledRoute(Struct, frozen=True):
-    """The routes of a customer's events of one type, or of events without a customer: the destinations
-    of `plain`, or, if a rule has a filter, those that `filters` choose."""
+    """The route of events of one type and one customer, or no customer. `plain` has the destinations; if
+    a rule has a filter, `filters` chooses them instead."""
 
     plain: tuple[Choice, ...]
     check: PayloadCheck | None = None  # the active schema of the type

@@ -1,7 +1,6 @@
-"""The fair cache: owners share it, and each owner evicts its own entries first. Nothing here awaits.
+"""The fair cache: an owner with many entries evicts its own entries first, not those of other owners.
 
-An owner is a workspace or an environment. In a plain cache, one owner with very many entries would evict
-the entries of all others.
+An owner is a workspace or an environment. Nothing here awaits.
 """
 
 from collections.abc import Hashable

@@ -1,7 +1,7 @@
 """The fair semaphore: few tasks hold a place at once, and owners take turns to get the next one.
 
-It guards work that takes up to seconds. In a plain queue, an owner that asks a hundred times would make
-all others wait. An owner is an environment, a workspace or a customer, as the caller decides.
+It guards work that takes up to seconds. An owner that asks a hundred times does not make all others wait.
+An owner is an environment, a workspace or a customer.
 """
 
 from collections import Counter

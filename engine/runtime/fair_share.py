@@ -2,8 +2,8 @@
 
 A workspace can have at most `portion` times the free amount, so some always stays free for the next one.
 One workspace alone stops at `portion` of `portion` + 1 parts; n workspaces leave one part of
-n * `portion` + 1. Network switches share their buffers in this way. A fixed limit would be too low for one
-tenant alone, or too high for a thousand.
+n * `portion` + 1. A fixed limit would be too low for one tenant alone, or too high for a thousand.
+Network switches share their buffers in this way.
 """
 
 

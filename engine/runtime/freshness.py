@@ -1,7 +1,7 @@
 """The age of the configuration in memory, without the time in which the loop did not run.
 
-While one long step holds the loop, no task can confirm the configuration, and no request is served. By
-the clock alone, the server would refuse every tenant after such a step.
+While a long step holds the loop, no task can confirm the configuration. By the clock alone, the server
+would refuse every tenant after such a step.
 """
 
 from collections import deque
@@ -12,7 +12,7 @@ import trio
 STALE_S = 5.0  # admission refuses requests if the read models were not confirmed for so long
 LOOK_S = STALE_S / 10
 # A process that did not run for longer was stopped, or its machine slept. Permissions can have changed
-# meanwhile and must be confirmed first. No step of the loop should take a hundredth of this.
+# meanwhile and must be confirmed first.
 FORGIVEN_S = 30.0
 STILLS = 32  # pauses remembered: each lasts 0.5 s or more; a confirmation comes each second
 

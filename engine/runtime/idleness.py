@@ -1,7 +1,6 @@
 """The idle time of the loop: it distinguishes a busy process from one that waits.
 
-The delay of a timer cannot do that: one round of a loop that never rests can be as short as a
-millisecond.
+The delay of a timer cannot: a round of a loop that never rests can take as little as a millisecond.
 """
 
 from collections.abc import Iterator

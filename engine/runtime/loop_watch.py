@@ -17,8 +17,8 @@ import trio
 from msgspec import Struct
 
 TELL_EVERY_S = 1.0  # between two log lines: a loop that is held for long has many long steps
-# Reading the thread's CPU time is a system call, which costs as much as the rest of the watch. So it is
-# read only this often, and the CPU of a long step includes at most this much time before the step.
+# The time between two readings of the thread's CPU time. A reading is a system call, which costs as much
+# as the rest of the watch. The CPU of a long step includes at most this much time before the step.
 CPU_EVERY_S = 0.004
 FORGET = 10_000  # environments whose long steps are counted (some MB); beyond it the counts restart
 

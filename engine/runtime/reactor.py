@@ -1,8 +1,8 @@
 """The reactor: every socket of the hot path in one selector, served by one trio task.
 
-A registered object has one method, `ready(readable, writable)`, which does a bounded amount of work and
-never awaits. A descriptor without interest is not registered: an idle registration would report a hang-up
-for ever. An exception in `ready()` closes only that object.
+A handler's `ready(readable, writable)` does a bounded amount of work and never awaits. Its exception
+closes only that handler. A descriptor without interest is not registered: an idle registration would
+report a hang-up for ever.
 """
 
 import math
@@ -33,10 +33,9 @@ PASS_S = 0.005
 KNOWN, NEWCOMER, STRANGER = range(3)
 STRANGERS_S = 0.002
 STRANGERS_AT_ONCE = 4
-# While known callers are active, the two classes have shorter turns, and rest after each turn: newcomers
-# for as long as the turn took, strangers for three times as long. An event of a tenant takes some five
-# turns of the loop; without rests, each turn waited 2 to 4 ms. On two cores the rests also leave
-# processor time to the database.
+# While known callers are active, the two classes have shorter turns, and rest after each turn for a
+# multiple of its time. An event of a tenant takes some five turns of the loop; without rests, each turn
+# waited 2 to 4 ms. On two cores the rests also leave processor time to the database.
 BESIDE_KNOWN_S = 0.0005
 RESTS = {NEWCOMER: 1.0, STRANGER: 3.0}
 ACTIVE_S = 0.05  # known callers are active for so long after a descriptor of theirs was ready
@@ -206,8 +205,8 @@ class Reactor:
             self._class_turns = 0
 
     def _found(self, events: list[tuple[int, int]]) -> _Batch:
-        # Handlers are looked up before any of them runs. If a handler is closed and replaced within the
-        # pass, under the same number, the readiness of the old one must not wake the new one.
+        # Handlers are looked up before any of them runs: one that replaces another within the pass, under
+        # the same number, must not get the readiness of the old one.
         registrations, gone = self._registrations, self._gone
         return [(registrations.get(fd, gone), mask) for fd, mask in events]
 

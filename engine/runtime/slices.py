@@ -16,8 +16,8 @@ T = TypeVar("T")
 class Slices(Generic[T]):
     """One piece of work, which must await nothing. The work calls its argument to pause.
 
-    The work's stack does not refer to this object. In a reference cycle, unfinished work that is given
-    up would wait for the garbage collector, with all that it holds.
+    The work's stack does not refer to this object: in a reference cycle, work that is given up would wait
+    for the garbage collector, with all that it holds.
     """
 
     def __init__(self, work: Callable[[Callable[[], None]], T]) -> None:

@@ -70,7 +70,7 @@ class Timers:
     def bury_one(self) -> None:
         """Count a cancelled entry of the heap (only `Timer.cancel` calls this)."""
         self._dead += 1
-        # A sweep costs the length of the heap and is due after as many cancellations: constant each.
+        # A sweep costs the length of the heap, and at least half as many cancellations come before it.
         if self._dead > DEAD_KEPT and self._dead * 2 > len(self._heap):
             self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
             heapq.heapify(self._heap)
@@ -110,7 +110,7 @@ class Timers:
                 return
 
 
-LEAST_S = 0.001  # if rounding made a call too early, the next one does not follow at once
+LEAST_S = 0.001  # so that a call that rounding made too early does not repeat at once
 MOST_S = 60.0  # so that distant calls of actors that left memory do not pile up in the heap
 
 
