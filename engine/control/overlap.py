@@ -10,7 +10,7 @@ VISITS = 500_000  # of patterns, some 100 ms; a longer search returns True, to b
 
 
 class _SegmentPattern(NamedTuple):
-    """A rule's pattern. A segment that is None matches any segment; `tail` matches one or more."""
+    """A rule's pattern. None matches any segment; with `tail`, one or more segments follow."""
 
     rule: str
     segments: tuple[str | None, ...]

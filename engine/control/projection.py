@@ -33,8 +33,8 @@ class ModelProjection(Projection):
         catalog: Catalog,
         most_concurrency: int = MOST_CONCURRENCY,
     ) -> None:
-        """`configure` passes a destination to its actor. `most_concurrency` bounds destinations whose
-        concurrency adapts."""
+        """`configure` passes a destination to its actor. `most_concurrency` is the limit for destinations
+        whose concurrency adapts."""
         self.most_concurrency = most_concurrency
         self._models = models
         self._catalog = catalog
@@ -152,9 +152,9 @@ def engine_view(
 ) -> Destination:
     """Return a destination as the engine sees it.
 
-    A release can make a destination invalid: rules for URLs become stricter, or a template is gone or
-    refuses the configuration. Such a destination counts as disabled: its deliveries wait until it is
-    changed.
+    A release can make a destination invalid: rules for URLs become stricter, a template leaves the
+    catalog, or it refuses the configuration. Such a destination counts as disabled: its deliveries wait
+    until it is changed.
     """
     status = record.status
     headers = record.headers

@@ -43,7 +43,7 @@ def created(definition: Definition, given: Mapping[str, Any]) -> Template:
 def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) -> Template:
     """Return a configuration after a merge patch. A mask in the patch keeps the stored secret.
 
-    Raises Refusal 400, also if requests would go to another host with a stored secret.
+    Raises Refusal 400, also if requests would go to another origin with a stored secret.
     """
     _bound(patch)
     present = json.loads(stored.config)

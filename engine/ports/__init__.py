@@ -132,8 +132,7 @@ class IntakeStore(Protocol):
         """Return the base of a group's seqs: its k-th delivery gets `base` + k, k < 2^20."""
 
     async def check(self) -> None:
-        """Return if the intake's connection works, after reconnecting if needed. Raises
-        StoreAwayError."""
+        """Check the intake's connection, and reconnect if needed. Raises StoreAwayError."""
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
         """Delete backlog rows. Runs on the intake connection, so never beside an `accept`."""

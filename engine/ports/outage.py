@@ -1,7 +1,7 @@
 """The outage: the time during which a user of the store gets no answer, and the user's further tries.
 
-Every loop that waits for the store uses it. It logs the outage once, pauses between two tries, repeats a
-statement that lost a race, and knows whether an earlier run may have been committed.
+Every loop that waits for the store has an `Outage`, which logs the outage once, pauses between two tries,
+repeats a statement that lost a race, and knows whether an earlier run may have been committed.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -44,9 +44,9 @@ def surely_nothing(message: str) -> StoreAwayError:
 
 
 class Outage:
-    """The outages of the store for one of its users, who owns this object.
+    """The outages of the store for one of its users, which owns this object.
 
-    `user` is its name in the log. `meanwhile` is called before each pause.
+    `user` is the user's name in the log. `meanwhile` is called before each pause.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """The engine's clock: seconds since the epoch. It follows a step of the wall clock.
 
-It reads the wall clock at the start. After that, trio's clock advances it: an event needs no system call,
-and tests under `MockClock` move it too. Once a second it compares itself with the wall clock, follows a
-step, and calls its followers. `instant` measures durations; no step moves it.
+The engine's clock begins with the wall clock's time. After that, trio's clock advances it: an event needs
+no system call, and tests under `MockClock` move it too. Once a second the engine's clock is compared with
+the wall clock. After a step it follows, and calls its followers. `instant` measures durations; no step
+moves it.
 """
 
 import time
@@ -13,7 +14,7 @@ import trio
 
 LOOK_EVERY_S = 1.0
 STEP_S = 1.0  # a smaller difference is drift between the two clocks, and harmless
-READ_WITHIN_S = 0.05  # for both clocks; slower readings are ignored, since the process was held
+READ_WITHIN_S = 0.05  # for both clocks; a slower look is ignored, since the process was held
 
 log = structlog.get_logger("angarium.clock")
 
