@@ -32,10 +32,9 @@ LINGERING = "lingering"  # answered and half-closed; the door waits a moment for
 
 
 NOTHING = memoryview(b"")
-# Requests in a row for one other worker, after which a kept connection is handed over to that worker.
-# The first request of a connection hands it over at once. A hand-over costs about as much CPU as one
-# relayed request (some 0.4 ms, measured). So no mix of workspaces on a connection costs more than twice
-# the minimum.
+# A connection goes to another worker after this many requests in a row for that worker, or at once if
+# its first request is for that worker. A hand-over costs about as much CPU as one relayed request
+# (0.4 ms, measured). So no mix of workspaces costs more than twice the minimum.
 STRAYS = 2
 
 
@@ -50,13 +49,13 @@ class Door(Owner, Protocol):
     parting: bool  # each connection closes after its next answer
 
     def pass_on(self, exchange: Exchange, client: Address) -> None:
-        """Have the application answer."""
+        """Let the application answer."""
 
     def serve_http2(self, transport: Transport, address: Address, data: bytes) -> None:
         """Take over a connection that speaks HTTP/2."""
 
     def count(self, status: int) -> None:
-        """Note that an answer was given at the door."""
+        """Count an answer of the door."""
 
 
 class Answering(Channel):
@@ -92,28 +91,28 @@ class Answering(Channel):
         self._door = door
         self._ingestion = door.ingestion
         self.linked = False  # another worker relays a client's requests over this connection
-        self._strays_to: int | None = None  # the part of the last request, if another worker's
+        self._strays_to: int | None = None  # the part of the last request if another worker has it
         self._strayed = STRAYS - 1  # such requests in a row; STRAYS of them cause a hand-over
         self._state = HEAD
         self._buffer = b""  # bytes that were read and not parsed yet
         self._scanned = 0  # bytes of the buffer that were searched for a head's end
-        self._fresh = True  # nothing was received yet: the connection can turn out to be HTTP/2
+        self._fresh = True  # no head was complete yet: the connection can turn out to be HTTP/2
         self._head: Head | None = None
-        self._last_raw = b""  # a kept connection mostly sends the same head again
+        self._last_raw = b""  # the bytes of the last head; most clients send the same again
         self._body: Body | None = None
         self._pieces = bytearray()
-        self._drawn = 0  # bytes drawn on the budget
+        self._drawn = 0  # bytes drawn from the budget
         self._admitted: Admitted | None = None
         self._before: Admitted | None = None  # the admission that the same head got before
         self._request_id = ""
         self._exchange: Exchange | None = None
         self._invited = False  # 100 Continue was sent, or the client does not wait for it
         self._keep = True
-        self._ends = False  # with its next answer, while other connections go on
+        self._ends = False  # this connection, not the door, closes after the next answer
         self._left = NOTHING  # the unsent part of the present answer's body
 
     def end_soon(self) -> None:
-        """End with the next answer."""
+        """Close after the next answer."""
         self._ends = True
 
     def _give_back(self) -> None:
@@ -143,7 +142,7 @@ class Answering(Channel):
         return self._invited and missing is not None and missing <= self._limits.drain_bytes
 
     def _refuse(self, refusal: Refusal, allowance: Allowance, keep: bool = True) -> None:
-        """Answer before the body was read completely."""
+        """Refuse a request before its body was read completely."""
         self._give_back()
         self._keep = self._pass_over() and keep and self.may_keep()
         self._answer_refusal(refusal, allowance)
@@ -160,7 +159,7 @@ class Answering(Channel):
         return True
 
     def _tell(self, head: Head, told: Told) -> None:
-        """Send an answer that the door gives instead of the application, in the same form."""
+        """Send an answer that the door gives instead of the application."""
         self._keep = self._pass_over() and self.may_keep()
         headers = told.headers
         if head.origin is not None:
@@ -178,8 +177,8 @@ class Answering(Channel):
         self._write_on(data)
 
     def _write_on(self, data: bytes = b"") -> None:
-        """Write the rest of the answer in slices, so that bytes that the client does not take yet are
-        not copied."""
+        """Write the rest of the answer in slices: bytes that the client does not take yet are not
+        copied."""
         while True:
             piece = bytes(self._left[:PAGE_SLICE_BYTES])
             self._left = self._left[len(piece) :]
@@ -270,5 +269,5 @@ class Answering(Channel):
         self._read_on(True)
 
     def turn_away(self, refusal: Refusal) -> None:
-        """Answer a connection without room for it, before it has sent anything."""
+        """Refuse a new connection that the door has no room for."""
         self._refuse_connection(refusal)

@@ -1,6 +1,6 @@
 """Bodies of HTTP/1.1 requests, decoded from arriving bytes: by length, or in chunks.
 
-A decoder takes bytes and returns those of the body; `rest` has the bytes after the body's end.
+A decoder takes bytes and returns the body's; `rest` has the bytes after the body's end.
 Extensions and trailers are bounded and discarded. Nothing here does I/O.
 """
 
@@ -8,7 +8,7 @@ import re
 
 from api.door.framing import MalformedError
 
-MAX_CHUNK_LINE = 256  # a size and its extensions, which real clients do not send
+MAX_CHUNK_LINE = 256  # a size and its extensions; real clients send no extensions
 MAX_EXTENSIONS = 4 * 1024  # bytes in a whole body
 MAX_TRAILERS = 8 * 1024
 CHUNKS_PER_FEED = 512  # a chunk of one byte costs as much CPU as a large one
@@ -50,12 +50,12 @@ class ChunkedBody:
         self.complete = False
         self.more = False
         self.rest = b""
-        self._left = 0  # bytes of the present chunk, its CRLF included; 0: a size line is next
+        self._left = 0  # bytes of the present chunk, with its CRLF; 0: a size line is next
         self._extensions = 0
         self._trailers = -1  # bytes of trailers seen; -1 before the last chunk
 
     def feed(self, data: bytes) -> bytes:
-        """Return the body's bytes in the kept `rest` and `data`. Raises MalformedError."""
+        """Return the body's bytes in `rest` and `data`. Raises MalformedError."""
         data = self.rest + data if self.rest else data
         pieces: list[bytes] = []
         at, end = 0, len(data)
@@ -65,7 +65,7 @@ class ChunkedBody:
                 longest = MAX_CHUNK_LINE if self._trailers < 0 else MAX_TRAILERS
                 line_end = data.find(b"\r\n", at, at + longest + 2)
                 if line_end == -1:
-                    seen = end - at - data.endswith(b"\r")  # perhaps a CR came alone
+                    seen = end - at - data.endswith(b"\r")  # a last CR can be half of the CRLF
                     if seen > longest or b"\n" in data[at:]:
                         raise MalformedError("a chunk's line is too long or ends wrongly")
                     break

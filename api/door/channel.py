@@ -1,9 +1,8 @@
-"""A client's connection on the reactor, independent of its protocol: reading, writing, deadlines, the
-end.
+"""A client's connection on the reactor, for any protocol: reads, writes, deadlines and closing.
 
-A channel reads only while its protocol wants bytes, so that a peer that sends without end fills the
-kernel's buffers and not the server's memory. A channel has one deadline at a time. One timer follows
-the deadline lazily. Nothing here awaits.
+A channel reads only while its protocol wants bytes. So a peer that sends without end fills the kernel's
+buffers, not the server's memory. A channel has one deadline at a time, and one timer that follows the
+deadline lazily. Nothing here awaits.
 """
 
 import contextlib
@@ -90,12 +89,12 @@ class Channel:
 
     @property
     def idle_until(self) -> float | None:
-        """The deadline of an idle connection; the longest idle one has the earliest. None while a
-        request is under way."""
+        """The deadline of an idle connection; the longest idle one has the earliest. None during a
+        request."""
         raise NotImplementedError
 
     def end_soon(self) -> None:
-        """End with the next answer. A channel that gives no answers goes on."""
+        """Close after the next answer. A channel that gives no answers stays open."""
 
     # --- the reactor's side
 
@@ -123,8 +122,8 @@ class Channel:
 
     def _serve_read(self) -> None:
         if not self._reading:
-            # The protocol wants no bytes now: stop watching, the kernel keeps them. `recv` raises if
-            # the peer has reset.
+            # The protocol wants no bytes now, so they stay in the kernel. `recv` raises if the peer has
+            # reset the connection.
             with contextlib.suppress(BlockingIOError):
                 self._transport.sock.recv(1, socket.MSG_PEEK)
             self._watch()
@@ -136,7 +135,7 @@ class Channel:
         if data is not None:
             self._ended()
         elif self._transport.pending:
-            self._watch()  # the socket has not taken all bytes of TLS itself
+            self._watch()  # TLS has bytes of its own to send
 
     # --- the protocol's side
 
@@ -147,7 +146,7 @@ class Channel:
             self._watch()
 
     def _write(self, data: bytes) -> bool:
-        """Send. Returns True if the socket has taken everything; otherwise `_flushed` or the write
+        """Send `data`. Returns True if the socket has taken everything; otherwise `_flushed` or the write
         deadline follows."""
         try:
             if self._transport.write(data):
@@ -199,7 +198,7 @@ class Channel:
                 self._owner.reactor.set_priority(registration, priority)
 
     def _within(self, seconds: float) -> None:
-        """Set the deadline; `_expired` is called at it, unless the deadline is moved before."""
+        """Set the deadline at which `_expired` is called."""
         due = self._due = self._instant() + seconds
         timer = self._timer
         if timer is None or timer.due > due:
@@ -223,7 +222,7 @@ class Channel:
             except OSError:
                 self.close()
             except Exception:
-                self.close()  # a bug must not leave a connection behind without a deadline
+                self.close()  # a bug must not leave a connection open without a deadline
                 raise
 
     # --- the end
@@ -249,7 +248,7 @@ class Channel:
             timer.cancel()
 
     def hand_over(self) -> Transport:
-        """Release the open transport for another channel or worker. This channel is then closed."""
+        """Release the open transport for another channel or worker, and close this channel."""
         self.closed = True
         self._release(keep_socket=True)
         self._owner.forget(self)

@@ -36,7 +36,7 @@ from api.ingestion import PATHS, Admitted
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 
-REMEMBERED_HEAD = 2048  # bytes; Angarium's clients send a quarter of this
+REMEMBERED_HEAD = 2048  # bytes of a head kept for comparison; our clients send a quarter
 
 
 def _begun(data: bytes) -> bytes:
@@ -75,8 +75,7 @@ class ClientConnection(Passing):
 
     @property
     def idle_until(self) -> float | None:
-        """The deadline of an idle connection; the longest idle one has the earliest. None while a
-        request is under way."""
+        """See `Channel`."""
         return self._due if self._state is HEAD and not self._buffer else None
 
     def wind_up(self) -> None:
@@ -100,8 +99,7 @@ class ClientConnection(Passing):
             self.close()
 
     def _part(self) -> None:
-        """Close an idle link. The goodbye tells the other worker that this worker did not begin a later
-        request."""
+        """Close an idle link. The goodbye tells the other worker that no later request was begun."""
         if self._write(GOODBYE):
             self.linger()
         else:
@@ -121,7 +119,7 @@ class ClientConnection(Passing):
             self._drain(data)
 
     def _ended(self) -> None:
-        self.close()  # never while a request is answered: a half-closing client gets its answer
+        self.close()  # not called during an answer: a client that half-closes gets its answer
 
     def _flushed(self) -> None:
         state = self._state
@@ -195,7 +193,7 @@ class ClientConnection(Passing):
         self._begin(head)
 
     def _is_like_last(self, head: Head, raw: bytes) -> bool:
-        """Return True if `raw` is the last head again except for the body's length, which is then set
+        """Return True if `raw` differs from the last head only in the body's length. Then set the length
         in `head`.
 
         For ingestion only: the application can still be reading the fields of an earlier head.
@@ -218,8 +216,7 @@ class ClientConnection(Passing):
         self._scanned = 0 if data == b"\r" else len(data)
 
     def _is_http2(self, data: bytes) -> bool:
-        """Return True if the connection speaks HTTP/2, or can still turn out to; then this method
-        handles `data`."""
+        """Take `data` and return True if the connection speaks HTTP/2, or can still turn out to."""
         if self._transport.alpn == "h2" or data.startswith(PREFACE):
             self._door.serve_http2(self.hand_over(), self.address, data)
             return True
@@ -240,7 +237,7 @@ class ClientConnection(Passing):
             if admitted is None or not ingestion.judge_again(admitted):
                 length = None if head.chunked else head.length
                 admitted = ingestion.judge(PATHS[head.path], head.query, head.index, length)
-                # The permission of a page to call can change between two equal heads.
+                # A web page's CORS permission can change between two equal heads.
                 self._before = admitted if head.origin is None else None
         except AdmissionRefusal as refusal:
             self._know(False)
@@ -256,7 +253,8 @@ class ClientConnection(Passing):
             self._begin_receiving(head)
 
     def _passes_on(self, head: Head) -> bool:
-        """Pass on a request that is another worker's, or not ingestion. Returns whether it was one."""
+        """Pass on a request that belongs to another worker or is not ingestion. Returns False for any
+        other request."""
         elsewhere = self._door.elsewhere
         if elsewhere is not None and not self.linked:
             part = elsewhere.part_of(head.index)

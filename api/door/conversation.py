@@ -1,7 +1,8 @@
-"""The conversation on a link to another worker: a request goes out, and its answer comes back.
+"""A request that is sent on a link to another worker, and its answer.
 
-The other worker serves a request only when all of it has come, but for a streamed body. So a request that
-could not be sent whole was not begun. A worker that closes an idle link says so first (`GOODBYE`).
+The other worker begins a request only when the whole request has come, unless its body is streamed. So
+a request that could not be sent whole was not begun. Before a worker closes an idle link, it sends
+`GOODBYE`.
 """
 
 import fcntl
@@ -22,23 +23,23 @@ from engine.peers.parts import Link
 PIECE = 64 * 1024
 LINK_S = 2.0  # for a worker to read a request
 REFUSED = frozenset({429, 503})  # statuses that promise that nothing was done
-FIRST_LOOK_S = 0.0005  # until the first look for a read head; doubled each time
-LAST_LOOK_S = 0.05  # the longest time between two looks
+FIRST_LOOK_S = 0.0005  # until the first check whether the worker has read; doubled each time
+LAST_LOOK_S = 0.05  # the longest time between two checks
 
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
 class AwayError(Exception):
-    """The other worker stands still, and will not serve the request."""
+    """The other worker does not respond, and will not serve the request."""
 
 
 class NotBegunError(Exception):
-    """The other worker has not begun the request and will not: it can be sent again."""
+    """The other worker has not begun the request and never will: sending it again is safe."""
 
 
 class SilentError(trio.BrokenResourceError):
-    """The other machine does not confirm what was sent. It can have the request all the same."""
+    """The other machine has not confirmed the request, but can have received it."""
 
 
 class Outgoing(Struct):
@@ -49,12 +50,13 @@ class Outgoing(Struct):
 
     @property
     def streamed(self) -> bool:
-        """Whether the body is still arriving: then the request can be sent only once."""
+        """True if the body is still arriving: then the request can be sent only once."""
         return self.rest is not None
 
 
 async def prepared(exchange: Exchange, receive: Receive) -> Outgoing:
-    """Return a request, with its body if that has come. Raises BrokenPipeError if the client is gone."""
+    """Return a request to send, with its body if the body has come. Raises BrokenPipeError if the client
+    is gone."""
     head = exchange.head
     data = head_on_link(head, exchange.request_id)
     if not (head.chunked or head.length):
@@ -70,7 +72,7 @@ async def prepared(exchange: Exchange, receive: Receive) -> Outgoing:
 
 
 class LinkReply:
-    """The answer being received, by the parser's callbacks."""
+    """An answer that is being received. The parser calls the `on_` methods."""
 
     def __init__(self, silent: bool) -> None:
         self.status = 0
@@ -83,8 +85,8 @@ class LinkReply:
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
-        """Take bytes. Raises HttpParserError. What comes behind the answer says that the worker closes
-        the link."""
+        """Parse bytes. Raises HttpParserError. Bytes after the answer mean that the worker closes the
+        link."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
@@ -120,7 +122,7 @@ class Conversation:
     """A request on a link, and its answer. `receive` and `send` are the client's.
 
     `doubtful`: the request can have been served on another link. Then the client must not get a refusal,
-    which would promise that it was not.
+    because a refusal promises that the request was not served.
     """
 
     def __init__(
@@ -140,8 +142,8 @@ class Conversation:
         self._send = send
 
     async def hold(self, outgoing: Outgoing) -> bool:
-        """Send the request and pass the answer on; return whether the whole request was sent. Raises
-        NotBegunError, AwayError, and the errors of a link whose end leaves the result unknown."""
+        """Send the request and pass the answer on; return True if the whole request was sent. Raises
+        NotBegunError or AwayError. After any other error the outcome is unknown."""
         link = self.link
         if outgoing.rest is not None:
             await _hand_over(link, outgoing.data)
@@ -155,7 +157,7 @@ class Conversation:
             if not answer:
                 raise trio.BrokenResourceError("the worker closed the link")
         if waiting.cancelled_caught:
-            see_that_read(link, sent=sent)  # the worker may work for longer on what it has read
+            see_that_read(link, sent=sent)  # a worker that has read the request can take longer
         await self._answer(answer)
         return True
 
@@ -193,7 +195,7 @@ class Conversation:
 
         async def send_on() -> None:
             nonlocal data, sent
-            with suppress(OSError, trio.BrokenResourceError):  # the answer can be there
+            with suppress(OSError, trio.BrokenResourceError):  # the answer can have come before
                 while not sent:
                     await self.link.send_all(data)
                     message = await self._receive()
@@ -223,8 +225,8 @@ class Conversation:
 
 
 async def _received(link: Link, *, begun: bool) -> bytes:
-    """Return the next bytes of the answer. Raises NotBegunError before the answer has `begun` if the
-    other worker ended with bytes of the request unread: the kernel then resets a link within the machine.
+    """Return the next bytes of the answer. Raises NotBegunError if a link within the machine is reset
+    before the answer has `begun`: then the other worker has ended with bytes of the request unread.
     Between machines a reset has many causes."""
     try:
         return await link.receive_some(PIECE)
@@ -239,7 +241,7 @@ async def _hand_over(link: Link, data: bytes) -> None:
     try:
         await link.send_all(data)
     except (OSError, trio.BrokenResourceError) as error:
-        raise NotBegunError from error  # its last byte has not left
+        raise NotBegunError from error  # the request's last byte was not sent
 
 
 async def _read(link: Link) -> None:
@@ -253,9 +255,12 @@ async def _read(link: Link) -> None:
 
 
 def see_that_read(link: Link, *, sent: bool) -> None:
-    """Raise AwayError if the worker has not read the whole request, and now never serves the request: its
-    door drops a request whose link was closed before it was read. Raises SilentError if another machine
-    has not confirmed the request: what its kernel has cannot be known."""
+    """Return if the worker has read the whole request; otherwise close the link and raise an error.
+
+    AwayError: the worker will never serve the request. Its door drops a request whose link was closed
+    before the request was read. SilentError: another machine has not confirmed the request, so it is
+    unknown whether the request arrived.
+    """
     if sent and not _unread(link):
         return
     local = link.socket.family == socket.AF_UNIX
@@ -268,7 +273,7 @@ def see_that_read(link: Link, *, sent: bool) -> None:
 
 
 def _unread(link: Link) -> int:
-    """Return how much memory the bytes take that the other end has not read: 0 if it has read all. Of a
-    link to another machine: that the other kernel has not confirmed."""
+    """Return the memory of the bytes that the other end has not read; 0 if it has read all. On a link to
+    another machine: of the bytes that the other kernel has not confirmed."""
     size = fcntl.ioctl(link.socket.fileno(), termios.TIOCOUTQ, bytes(4))
     return int(struct.unpack("i", size)[0])

@@ -35,24 +35,24 @@ _OUTCOME_UNKNOWN = (
 )
 _AWAY = "the workspace's server process does not respond: try again"
 IDLE_LINKS = 256  # kept for the next request of the same client
-LINK_S = 2.0  # to reach another worker, which may just be starting again
-# To reach the next worker for a request whose fate is unknown. A killed worker starts again, and a dead
-# machine is succeeded, in 1 to 4 s. An answer that comes late is better than none.
+LINK_S = 2.0  # to reach another worker, which can be restarting
+# To reach the next worker for a request whose outcome is unknown. A killed worker or a dead machine is
+# replaced in 1 to 4 s. A late answer is better than none.
 AFRESH_S = 5.0
 AGAIN_S = 0.05  # between two tries
-# Whether each try of a request needs a fresh link: a kept one can have ended, and the worker at the end
-# of a fresh one can be killed.
+# For each try of a request, True if it needs a new link. A kept link can have ended. The worker at the
+# end of a new link can be killed, so there is a third try.
 TRIES = (False, True, True)
-AWAY_S = 1.0  # after a worker stood still, until it is tried again
+AWAY_S = 1.0  # from the time when a worker does not respond until it is tried again
 CATCH_UP_S = 1.0  # to learn of a credential that another worker has just made
-STRANGERS = 100  # requests with an unknown credential that wait at a time
+STRANGERS = 100  # requests with unknown credentials that can wait at once
 
 # Opens a link for a client's requests to the worker of a part. Raises OSError.
 Dial = Callable[[int, Address], Awaitable[Link]]
 
 
 class Elsewhere:
-    """The owner of the idle links. `lookup` finds the credential of an Authorization header."""
+    """The relay and its idle links. `lookup` finds the credential of an Authorization header."""
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class Elsewhere:
         moved: Callable[[], Iterable[int]] | None = None,
     ) -> None:
         """`catch_up` waits until this worker has read all configuration written so far. `places`:
-        requests relayed at a time; each takes a descriptor on both sides. `moved` returns the parts
-        that have moved to other nodes since the last call. None: parts do not move."""
+        requests relayed at once; each takes a descriptor on both sides. `moved` returns the parts that
+        have moved to other nodes since its last call; None: parts do not move."""
         self._places = trio.CapacityLimiter(places)
         self._part = part
         self._lookup = lookup
@@ -77,8 +77,8 @@ class Elsewhere:
         self._under_way: defaultdict[int, set[trio.CancelScope]] = defaultdict(set)
         self._strangers = trio.CapacityLimiter(STRANGERS)
         self._moved = moved
-        self._moves: Counter[int] = Counter()  # of each part
-        self._away_until: dict[int, float] = {}  # by part, of trio's clock
+        self._moves: Counter[int] = Counter()  # by part
+        self._away_until: dict[int, float] = {}  # by part, in trio's time
         self.relayed = 0  # requests
 
     def part_of(self, fields: Mapping[bytes, bytes]) -> int | None:
@@ -94,8 +94,8 @@ class Elsewhere:
         return None if number == self._part.number else number
 
     async def decide(self, fields: Mapping[bytes, bytes]) -> int | None:
-        """Return the part of a request whose credential was unknown; None if the credential stays
-        unknown or is this worker's."""
+        """Read newer configuration, and return the part of a request whose credential was unknown. None:
+        the credential is still unknown, or is this worker's."""
         if self._strangers.available_tokens:
             async with self._strangers:
                 with trio.move_on_after(CATCH_UP_S):
@@ -106,10 +106,13 @@ class Elsewhere:
     async def relay(
         self, part: int, exchange: Exchange, client: Address, receive: Receive, send: Send
     ) -> None:
-        """Let another worker answer a request. If that worker cannot be reached, or surely has not begun
-        the request, the answer is 503. If the link breaks later before the answer, the result is unknown.
-        The part's next worker then serves the request again if that cannot have a second effect. If
-        that is impossible or fails too, the answer is 500, or 503 for a method that changes nothing."""
+        """Let another worker answer a request.
+
+        The answer is 503 if no worker has begun the request. If the link breaks later, but before the
+        answer, the outcome is unknown. Then the part's next worker serves the request again if a repeat
+        cannot have a second effect. If it can, or the repeat fails, the answer is 500, or 503 for a
+        method that changes nothing.
+        """
         self.relayed += 1
         if self.is_away(part):
             await _refuse(exchange, send, 503, "overloaded", _AWAY)
@@ -152,7 +155,7 @@ class Elsewhere:
             except (OSError, trio.BrokenResourceError, httptools.HttpParserError) as error:
                 if isinstance(error, SilentError):
                     self.leave_out(part)
-                    # The other links to it are as dead; the next request opens a new one, or gets 503.
+                    # The machine's other links are dead too; the next request needs a new link.
                     self._drop_idle(part)
                 await trio.aclose_forcefully(link)
                 if exchange.started or exchange.gone:
@@ -183,7 +186,7 @@ class Elsewhere:
             await _refuse(exchange, send, 503, "overloaded", _AWAY)
 
     def leave_out(self, part: int) -> None:
-        """Refuse a part's requests during `AWAY_S`, since its worker does not respond or is ending."""
+        """Refuse a part's requests for `AWAY_S`: its worker does not respond, or is ending."""
         self._away_until[part] = trio.current_time() + AWAY_S
 
     def is_away(self, part: int) -> bool:
@@ -224,8 +227,8 @@ class Elsewhere:
             self.forget(part)
 
     async def _link(self, part: int, client: Address, *, fresh: bool, within_s: float) -> Link:
-        """Return a link to the node that has a part: a `fresh` one, or a kept one. Raises OSError."""
-        # Before a link is used: the move must not end the requests that go to the new node.
+        """Return a link to the part's node: a new link if `fresh` or if none is kept. Raises OSError."""
+        # First of all, because a move that is found later would cancel requests to the new node.
         self.refresh()
         kept = None if fresh else self._idle.get((part, client[0]))
         while kept:
@@ -253,7 +256,7 @@ class Elsewhere:
         if not keep:
             await trio.aclose_forcefully(link)
             return
-        if self._kept >= IDLE_LINKS:  # close those of the client that was added first
+        if self._kept >= IDLE_LINKS:  # close the links of the client that was added first
             oldest = next(iter(self._idle))
             for each in self._idle.pop(oldest):
                 self._kept -= 1

@@ -1,5 +1,4 @@
-"""One request that the application answers: it joins the request's connection and the application's
-task.
+"""A request that the application answers, between the connection and the application's task.
 
 The connection's side never awaits; `receive` and `send` are the ASGI side. The bytes held between the
 two sides are bounded: the connection reads once for each `receive`, and `send` waits until its bytes
@@ -60,13 +59,13 @@ class Side(Protocol):
         """The application has begun to stream the body."""
 
     def may_keep(self) -> bool:
-        """Return True if the connection can be kept after an answer that begins now."""
+        """Return True if the connection can stay open after an answer that begins now."""
 
     def cors(self, head: Head, status: int, own: Headers) -> Headers:
         """Return the CORS headers for an answer that has the headers `own`."""
 
     def write_answer(self, data: bytes) -> bool:
-        """Write; False if the caller must wait for `flushed`."""
+        """Write. Returns False if the caller must wait for `flushed`."""
 
     def exchanged(self, exchange: "Exchange", whole: bool) -> None:
         """Continue after the end of an exchange."""
@@ -137,7 +136,7 @@ class Exchange:
         self._wake()
         self.flushed()
         if self.part is not None:
-            self._scope.cancel()  # this closes the link, by which the other worker learns of it
+            self._scope.cancel()  # this closes the link, which tells the other worker
 
     def refuse(self, refusal: Refusal) -> None:
         """Let the connection answer instead of the application."""
@@ -165,8 +164,7 @@ class Exchange:
     # --- the application's side
 
     async def run(self, app: Any, scope: Message) -> Exception | None:
-        """Run `app` for the answer, and inform the connection. Returns the application's
-        error, if any."""
+        """Run `app` for the answer, and inform the connection. Returns the error of `app`, if any."""
         failure: Exception | None = None
         try:
             with self._scope:
@@ -188,7 +186,7 @@ class Exchange:
         return failure
 
     async def receive(self) -> Message:
-        """Return the next part of the body, or the message that the client has left; see ASGI."""
+        """Return ASGI's next message: a part of the body, or a disconnect."""
         self._side.invite()
         while True:
             if self._gone or self._complete:
@@ -212,19 +210,19 @@ class Exchange:
             await news.wait()
 
     def stream(self) -> None:
-        """Take the body as it arrives from now on: an extension of ASGI by this door."""
+        """Take the body as it arrives from now on. ASGI does not have this method."""
         self._leave_place()  # a streaming request has a place of another kind
         self._side.stream(self)
 
     async def send(self, message: Message) -> None:
-        """Send a message of the application; see ASGI. Raises BrokenPipeError if the client is gone."""
+        """Send an ASGI message of the application. Raises BrokenPipeError if the client is gone."""
         if self._gone:
             raise BrokenPipeError("the client is gone")
         kind = message["type"]
         if kind == "http.response.start" and self._start is None:
             self._start = message
         elif kind == "http.response.body" and self._start is not None and not self._complete:
-            self._leave_place()  # the work is done; another budget counts the bytes not taken
+            self._leave_place()  # the work is done; `untaken` counts the answer's bytes
             await self._send_counted(
                 bytes(message.get("body", b"")), bool(message.get("more_body", False))
             )

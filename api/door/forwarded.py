@@ -1,5 +1,4 @@
-"""The address of a client behind proxies: the address that a trusted proxy reports, or else the peer's
-own.
+"""The address of a client: the address that a trusted proxy reports, or else the peer's own.
 
 Each proxy appends the address of its client to `X-Forwarded-For`. The client's address is the last one
 that does not belong to a trusted proxy: a client can forge the addresses before it.
@@ -12,7 +11,7 @@ from api.door.channel import Address
 from api.door.framing import Head
 
 FIELD = b"x-forwarded-for"
-MOST = 32  # addresses that are examined: no request passes more proxies
+MOST = 32  # addresses to examine; no request passes more proxies
 
 
 class Proxies:
@@ -41,8 +40,7 @@ class Proxies:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an address in any form that proxies write: with or without a port or brackets. None: not an
-    address."""
+    """Parse an address with or without a port and brackets, as proxies write it. None: not an address."""
     host = text.partition("%")[0]
     if host.startswith("["):
         host = host[1:].partition("]")[0]

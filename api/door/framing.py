@@ -29,7 +29,7 @@ _LENGTH_DIGITS = 15
 _LENGTH = re.compile(rb"[0-9]{1,%d}" % _LENGTH_DIGITS)
 _LENGTH_FIELD = re.compile(rb"\r\n(?i:content-length):[ \t]*([0-9]{1,%d})\r\n" % _LENGTH_DIGITS)
 _METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PATCH", b"PUT", b"DELETE", b"OPTIONS"})
-# Fields that a head can have once only: with two, it would be ambiguous which one counts.
+# Fields that a head can have only once: two of them would be ambiguous.
 SINGLE = (
     b"authorization",
     b"content-encoding",
@@ -184,8 +184,8 @@ def _split_target(method: bytes, target: bytes) -> tuple[bytes, bytes, tuple[byt
 
 
 def _same_host(scheme: bytes, authority: bytes, host: bytes | None) -> None:
-    """Refuse a target in absolute form whose authority differs from Host: a proxy in front can have
-    routed by one of them, and this server would use the other."""
+    """Refuse a target in absolute form whose authority differs from Host: a proxy can have routed by one
+    of them while this server uses the other."""
     port = _DEFAULT_PORTS[scheme]
     names = {
         name.lower().removesuffix(port).removesuffix(b":")

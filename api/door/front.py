@@ -1,6 +1,6 @@
-"""The front door: listeners, connections, passed requests, and their end.
+"""The front door: listeners, connections, and requests that it passes to the application.
 
-It owns every inbound connection of the process, and does not interpret its bytes.
+The door owns every inbound connection of the process, and does not interpret the bytes.
 """
 
 import math
@@ -56,9 +56,9 @@ class FrontDoor:
         elsewhere: Elsewhere | None = None,
         handing: Handing | None = None,
     ) -> None:
-        """`heads` judges every request except ingestion; if None, `app` judges them. `listens`: the
-        door opens its address; else another server has the connections (`api.asgi`). `elsewhere` relays
-        requests that other workers answer. `handing` exchanges whole connections with other workers."""
+        """`heads` judges every request except ingestion; if None, `app` does. `listens`: the door opens
+        its address; if False, another server has the connections (`api.asgi`). `elsewhere` relays
+        requests to other workers. `handing` exchanges whole connections with other workers."""
         self.heads = heads
         self.elsewhere = elsewhere
         self.handing = handing
@@ -74,7 +74,7 @@ class FrontDoor:
         self.untaken = UntakenAnswers(settings.answer_bytes)
         self._bind = settings.address
         self._proxies = Proxies(settings.trusted_proxies)
-        self.app = app  # it answers the requests that the door does not
+        self.app = app  # it answers what the door does not answer
         self._listens = listens
         self._on_error = on_error
         self.certificate: Certificate | None = None
@@ -98,8 +98,8 @@ class FrontDoor:
     # --- start and end
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Listen and serve until `drain` has ended it or it is cancelled. Raises OSError if it cannot
-        listen at the address."""
+        """Listen and serve until `drain` or a cancellation. Raises OSError if it cannot listen at the
+        address."""
         lifespan = Lifespan(self.app)
         async with trio.open_nursery() as application:
             await application.start(lifespan.run)
@@ -127,7 +127,7 @@ class FrontDoor:
         self._ended.set()
 
     def listen(self) -> None:
-        """Open the listening sockets (`run` does this); `address` is the first one's."""
+        """Open the listening sockets (`run` does this), and set `address` to the first one's."""
         for sock in self._inherited or listening_sockets(*self._bind):
             self._listeners.append(
                 Listener(
@@ -184,8 +184,8 @@ class FrontDoor:
         self.parting = True
 
     def end_soon(self, clients: Set[Address]) -> None:
-        """Let the connections of these clients end with their next answers: the standby that carries
-        them ends."""
+        """Close the connections of these clients after their next answers: the standby that relays them
+        is ending."""
         for channel in list(self._channels):
             if channel.address in clients:
                 channel.end_soon()
@@ -205,8 +205,8 @@ class FrontDoor:
         self.settle()
 
     async def drain(self, deadline: float) -> None:
-        """Wait until all requests are answered, at most until `deadline` (of trio's clock). Then close
-        the remaining connections by force, and let `run` return."""
+        """Wait until all requests are answered, at most until `deadline` in trio's time. Then close the
+        remaining connections by force, and let `run` return."""
         self.stop_accepting()
         with trio.move_on_at(deadline):
             await self._settled.wait()
@@ -250,7 +250,7 @@ class FrontDoor:
     # --- connections
 
     def _accept(self, sock: socket.socket, address: Address, data: bytes = b"") -> bool:
-        self._accepted += not data  # otherwise the worker that handed it over has counted it
+        self._accepted += not data  # with data, the worker that handed it over has counted it
         full = len(self._channels) >= self.limits.connections
         if full:
             self._evict()
@@ -311,7 +311,7 @@ class FrontDoor:
         self.settle()
 
     def count(self, status: int) -> None:
-        """Note an answer."""
+        """Count an answer."""
         self._answered[status] = self._answered.get(status, 0) + 1
 
     # --- requests that the door does not answer itself

@@ -23,7 +23,7 @@ from engine.runtime.timers import Timer, Timers
 TAKEN, REFUSED = b"+", b"-"  # one byte for each connection, in the order of sending
 WAITING = 128  # unconfirmed connections of one worker: a socket has room for as many confirmations
 CONFIRM_S = 2.0  # a worker that has not confirmed by then does not respond
-PER_PASS = 16  # connections or confirmations of one passage, as many as a listener accepts
+PER_PASS = 16  # connections or confirmations of a passage in one pass; a listener accepts as many
 MOST = MAX_HEAD + RECEIVE_BYTES + 1024  # bytes of a message: the bytes read, and the address
 
 
@@ -67,7 +67,7 @@ class Handing:
         self.handed = 0  # connections that other workers have taken
 
     def hand(self, part: int, sock: socket.socket, address: Address, data: bytes) -> bool:
-        """Hand a connection over. False: the passage cannot take it now, and the caller keeps it."""
+        """Hand a connection over. False: the passage cannot take the connection now; the caller keeps it."""
         passage = self._passages.get(part)
         if passage is None:
             try:

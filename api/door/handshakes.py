@@ -1,8 +1,8 @@
 """The fair queue of TLS handshakes at the door: one step at a time, in turns by the clients' networks.
 
 A full handshake takes about a millisecond of the event loop, before the client is known. However many
-clients of one network begin handshakes, a client of another network waits for one step of theirs. A
-handshake whose client stalls is closed for a client that waits. Nothing here awaits.
+clients of one network begin handshakes, a client of another network waits for only one of their steps. A
+stalled handshake is closed if another client waits. Nothing here awaits.
 """
 
 import socket
@@ -19,9 +19,9 @@ from engine.runtime.reactor import NEWCOMER, WRITE, Reactor, Registration
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# Handshakes under way at a time. Each holds some 50 KB. A network can have at most as many as it leaves
-# free, so half of them if it is alone. With a round trip of 100 ms, half allows 1,280 handshakes a
-# second, more than the event loop can do.
+# Handshakes under way at once; each holds some 50 KB. A network can have at most as many as are free, so
+# half of them if it is alone. With a round trip of 100 ms, half allows 1,280 handshakes a second, more
+# than the event loop can do.
 AT_ONCE = 256
 
 
@@ -48,7 +48,7 @@ class HandshakeTurns:
         self._held = Tally()  # handshakes under way, by network
         self._new: FairWaiters[str, Handshake] = FairWaiters()
         self._begun: FairWaiters[str, Handshake] = FairWaiters()
-        self._since: dict[Handshake, float] = {}  # when each began, by trio's clock, in order
+        self._since: dict[Handshake, float] = {}  # when each began, in trio's time and in order
         self._look: Timer | None = None  # fires when the oldest handshake reaches `patience_s`
         # A pair of sockets. One is always writable, so while it is registered, each pass of the reactor
         # calls `ready`.
@@ -74,8 +74,8 @@ class HandshakeTurns:
             self._new.leave(handshake.account, handshake)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Continue one handshake and begin another, each of the network whose turn it is. None begins
-        while `at_once` are under way, or while its network has as many as are free."""
+        """Continue one handshake and begin another, each of the network whose turn it is. No handshake
+        begins while `at_once` are under way, or while its network has as many as are free."""
         going_on = self._begun.take()
         beginning = self._new.take(self._may) if self._held.total < self._at_once else None
         if beginning is not None:
@@ -162,7 +162,7 @@ class Handshake(Channel):
 
     @property
     def due(self) -> float:
-        """The deadline of the first head, by trio's clock."""
+        """The deadline of the first head, in trio's time."""
         return self._due
 
     @property
@@ -186,7 +186,7 @@ class Handshake(Channel):
         except OSError:
             self.close()
         except Exception:
-            self.close()  # a bug must not leave a handshake behind that never continues
+            self.close()  # a bug must not leave a handshake open forever
             raise
 
     # --- events of the channel

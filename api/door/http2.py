@@ -41,7 +41,7 @@ from api.ingestion import PATHS
 __all__ = ["STREAMS", "Http2Connection"]
 
 
-MOST_NUMBER = 2**31 - 1  # of streams; the bit above it is reserved
+MOST_NUMBER = 2**31 - 1  # the largest stream number; the bit above it is reserved
 
 
 class Http2Connection(Sending):
@@ -68,7 +68,7 @@ class Http2Connection(Sending):
         super().__init__(door, transport, address, on_fault)
         self._turns = turns
         self._spoken = False  # `h2` has seen a valid request on this connection
-        self._debt = 0  # of work done, in units of cost; each turn pays off its share
+        self._debt = 0  # cost of the work that no turn's share has covered yet
         self._drained = 0  # bytes received since the last frame was sent
         self._unacknowledged = 0  # bytes of bodies not yet given back to the connection's window
         self._resets = 0.0  # resets by the client, less those forgiven with time
@@ -77,8 +77,7 @@ class Http2Connection(Sending):
 
     @property
     def idle_until(self) -> float | None:
-        """The deadline of an idle connection; the longest idle one has the earliest. None while a
-        request is under way."""
+        """See `Channel`."""
         return self._idle if not self._streams and not self._transport.pending else None
 
     def begin(self, data: bytes) -> None:
@@ -91,7 +90,7 @@ class Http2Connection(Sending):
             self._end(ErrorCodes.NO_ERROR)
 
     def end_soon(self) -> None:
-        """Say goodbye now, or with the last answer under way. Later requests are refused as not begun."""
+        """Send GOAWAY now, or after the last answer. Later requests are refused as not begun."""
         self._ends = True
         self.wind_up()
 
@@ -132,7 +131,7 @@ class Http2Connection(Sending):
             (request.due for request in self._streams.values()),
             default=self._idle,
         )
-        # Sooner, not later: a last frame sent just now has the short deadline of lingering.
+        # Never later: a GOAWAY that was just sent has set the short deadline of lingering.
         self.sooner(min(due, self._stuck))
 
     def _expire_requests(self, now: float) -> bool:
@@ -147,13 +146,12 @@ class Http2Connection(Sending):
     # --- a turn
 
     def _turn(self) -> None:
-        """Take the frames of one turn, then send the pending bytes. If the work exceeded one turn's
-        share, the connection takes no frames in the next passes until the shares have made up for
-        it."""
+        """Take the frames of one turn, then send the pending bytes. If the work exceeds the turn's share,
+        the connection takes no frames until the shares of later turns have covered the excess."""
         most = self._turns.begin(self._owner.reactor.passes)
         self._debt = max(0, self._debt - most)
         self._busy = True
-        waits = self._transport.pending  # earlier output must leave first
+        waits = self._transport.pending  # earlier output must be sent first
         try:
             while not waits and self._debt < most:
                 frame = self._frames.take()
@@ -161,9 +159,7 @@ class Http2Connection(Sending):
                     break
                 self._debt += self._frames.cost
                 if self._streams and frame[3] == GOAWAY and frame[5:9] == frame[13:17] == bytes(4):
-                    self._leaving = (
-                        True  # not given to `h2`, which would send nothing after a GOAWAY
-                    )
+                    self._leaving = True  # `h2` would send nothing after a GOAWAY
                     continue
                 if self._take_direct(frame):
                     if self._ending:
@@ -241,8 +237,7 @@ class Http2Connection(Sending):
         return True
 
     def _meddled(self, number: int, kind: int, frame: bytes) -> bool:
-        """Handle a frame for a request that came whole; False: the caller must give the frame to
-        `h2`."""
+        """Handle a frame for a request that came whole; False: the caller must give it to `h2`."""
         request, data = self._streams[number], frame[HEADER_BYTES:]
         size = int.from_bytes(data[:4], "big")
         if kind == RST_STREAM and len(data) == 4:

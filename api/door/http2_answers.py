@@ -1,7 +1,6 @@
-"""The answer to a request of an HTTP/2 connection, and the draining of the request's body after the
-answer.
+"""The answer to an HTTP/2 request, and the draining of the request's body after the answer.
 
-A slice of an answer is held until its client takes it. Nothing here awaits.
+A slice of the answer is held until the client takes it. Nothing here awaits.
 """
 
 from h2.errors import ErrorCodes
@@ -63,9 +62,9 @@ class StreamAnswering:
         self._exchange: Exchange | None = None
         self._held = bytearray()  # the request's body, before the application or Ingest takes it
         self._drawn = 0
-        self._came = 0  # bytes of the body
+        self._came = 0  # bytes of the body that have come
         self._allowed = STREAM_WINDOW  # bytes of the body that the client was allowed to send
-        self._answered = False  # the answer has begun, or the client does not want it any more
+        self._answered = False  # the answer has begun, or the client does not want it
         self._complete = False  # the answer was sent to its end
         self._slice = 0  # bytes of the answer sent since its deadline was set
         self._kept: tuple[UntakenAnswers, str, int] | None = None
@@ -134,8 +133,7 @@ class StreamAnswering:
             self._lane.send(self)
 
     def sent(self, size: int) -> None:
-        """Note that `size` bytes of the answer were sent. After the last bytes of the last part, the
-        answer is complete."""
+        """Note that `size` bytes of the answer were sent."""
         self.out = self.out[size:]
         self._slice += size
         if self.out:
@@ -178,8 +176,7 @@ class StreamAnswering:
             self._lane.over(self)
         else:
             self._await(self._lane.limits.body_s)
-            # The window is larger than the bytes drained, so the reset comes before the client runs out
-            # of window.
+            # The window exceeds the bytes drained, so the reset comes before the client runs out of window.
             self._allow(self._came + self._lane.limits.http2_drain_bytes + STREAM_WINDOW)
             self._came = 0
 

@@ -1,8 +1,8 @@
 """Requests whose head and body came together, served without `h2`: most of ingestion, for a third of
 the CPU.
 
-`h2` knows the number of such a stream and takes it for closed; it sees no frame of the stream. This
-module keeps the stream's state: whether it is open, and its window. Nothing here does I/O.
+`h2` knows such a stream's number, treats the stream as closed, and sees none of its frames. This module
+keeps the stream's state: whether it is open, and its window. Nothing here does I/O.
 """
 
 import struct
@@ -55,8 +55,7 @@ class DirectProtocol(Protocol):
 
     @property
     def open_inbound_streams(self) -> int:
-        """Count the streams of `h2` and of this module together: `h2` refuses a stream beyond the
-        limit."""
+        """The number of streams of `h2` and of this module: `h2` refuses a stream beyond the limit."""
         return super().open_inbound_streams + len(self.windows)
 
     def _say(self, kind: int, flags: int, number: int, data: bytes) -> None:

@@ -1,5 +1,4 @@
-"""An HTTP/2 request passed to the application: the same exchange, with its answer framed by
-the stream."""
+"""An HTTP/2 request that the application answers: an exchange whose answer the stream frames."""
 
 from typing import Any, Protocol
 
