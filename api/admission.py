@@ -1,7 +1,7 @@
 """Admission control: it finds a request's credential, checks scope and rate, and refuses or admits it.
 
-The front door calls it at the head of a request, before it reads the body. The Quart application calls
-it for every other request. Nothing here awaits.
+It needs only the head of a request, so the front door calls it before it reads the body. Without the
+door, the Quart application calls it. Nothing here awaits.
 """
 
 import math
@@ -30,11 +30,11 @@ class Allowance:
     remaining: int
     reset: int  # seconds since the epoch
     over: int = 0  # requests beyond the limit, which was higher before
-    _before: bytes = b""  # the parts of `lines` that stay equal
+    _before: bytes = b""  # the parts of `lines` that do not change
     _after: bytes = b""
 
     def lines(self) -> bytes:
-        """Return the X-RateLimit headers as lines of a head, after the end of a line."""
+        """Return the X-RateLimit headers as lines of a head; the text begins and ends with a line end."""
         if not self._after:
             self._before = b"\r\nx-ratelimit-limit: %d\r\nx-ratelimit-remaining: " % self.limit
             self._after = b"\r\nx-ratelimit-reset: %d\r\n" % self.reset
@@ -50,8 +50,8 @@ class Allowance:
 
 
 class Admission(Struct, frozen=True, gc=False):
-    """An admitted caller. `digest` is that of the key's secret and admits the caller's later requests.
-    It is empty for a session, whose token is in no table."""
+    """An admitted caller. `digest`: of the key's secret; it admits the caller's later requests. Empty for
+    a session, whose token is in no table."""
 
     credential: Credential
     environment: EnvironmentModel | None

@@ -20,7 +20,7 @@ PAGE_POLICY = (
 
 def headers_of(answer: Answer) -> list[tuple[str, str]]:
     """Return the headers of an answer, except its length, its request's id and the rate."""
-    # Answers can hold secrets and change by the second: no cache may keep them.
+    # Answers can hold secrets and change by the second: no cache must keep them.
     headers = {
         "Content-Type": answer.content_type,
         "Cache-Control": "no-store",

@@ -63,7 +63,7 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     paths = by_path(routes)
     templates = [pattern_of(path) for path in paths if "{" in path]
     for path, here in paths.items():
-        # Rules without a view: `api.heads` answers what matches them.
+        # Rules without a view: `api.heads` answers the requests that match them.
         app.url_map.add(Rule(rule_of(path), endpoint=f"OPTIONS {path}", methods=["OPTIONS"]))
         # A path with its own route can match a template too: it must not get the template's methods.
         if "{" not in path and any(template.fullmatch(path) for template in templates):
@@ -139,7 +139,7 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
 
     @app.before_request
     async def begin() -> Response | None:  # Quart runs a function that is not async in a thread
-        # The front door has named an HTTP/1.1 request already.
+        # The front door has already given the request an id.
         named = request.scope.get("state", {}).get("request_id")
         given = request.headers.get("X-Request-Id")
         g.request_id = named or request_id_of(None if given is None else given.encode("latin-1"))
@@ -165,8 +165,8 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
             response.headers.pop("Content-Length", None)
         changing = request.method in CHANGING and request.endpoint != SPOKEN
         if changing and response.status_code < 400 and request.blueprint is None:
-            # The audit log is permanent, so the client's address is not there. It is in this log, which
-            # can be deleted. The request's id is in both.
+            # The client's address is only in this log, because the audit log is permanent. The request's
+            # id is in both.
             log.info(
                 "api.change_made",
                 operation=request.endpoint,

@@ -12,8 +12,8 @@ from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.json_members import MAX_DEPTH, containers_and_commas, deepest, storable
 
-# The most values searched for a character that cannot be stored, to name its path: about 2 ms. The text
-# of the body has already shown that there is one.
+# Values that are searched for the path of a character that cannot be stored: about 2 ms. The body's text
+# has already shown that there is one.
 LOOKED_AT = 5_000
 BODY_BYTES = 256 * 1024  # a rule or destination at its limits has a tenth of that
 # Objects and lists of one body. A decoded container costs its readers and the garbage collector ten

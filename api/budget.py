@@ -1,7 +1,7 @@
 """The byte budgets of request bodies: one for all callers, and one for each workspace.
 
 A request holds the bytes that it drew until its answer, so bodies that wait for their commit count as
-well. For a streamed body or answer, a request draws the most bytes of it that can be in memory at once.
+well. For a streamed body or answer, a request draws a fixed size: the most that is in memory at once.
 Nothing here awaits.
 """
 
@@ -12,9 +12,7 @@ from engine.model.errors import Refusal
 from engine.runtime.tally import Tally
 
 STREAM_BYTES = 128 * 1024  # of a stream in memory: 64 KiB at the door, 64 KiB in the application
-STREAMS_SHARE = (
-    2  # streams can use a budget's half: they last long, and events must not wait for them
-)
+STREAMS_SHARE = 2  # streams can use half of a budget: they last long, and events must not wait
 RETRY_AFTER_S = 2
 
 

@@ -46,8 +46,8 @@ class Answer:
 
 
 class Opened:
-    """The chunks of an answer, with the first chunk read already: a failure up to there still becomes
-    an error answer. Closing this closes the source."""
+    """The chunks of an answer. The first chunk was read before: a failure until then becomes an error
+    answer. Closing this closes the source."""
 
     def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None]) -> None:
         self._first: bytes | None = first

@@ -15,8 +15,8 @@ ALLOWED = (
 )
 # The headers of an answer that a page can read, besides those that every page can.
 EXPOSED = b"retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id"
-# How long a browser caches a preflight. An origin removed from the list is refused at once all the
-# same, because every request is judged as well.
+# The time for which a browser caches a preflight. A removed origin is refused at once nevertheless,
+# because every request is judged.
 MAX_AGE_S = 600
 METHOD = b"access-control-request-method"
 

@@ -94,8 +94,8 @@ def _check(services: Services, route: Route, admission: Admission) -> None:
 
 
 def held_to(services: Services, admission: Admission | None) -> WorkspaceSettings | None:
-    """Return the workspace's settings for an embed session; None for other callers, which they do not
-    limit."""
+    """Return the workspace's settings for an embed session; None for other callers, which the settings
+    do not limit."""
     credential = None if admission is None else admission.credential
     if credential is None or credential.customer is None:
         return None
@@ -110,7 +110,7 @@ def check_named(admission: Admission | None, name: object) -> None:
 
 
 def _readable(query: bytes) -> list[tuple[str, str]]:
-    """Return the query's parameters; none if they are malformed, which the judgement reports later."""
+    """Return the query's parameters; none if they are malformed: the judgement reports that later."""
     if not query:
         return []
     try:

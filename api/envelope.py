@@ -1,7 +1,7 @@
 """The error envelope, the request ids and shared refusals: the same for the front door, Quart and
 HTTP/2.
 
-Nothing here knows HTTP framing: it returns a body and the values that identify it.
+Nothing here knows HTTP framing.
 """
 
 import itertools

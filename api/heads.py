@@ -1,8 +1,7 @@
-"""The judgement of heads at the door: it answers a request without the application if the head is
-enough.
+"""The judgement of heads at the door. It answers a request without the application if the head is enough:
+for a refusal because of path, method, credential or rate, and for routes that answer at once.
 
-The head is enough for a refusal because of path, method, credential or rate, and for routes that answer
-at once. The URL map is the application's own. Nothing here awaits.
+The URL map is the application's. Nothing here awaits.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Ingestion for the door and the Quart routes: the judgement of a head, a body's limits, and the
 answer.
 
-The front door and the Quart routes call these same functions, so that status, headers and body are
-equal byte for byte. Nothing here awaits.
+Because both call the same functions, status, headers and body are equal byte for byte. Nothing here
+awaits.
 """
 
 from collections.abc import Mapping

@@ -55,7 +55,7 @@ async def _take(ingestion: Ingestion, *, batch: bool, body_s: float) -> Response
 
 
 class _Reception:
-    """A body that is being received, with the bytes that it has drawn on the budgets."""
+    """A body that is being received, with the bytes that it has drawn from the budgets."""
 
     def __init__(self, ingestion: Ingestion, admitted: Admitted) -> None:
         self._ingestion = ingestion

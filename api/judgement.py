@@ -25,7 +25,7 @@ from engine.model.errors import Refusal
 from engine.model.read_models import EnvironmentModel
 from engine.runtime.loop_watch import TASK_MARK
 
-LARGE_BYTES = 16 * 1024  # of a body: larger ones are parsed and validated in separate steps
+LARGE_BYTES = 16 * 1024  # larger bodies are parsed and validated in separate steps
 BODY_S = 30.0  # the same as at the front door
 
 

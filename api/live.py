@@ -29,8 +29,8 @@ from engine.runtime.tally import Tally
 Topic = Literal["throughput", "health", "deliveries", "replays", "dlq"]
 TICK_S = 0.25  # between two messages of deliveries
 SLOW_S = 1.0  # between two messages of the other topics
-# The longest time without bytes on a stream. The server notices that a client has left when it writes
-# to it, and the client keeps its place until then. A user of the console opens a stream on each page.
+# The longest time without bytes on a stream. The server notices that a client has left only when it
+# writes, and the client's place is taken until then. The console opens a stream on each page.
 COMMENT_S = 3.0
 MOST_LISTENERS = 16  # of one workspace
 BUSIEST = 200  # destinations whose health is sent
@@ -109,7 +109,7 @@ class LiveChannel:
         self._busy = False
         self._dead: Counter[str] = Counter()
         self._walk: Iterator[str] | None = None  # continued by the next search
-        self._busy_before: list[str] = []  # the busiest that the last search found
+        self._busy_before: list[str] = []  # the busiest destinations of the last search
         self._told: dict[Topic | str, Any] = {}  # the values sent last
 
     def _passes(self, delivery: Delivery) -> bool:
@@ -207,7 +207,7 @@ class LiveChannel:
             if part:
                 self._say("health", {"items": part})
             await trio.lowlevel.checkpoint()
-        # Otherwise a listener has joined, and the next message has everything.
+        # If not, a listener has joined, and the next message has everything.
         if self._told is before:
             self._told = {**told, "replays": before.get("replays")}
 

@@ -25,19 +25,21 @@ FILE = "file"  # the name of the part
 PARTS = 16  # twice the number of known fields
 TEXT_BYTES = 64 * 1024  # of all text fields together; metadata, the largest, has 16 KiB
 SLICE_BYTES = 8 * 1024  # bytes given to the parser at a time
-# Bytes that the parser buffers while it searches for a boundary or a part's head, so the most bytes of
-# a head. Parsing a head blocks the event loop for up to half a millisecond a KiB.
+# Bytes that the parser buffers while it searches for a boundary or a part's head. A head can have no
+# more. Parsing a head blocks the event loop for up to half a millisecond a KiB.
 BUFFER_BYTES = 2 * SLICE_BYTES
 _BOUNDARY = re.compile(r"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
-# The padding between a boundary and the end of its line, possibly not arrived completely.
+# The padding between a boundary and its line end, of which perhaps only a part has come.
 _PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
 
 
 class _Decoder(MultipartDecoder):
-    """Werkzeug's decoder without two bugs of it. If the received bytes end within a boundary's line,
-    Werkzeug takes the first byte of the line's end for content: the file gets a byte too many. If a
-    part has no content, its head and the boundary share a line's end: Werkzeug then appends the next
-    part to the part."""
+    """Werkzeug's decoder, with fixes for two bugs.
+
+    If the received bytes end within a boundary's line, Werkzeug adds the first byte of the line end to
+    the content. If a part has no content, its head and the boundary share a line end. Then Werkzeug
+    appends the next part to the content.
+    """
 
     def next_event(self) -> Event:
         begins = self.state is State.DATA_START and not self.complete

@@ -97,7 +97,7 @@ def page(
 ) -> Page[Item]:
     """Return a page of the items that fit; `below` is the start of the next page, None at the end.
 
-    `mark` returns the id for a cursor at the item of an index; by default the item's `id`.
+    `mark` returns a cursor's id for the item at an index; by default that is the item's `id`.
     """
     shown = items[: fitting(items, PAGE_BYTES)]
     if len(shown) < len(items):
@@ -116,7 +116,7 @@ async def portioned_page(
 ) -> Page[Item]:
     """Return a page of rows that are read in portions, until the page is full or no rows are left.
 
-    `take` returns at most a number of rows below an id; each view has the row's `id`.
+    `take` returns the rows below an id, at most a given number; each view has the row's `id`.
     """
     items: list[Item] = []
     size = 0

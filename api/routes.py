@@ -176,7 +176,7 @@ class Route:
     takes_s: float = 0.0
 
     def __post_init__(self) -> None:
-        """Take the shape of the answer from the handler's signature. Raises TypeError if it has none."""
+        """Take the answer's shape from the handler's return type. Raises TypeError if there is none."""
         if self.responses:
             return
         shape = get_type_hints(self.handler, include_extras=True).get("return")

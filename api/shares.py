@@ -27,10 +27,10 @@ from engine.settings import Settings
 LINE = 128
 WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
-# A used place rests until each other place could have been used for as long. A caller that sends one
-# request after another never notices, and a few requests at a time get all places. A caller that never
-# pauses has one request running on average, however many connections it has. The most seconds that
-# count for the rest: longer requests wait for the database, not for the event loop.
+# A used place rests for the time of its request, times the number of the other places. So a caller that
+# never pauses has one request running on average, however many connections it has. A caller that sends
+# one request after another does not notice. At most these seconds of a request count, because longer
+# requests wait for the database, not for the event loop.
 COUNTED_S = 0.05
 LINE_CUSTOMER = 16  # waiting requests of one customer: more than browsers open to one server
 # The longest rest of a place: with hundreds of places, a rest could exceed the time that a client

@@ -132,7 +132,7 @@ class _Connection(TrioASGIHTTPConnection):
 
 class Path(QuartRule):
     """A URL rule that only matches. No code makes a URL from a rule's name, and compiling that for all
-    rules took 0.1 s of each start."""
+    rules would take 0.1 s of each start."""
 
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         return _no_url

@@ -35,7 +35,7 @@ class UploadQuery(Query):
 
     environment: Word[Environment] | None = None
     file_name: str | None = None
-    content_type: str | None = None  # the header of a JSON file would name the form JSON
+    content_type: str | None = None  # a JSON file's header Content-Type would mean the JSON form
     file_type: str | None = None
     metadata: str | None = None
     event_type: str | None = None

@@ -1,5 +1,5 @@
-"""The files of the folder `web` at the door: the console's and the portal's pages, and the assets of
-both.
+"""The files of the folder `web`, as the door serves them: the pages of console and portal, and their
+assets.
 
 The files are read once. The address of an asset has a digest of all files, so browsers can cache it for
 ever, and a new version has new addresses. Nothing here awaits.

@@ -37,21 +37,21 @@ from storage.encryption.secretbox import SecretBox
 from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
 
-# After a takeover the part's deliveries wait, and huge pages come later: moving the memory takes 100 ms
-# of a processor, and new memory waits meanwhile.
+# From a takeover to the move into huge pages: the part's deliveries come first. The move takes 100 ms of
+# a processor, and allocations wait meanwhile.
 CAUGHT_UP_S = 10.0
-FLUSH_S = 3.0  # part of the grace time, reserved for writing past decisions
+FLUSH_S = 3.0  # part of the grace time, reserved for writing outcomes
 # The wait for attempts in flight when a part is handed over. Meanwhile the part's other deliveries
 # wait. The successor sends a slower attempt again.
 HAND_OVER_S = 5.0
-# The time in which each answer closes its connection, before the door closes: a client that sends one
-# request after another sees the announced close in an answer, and loses no request.
+# Before the door closes, each answer closes its connection for this time. So a client that sends one
+# request after another learns of the end from an answer, and loses no request.
 PARTING_S = 0.2
 LAST_REQUESTS_S = 2.0  # for requests under way; new requests wait as long for the successor
 OWN_EVENTS_S = 0.5  # the minimum for the service's own events
 DATABASE_STOP_S = 1.0  # the minimum for the embedded database to stop in order
 ANSWER_S = 1.0  # the minimum for the database to answer, whatever the grace time
-TWICE_S = 0.5  # two signals within this time count as one: a terminal and a wrapper both send it
+TWICE_S = 0.5  # two signals within this time count as one: a terminal and a wrapper can send both
 
 log = structlog.get_logger("angarium")
 
@@ -89,14 +89,14 @@ class Server(ControlParts):
     # --- start and end
 
     async def prepare(self) -> None:
-        """Migrate the database and take it over. Return early if the server is told to stop."""
+        """Migrate the database and take it over. Return early if the server must stop."""
         with self._preparing:
             async with self.bridge.pool.connection() as other:
                 await require_sessions(self.upkeep, other)
             await migrate(self.upkeep)
             taken = await self._take()
             async with trio.open_nursery() as nursery:
-                # Heartbeats must go on during the slow steps, or standbys would take this node for
+                # Heartbeats must go on during the slow steps, or standbys would consider this node
                 # dead.
                 nursery.start_soon(self.membership.run)
                 await self.bridge.connect()
@@ -124,7 +124,7 @@ class Server(ControlParts):
             # After all children have started: the first keys are shown only once, so a failed start
             # must not create them.
             try:
-                if self.part.number == 0:  # only the first of several workers greets
+                if self.part.number == 0:  # only the first worker prints the welcome
                     await self._greet()
             except (Refusal, StoreAwayError):
                 if self._preparing.cancel_called:
@@ -189,8 +189,8 @@ class Server(ControlParts):
         ]
 
     async def hand_over(self) -> None:
-        """End in order for a server that takes over. This server accepts events until no attempt is in
-        flight, so that requests wait only for the successor's start."""
+        """Stop in order, for a successor. This server accepts events until no attempt is in flight, so
+        that requests wait only for the successor's start."""
         grace_s = self.settings.shutdown_grace
         self.door.part()
         await trio.sleep(min(PARTING_S, grace_s))
@@ -207,7 +207,7 @@ class Server(ControlParts):
             await self.stop(min(LAST_REQUESTS_S + FLUSH_S, grace_s))
 
     async def stop(self, grace_s: float | None = None) -> None:
-        """End in order: accept no more events, finish or return the attempts in flight, write all
+        """Stop in order: accept no more events, finish or abort the attempts in flight, and write all
         outcomes."""
         if self.stopping:
             return  # the server is handing its part over already
@@ -231,10 +231,10 @@ class Server(ControlParts):
             await self.filter_failures.flush()
         self.intake.close()
         self.outbound.stop()
-        self.filing.blobs.stop()  # the grace time of requests that still wait for it is over
+        self.filing.blobs.stop()  # requests that still wait for it have had their grace time
         self.wire.abort_all()
         if self.embedded is not None:
-            end -= 2 * DATABASE_STOP_S  # for its end in order, and then by force
+            end -= 2 * DATABASE_STOP_S  # for its orderly stop, then for a forced one
         with trio.move_on_at(end):
             await self.recorder.wait_empty()
             if self.tracing is not None:

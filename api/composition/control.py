@@ -66,12 +66,12 @@ class Keyring:
 
     @property
     def ids(self) -> tuple[bytes, ...]:
-        """The ids of the keys; the first one seals."""
+        """The ids of the master keys; the first key encrypts."""
         return self._box.ids
 
     async def refresh(self) -> None:
-        """Read the keys again, and record their ids in the database. Raises StoreError. If the keys
-        cannot be read, the present ones stay."""
+        """Read the keys again, and record their ids in the database. If the keys cannot be read, the
+        present ones stay. Raises StoreError."""
         base, box = self._base, self._box
         try:
             if await trio.to_thread.run_sync(box.reread, limiter=self._limit):
@@ -89,8 +89,7 @@ class Keyring:
         self.changed = trio.Event()
 
     async def reload(self) -> None:
-        """Read the keys and the whole configuration again: values written meanwhile can be sealed with
-        a new key."""
+        """Read the keys and the whole configuration again: new values can be encrypted with a new key."""
         await self.refresh()
         await self._loader.load()
 
@@ -147,7 +146,7 @@ class ControlParts(DeliveryParts):
             self.directory.configure(destination)
 
     async def _disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
-        """Disable a destination; try again until the database responds."""
+        """Disable a destination; retry until the database responds."""
         while True:
             try:
                 await self.destinations.disable_gone(gone, quiet=quiet, overdue=overdue)
@@ -168,7 +167,7 @@ class ControlParts(DeliveryParts):
         self.identity.limit(covered.ceiling_ms)
 
 
-SWEPT = 1_000  # archived destinations of one start; the next start sweeps the next ones
+SWEPT = 1_000  # archived destinations that one start sweeps; the next start continues
 
 
 def routing_of(

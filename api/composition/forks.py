@@ -36,7 +36,7 @@ def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
     except BaseException:
         log.critical("worker.failed", exc_info=True)
     finally:
-        # No exit handler of the parent must run in the fork: it would stop the parent's database.
+        # The parent's exit handlers must not run in the fork: they would stop the parent's database.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -45,8 +45,8 @@ def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
 def asked_in_fork(
     settings: Settings, run: Callable[[Callable[[int], None]], int]
 ) -> tuple[int, int]:
-    """Run a function in a fork, so that it leaves no thread or connection in this process. Return the
-    function's exit code, and the number that it passed to its argument; 0 if none."""
+    """Run a function in a fork: it leaves no thread or connection in this process. Return its exit code,
+    and the number with which it called its argument, or 0."""
     reader, writer = os.pipe()
     try:
         pid = fork("parent", settings, lambda: run(lambda number: _tell(writer, number)))

@@ -14,7 +14,7 @@ import structlog
 
 _MADV_COLLAPSE = 25  # <linux/mman.h>, Linux 6.1: collapse now, not later in the background
 _SYSTEM = Path("/sys/kernel/mm/transparent_hugepage")
-# A mapping with a smaller used share is left alone: a huge page would allocate the rest too. A thread's
+# A mapping with a smaller used share stays as it is: huge pages would allocate the rest too. A thread's
 # stack has 8 MiB, of which some 50 KiB are in use.
 FULL_PART = 3 / 4
 

@@ -22,7 +22,7 @@ from storage.log.troubles import PostgresTroubles
 if TYPE_CHECKING:
     from api.composition import Server
 
-CONNECTIONS = 32  # requests at a time: of probes, and of one or two operators
+CONNECTIONS = 32  # requests at once: probes, and one or two operators
 UNSTORED = (b"cache-control", b"no-store")
 REFUSED = (b"www-authenticate", b"Bearer")
 READING = ("GET", "HEAD")

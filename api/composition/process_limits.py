@@ -2,16 +2,15 @@
 
 import gc
 
-# The hot path has hardly any reference cycles: the collector is for the few that requests and
-# connections leave. Examining an object costs 0.3 to 0.9 us, mostly for memory that is not in the
-# processor's cache: a pass takes 1 to 2 ms for the youngest generation, and some 4 ms for the first
-# two. The interpreter's default thresholds (700, 10, 10) cost 4 % of all CPU. Thresholds twenty times
-# as large blocked the event loop for 20 to 40 ms each time, and for most of a second after ten thousand
-# destinations became busy (a million new objects). Shorter passes cost no more in all, since only
-# objects that stay are counted: 40,000 events at the full rate cause some twenty passes.
+# The hot path creates hardly any reference cycles; requests and connections leave a few. Examining an
+# object costs 0.3 to 0.9 us, mostly because its memory is not in the processor's cache. So a pass takes
+# 1 to 2 ms for the youngest generation, and some 4 ms for the first two. The interpreter's defaults
+# (700, 10, 10) cost 4 % of all CPU. Thresholds twenty times as large blocked the event loop for 20 to
+# 40 ms each time, and for most of a second after ten thousand destinations became busy (a million new
+# objects). Shorter passes cost no more in total, because only objects that stay are counted: 40,000
+# events at the full rate cause some twenty passes.
 YOUNG = 2_500  # net allocations between two passes
-# Passes over the youngest generation between two passes over both young generations: every other pass.
-TIMES_YOUNG = 0
+TIMES_YOUNG = 0  # every other pass also covers the second generation
 # A full pass runs after some five million allocations, if the surviving objects have grown by a
 # quarter. It frees cycles that were in use when they were young: 200 objects a second with the worst
 # clients.

@@ -39,10 +39,10 @@ from storage.nodes.cluster import agree_on_parts
 from storage.nodes.namesake import require_own_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-# The server reads the certificate again. In a terminal the signal means that the terminal has closed,
-# and the server stops.
+# At this signal the server reads the certificate again. In a terminal the signal means that the
+# terminal has closed; then the server stops.
 HANG_UP = signal.SIGHUP
-# The time for PostgreSQL's last checkpoint after a second signal. After a longer one is cut off,
+# The time for PostgreSQL's last checkpoint after a second signal. If it takes longer it is cut off, and
 # PostgreSQL's next start replays its log.
 AT_ONCE_S = 2.0
 
@@ -87,7 +87,7 @@ def _serve_workers(settings: Settings, box: SecretBox) -> int:
     def bring_up_to_date(own: Settings) -> int:
         return _explained(partial(_migrate, own))
 
-    make_pages()  # once for all workers: a worker that is started again has a part to take over
+    make_pages()  # once for all workers, so that a worker restarts faster
     return Workers(settings, bring_up_to_date, run_worker).run()
 
 
@@ -129,8 +129,8 @@ def _serve_worker(settings: Settings, box: SecretBox, worker: WorkerNode) -> int
 
 
 def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
-    """Return the exit code of `run`; `lost` if another server has taken the database over. Log an error
-    that operators can correct without a traceback."""
+    """Return the exit code of `run`; `lost` if another server has taken the database over. If operators
+    can correct an error, log it without a traceback."""
     try:
         return run()
     except Exception as error:
@@ -230,7 +230,7 @@ async def _run(
                 nursery.start_soon(beat, worker.pulse)
             nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
             if server.standby is not None:
-                # also the connections that come before this server takes its part over
+                # also before this server takes its part over
                 nursery.start_soon(server.standby.relay.carriers.serve)
             if renews:
                 nursery.start_soon(_renew_at_hang_up, server.door.certificate)

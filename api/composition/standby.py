@@ -37,7 +37,7 @@ from storage.ownership import Takeover
 if TYPE_CHECKING:
     from api.composition import Server
 
-HEIR_S = BEAT_S / 2  # between two looks of the standby that the part would belong to next
+HEIR_S = BEAT_S / 2  # between two checks of a standby whose machine would get the part next
 LEAVE_S = 1.0  # for the last statement of a stopping server
 PART_S = 2.0  # for requests on relayed connections of a stopping server, as at the door
 
@@ -45,7 +45,7 @@ log = structlog.get_logger("angarium")
 
 
 class Standby:
-    """The standby of one server. None if `peer_bind` is not set."""
+    """The standby role of one server. A server without `peer_bind` has none."""
 
     def __init__(self, server: "Server", box: SecretBox) -> None:
         self._server = server
@@ -59,13 +59,13 @@ class Standby:
 
     async def wait_turn(self) -> Takeover:
         """Relay connections until this server has taken its part over. Then the door serves new
-        ones."""
+        connections."""
         server = self._server
         listeners = self._opened()
         try:
             taken = await self._relayed(listeners)
         except BaseException:
-            # At once: the relayed connections go on for a moment, and new clients belong elsewhere.
+            # At once: relayed connections go on for a moment, and new clients must connect elsewhere.
             for sock in (*listeners, *(client for client, _ in self.relay.waiting)):
                 sock.close()
             raise
@@ -111,7 +111,8 @@ class Standby:
 
     def _candidates(self, active: str | None, machine: str | None) -> frozenset[str]:
         """Return the nodes that can take this part over: those of `machine`, or all nodes if it has
-        none. A node that has just started would notice the death later."""
+        none. A node that has just started notices a death later, so it counts only if there is no
+        other."""
         liveness, part = self._server.membership.liveness, self._server.part
         live = [row for row in liveness.live_rows() if row.part == part and row.id != active]
         live = [row for row in live if liveness.outlives(row.id, active)] or live

@@ -201,7 +201,7 @@ class Workers:
                 os.kill(worker.pid, number)  # the pid is still the worker's: it was not reaped yet
 
     def _look_at(self, worker: _Worker, now: float) -> None:
-        """Notice the end of a worker, and start it again when it is due."""
+        """Detect the end of a worker, and start the worker again when it is due."""
         if worker.pid is not None:
             pid, status = os.waitpid(worker.pid, os.WNOHANG)
             if pid:

@@ -67,7 +67,7 @@ class Handing:
         self.handed = 0  # connections that other workers have taken
 
     def hand(self, part: int, sock: socket.socket, address: Address, data: bytes) -> bool:
-        """Hand a connection over. False: the passage cannot take the connection now; the caller keeps it."""
+        """Hand a connection over. Returns False, and changes nothing, if that is impossible now."""
         passage = self._passages.get(part)
         if passage is None:
             try:

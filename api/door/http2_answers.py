@@ -176,7 +176,7 @@ class StreamAnswering:
             self._lane.over(self)
         else:
             self._await(self._lane.limits.body_s)
-            # The window exceeds the bytes drained, so the reset comes before the client runs out of window.
+            # The window exceeds the bytes drained, so the reset comes before the client has used it up.
             self._allow(self._came + self._lane.limits.http2_drain_bytes + STREAM_WINDOW)
             self._came = 0
 

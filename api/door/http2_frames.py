@@ -2,7 +2,7 @@
 sizes and counted costs.
 
 `h2` buffers all bytes that it gets, and answers each frame. This module refuses a frame that is too
-large, or one too many, after the frame's first nine bytes. Nothing here does I/O.
+large after the frame's first nine bytes, and frames that cost too much. Nothing here does I/O.
 """
 
 from h2.errors import ErrorCodes
@@ -14,24 +14,23 @@ DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTI
 END_STREAM = 0x1
 END_HEADERS = 0x4
 HEADER_BYTES = 9  # of a frame
-LOOK_AHEAD = (
-    128  # frames searched for a body: some 30 us at most; `h2` would take 100 us for the request
-)
+# Frames searched for a body: 30 us at most. `h2` would take 100 us for the request.
+LOOK_AHEAD = 128
 FRAME_BYTES = 16 * 1024  # of a payload: the protocol's default, which this server keeps
 # CONTINUATION frames of one header block. One frame holds half of the largest block; real clients do
 # not cut the other half into small frames.
 CONTINUATIONS = 8
-# Entries of one SETTINGS frame: a dozen are defined, browsers make up one or two.
+# Entries of one SETTINGS frame: a dozen are defined, and browsers add one or two of their own.
 SETTINGS_ENTRIES = 32
 ENTRY_BYTES = 6
 
 # Costs are in units of about 25 us of CPU, measured with `h2` 4.4.
 REQUEST_COST = 4  # for a header block, besides its bytes
-BLOCK_BYTES = 128  # of a header block, for a unit: Huffman's code is decoded in Python
+BLOCK_BYTES = 128  # of a header block, for one unit: Huffman's code is decoded in Python
 SETTINGS_COST = 2  # it changes every open stream's window, and needs an answer
-# Units that useful work restores: a client that does useful work can send as many frames as it needs.
-PAID_BODY_BYTES = 64  # of a wanted body, for a unit: single bytes use up the credit
-PAID_ANSWER_BYTES = 1024  # of an answer, for a unit: Go's client opens two windows for every 4 KiB
+# Useful work restores units: its client can send as many frames as the work needs.
+PAID_BODY_BYTES = 64  # of a wanted body, for one unit: a body in single bytes uses up the credit
+PAID_ANSWER_BYTES = 1024  # of an answer, for one unit: Go sends two window updates for every 4 KiB
 PAID_REQUEST = 8  # besides the cost of its header block: for its window updates, and a PING
 
 
@@ -191,9 +190,9 @@ def _size(data: bytes, at: int) -> int:
     return size
 
 
-# Costs are in the units above, about 25 us. The cost of all connections in a pass: some 6 ms.
+# The cost of all connections in a pass, in the units above: some 6 ms.
 PASS_COST = 256
-LEAST_COST = 8  # of one connection: a request or two, as one over HTTP/1.1 serves in a pass
+LEAST_COST = 8  # of one connection: a request or two, as many as over HTTP/1.1
 MOST_COST = 64  # of one connection: a dozen requests, 1.5 ms
 
 
@@ -208,8 +207,8 @@ class Turns:
         self._share = MOST_COST
 
     def begin(self, number: int) -> int:
-        """Return the work that the next connection can cause in the pass `number`. It depends on the
-        number of connections that had a turn in the pass before."""
+        """Return the work that the next connection can cause in the pass `number`. The share depends on
+        the number of connections that had a turn in the pass before."""
         if number != self._pass:
             self._share = max(LEAST_COST, min(MOST_COST, PASS_COST // max(1, self._at_work)))
             self._pass, self._at_work = number, 0

@@ -25,7 +25,7 @@ class RequestLane(Protocol):
     admitted: Admitted | None
 
     def now(self) -> float:
-        """Return the present time, by trio's clock."""
+        """Return trio's time."""
 
     def sooner(self, due: float) -> None:
         """Call the request's `expired` at `due` at the latest."""
@@ -52,10 +52,10 @@ class RequestLane(Protocol):
         """Pass a request to the application."""
 
     def count(self, status: int) -> None:
-        """Note that an answer was given."""
+        """Count an answer."""
 
     def fault(self, error: Exception) -> None:
-        """Report a fault of ours."""
+        """Report an error of the server."""
 
     def stalled(self, request: "StreamAnswering") -> None:
-        """Give up an answer of which the client took nothing for too long."""
+        """Give up an answer: the client took nothing of it for too long."""

@@ -1,7 +1,6 @@
-"""`h2` with the door's settings, and with header blocks without the state that costs CPU and memory.
+"""`h2` with the door's settings, and with a coding of header blocks that saves CPU and memory.
 
-`api.door.http2_head` checks the client's fields instead of `h2`, which would examine each of them seven
-times.
+`api.door.http2_head` checks the client's fields, because `h2` would examine each of them seven times.
 """
 
 import re
@@ -19,7 +18,7 @@ STREAMS = 100  # requests at once on one connection; more would only wait for th
 # 65,536 of them, sent in 400 KB, took 56 MB for each connection.
 SETTINGS = 32
 # Bytes of bodies on a connection. The door always reopens this window; the windows of the streams bound
-# the bytes. With 64 KiB for all streams, a round trip of 100 ms allowed 0.65 MB/s.
+# the bytes held. With 64 KiB for all streams, a round trip of 100 ms allowed 0.65 MB/s.
 CONNECTION_WINDOW = 4 * 1024 * 1024
 STREAM_WINDOW = 65_535  # the protocol's default, for a request that is not admitted yet
 ACKNOWLEDGED_BYTES = 256 * 1024  # of bodies for one window update; fewer are not worth a frame
@@ -53,11 +52,11 @@ _EMPTY_TABLE = b"\x20"  # sent once: the server's answers never use the client's
 
 
 class Decoder(hpack.Decoder):
-    """A decoder that remembers the last header block: if the block changed no table, the same bytes
-    mean the same again.
+    """A decoder that remembers the last header block. If that block did not change the table, equal bytes
+    have the same meaning.
 
-    `head` is the connection's parsed head for that block. `decoded`: `ahead` has decoded the next block
-    already.
+    `head` is the connection's parsed head for that block. `decoded`: `ahead` has already decoded the next
+    block.
     """
 
     def __init__(self) -> None:
@@ -91,8 +90,7 @@ class Decoder(hpack.Decoder):
         return fields
 
     def _table(self) -> tuple[tuple[int, int], object]:
-        """Return a value that differs between states of the table: `hpack` puts an added entry
-        first."""
+        """Return a value that differs between states of the table: `hpack` puts a new entry first."""
         entries = self.header_table.dynamic_entries
         return (self.header_table.maxsize, len(entries)), entries[0] if entries else None
 

@@ -1,7 +1,7 @@
 """The sending half of an HTTP/2 connection: answers in turns, within their windows, and the
 connection's end.
 
-No answer is framed before the socket has taken the last frames. Nothing here awaits.
+No answer is framed before the socket has taken the earlier frames. Nothing here awaits.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from api.door.limits import SLICE_BYTES
 from api.door.transport import Transport
 from api.ingestion import Admitted
 
-FINAL = 200  # the first status of answers that are not followed by another
+FINAL = 200  # the lowest status of a final answer; 1xx are interim
 
 
 class Sending(Channel):
@@ -64,19 +64,19 @@ class Sending(Channel):
         self.elsewhere = door.elsewhere
         self.ingestion = door.ingestion
         self.limits = door.limits
-        self.admitted: Admitted | None = None  # the caller of the request whose head is decoded
+        self.admitted: Admitted | None = None  # the caller who sent the last decoded head
         self._h2 = DirectProtocol()
         self._frames = Frames(self._limits, self._instant())
         self._streams: dict[int, StreamRequest] = {}
         self._sending: dict[int, StreamAnswering] = {}  # streams with something to send, in turns
-        self._blocked: dict[int, StreamAnswering] = {}  # the same, with a closed window
+        self._blocked: dict[int, StreamAnswering] = {}  # streams that wait for their windows
         self._busy = False  # in a turn of the reactor; its end sends all frames
         self._ending = False  # the last frame was written
-        self._ends = False  # with the last answer under way, while other connections go on
+        self._ends = False  # this connection, not the door, closes after its last answer
         self._lingering = False
         self._leaving = False  # the client sent GOAWAY, and waits for its open requests
         self._stalls = 0
-        self._stuck = FOREVER  # the deadline for the written bytes to leave
+        self._stuck = FOREVER  # the deadline for the socket to take the written bytes
         self._idle = self._instant() + self._limits.idle_s
 
     # --- the calls of requests
@@ -107,8 +107,8 @@ class Sending(Channel):
         self.send_soon()
 
     def send_soon(self) -> None:
-        """Send at the end of the turn. Between turns, send at once if no other request of the client is
-        open, otherwise with the next pass: the answers of one commit come one after the other."""
+        """Send at the end of the turn. Between turns, send at once, or in the next pass if the client has
+        other open requests: the answers of one commit are then sent together."""
         if not self._busy:
             if len(self._streams) > 1:
                 self._again()

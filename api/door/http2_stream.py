@@ -26,11 +26,11 @@ from engine.model.errors import Refusal
 
 NO_PROGRESS = Progress(LIMITS)  # the progress of a request whose body the application does not take
 TOLD_BYTES = 16 * 1024  # of a taken body, for one window update; fewer are not worth a frame
-UPLOADS_SHARE = 4  # a stream gets a large window if the budget has room for so many of them
+UPLOADS_SHARE = 4  # a stream gets a large window if the budget has room for this many
 
 
 class StreamRequest(StreamAnswering):
-    """A request as the module describes it. Owner: its connection."""
+    """See the module. Owner: the request's connection."""
 
     __slots__ = (
         "_end_told",
@@ -105,7 +105,7 @@ class StreamRequest(StreamAnswering):
             self._drain()
 
     def end(self) -> None:
-        """The body has ended, with nothing more."""
+        """End the body, with no more bytes."""
         if not self.ended:
             self.came(b"", 0, True)
 
@@ -169,7 +169,7 @@ class StreamRequest(StreamAnswering):
                 admitted.key,
                 admitted.trace,
             )
-        except Exception as error:  # a barrier: an error ends one request
+        except Exception as error:  # an error ends one request, not the connection
             self._submitted = False
             self._lane.fault(error)
             self.refuse(Refusal("internal", "an internal error ended the request: try again"))
@@ -210,7 +210,7 @@ class StreamRequest(StreamAnswering):
     def _receive_passed(self, exchange: Exchange, data: bytes) -> None:
         progress = self._progress
         progress.came(len(data), self._lane.now())
-        if data and not progress.streamed:  # otherwise the application has drawn the bytes
+        if data and not progress.streamed:  # else the application draws them
             if not self._lane.ingestion.bodies.draw(NO_WORKSPACE, len(data)):
                 self._exchange = None
                 exchange.lost()
@@ -273,7 +273,7 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def invite(self) -> None:
-        """See `Side`: say 100 Continue to a client that waits for it, once."""
+        """See `Side`: send 100 Continue to a client that waits for it, once."""
         if not self._invited and not self.ended and not self._answered:
             self._invited = True
             self._lane.head(self.number, 100, [])

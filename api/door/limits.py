@@ -10,30 +10,27 @@ class Limits:
 
     head_s: float = 15.0  # from a head's first byte (or from the accept) to its end
     # From the first step of a TLS handshake, while other handshakes wait for its place. Two round trips
-    # take a second by satellite. With `head_s` instead, stalling clients of a few networks could hold
-    # all places.
+    # take a second by satellite. For the time of `head_s`, stalling clients of a few networks could
+    # hold all places.
     handshake_s: float = 2.0
     body_s: float = 30.0  # of waiting for the client, without the application's own time
-    # Of a streamed body, which times out after 30 s without a byte. A client that sends a byte every 29
-    # s would keep a place for years. So after a minute its mean rate must be 2 KiB/s, a tenth of a
-    # modem's.
+    # For a streamed body. With `body_s` alone, a client that sends a byte every 29 s could hold a place
+    # for years. So after a minute the mean rate must be 2 KiB/s, a third of a modem's.
     stream_grace_s: float = 60.0
     stream_floor: int = 2_048
-    idle_s: float = (
-        75.0  # between requests; above the usual 60 s of proxies, so that they close first
-    )
+    idle_s: float = 75.0  # between requests; proxies close first, usually after 60 s
     write_s: float = 30.0  # for the client to take a slice (64 KiB at most)
     linger_s: float = 1.0  # after a half-close: the client reads its answer before a reset
     drain_bytes: int = 64 * 1024  # of a refused body; beyond that, closing is cheaper
     rest_s: float = 0.1  # the pause of a listener when descriptors have run out
     connections: int = 4_096  # the inbound share of the descriptor limit
     overflow: int = 32  # connections beyond that number that get 503 at a time
-    # HTTP/2. A client that has begun a body sends all of it. If the stream is reset before, the client
-    # loses the answer (always with Node.js). So the door reads up to this many bytes of a refused body.
+    # HTTP/2. A client that has begun a body sends all of it. If the door resets the stream before the
+    # end, the client can lose the answer (Node.js always does). So the door reads up to this many bytes
+    # of a refused body.
     http2_drain_bytes: int = 1024 * 1024
     # Requests that a client can open and reset on one connection (CVE-2023-44487): a number at once,
-    # and a rate over time, so that a few resets each hour do not end a connection that is kept for
-    # weeks.
+    # and a rate, so that a few resets an hour do not end a connection that is kept for weeks.
     http2_resets: int = 200
     http2_resets_a_second: float = 10.0
     # The work of frames that a client can send without useful work, in units of 25 us of CPU
@@ -42,7 +39,7 @@ class Limits:
     http2_credit: int = 4_000
     http2_credit_a_second: float = 20.0
     # Successive answers on one connection that were aborted because the client took nothing for
-    # `write_s`. A client can forget to read one answer; a client that takes none of them does not read.
+    # `write_s`. A client can forget to read one answer. A client that takes none of eight never reads.
     http2_stalls: int = 8
     # The window of a streamed upload, if the budget of bodies has room for several of them: 10 MB/s
     # over a round trip of 100 ms. Otherwise an upload has the 64 KiB of every request.
@@ -52,8 +49,7 @@ class Limits:
 LIMITS = Limits()
 # Bytes of an answer written at a time, and of a body given to the application at a time.
 SLICE_BYTES = 64 * 1024
-# Bytes written at a time of a page that the door has in memory once for all clients: an unread slice is
-# a copy.
+# The same for a page that all clients share in memory. A slice that its client has not read is a copy.
 PAGE_SLICE_BYTES = 16 * 1024
 NO_WORKSPACE = ""  # the account of passed requests' bodies: the door does not know their workspace
 

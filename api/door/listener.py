@@ -10,9 +10,7 @@ from engine.runtime.reactor import NEWCOMER, Reactor, Registration
 from engine.runtime.timers import Timers
 
 BACKLOG = 1024
-ACCEPTS_PER_PASS = (
-    16  # half a millisecond; the next pass accepts the rest, after serving open connections
-)
+ACCEPTS_PER_PASS = 16  # half a millisecond; open connections are served before the next pass
 EVERY_IPV6, EVERY_IPV4 = "::", "0.0.0.0"  # noqa: S104  used only if the operator asks for it
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 

@@ -1,4 +1,4 @@
-"""Requests of an HTTP/1.1 connection that the application answers: their bodies in, its answers out.
+"""HTTP/1.1 requests that the application answers: their bodies, and the answers.
 
 The door reads more of a body only when the application has taken the bytes read before. Nothing here
 awaits.
@@ -45,8 +45,7 @@ class Progress:
         return max(0.0, min(limits.body_s, left))
 
     def came(self, size: int, now: float) -> None:
-        """Count bytes of the body that have arrived. No time counts from now on until the next call of
-        `wait`."""
+        """Count bytes of the body that have arrived. No time counts until the next `wait`."""
         self._count(now)
         self._since = None
         self._came += size
@@ -102,7 +101,7 @@ class Passing(Answering):
             return
         if piece:
             progress.came(len(piece), self._instant())
-            if not progress.streamed:  # otherwise the application has drawn the bytes
+            if not progress.streamed:  # else the application draws them
                 if not self._ingestion.bodies.draw(NO_WORKSPACE, len(piece)):
                     self._refuse_passed(no_room())
                     return
@@ -141,8 +140,8 @@ class Passing(Answering):
             self._read_on(True)
 
     def stream(self, exchange: Exchange) -> None:
-        """Let the application take the body as it arrives. It has paid for the bytes held: stop
-        counting them, and allow a slow body as long as it keeps coming."""
+        """Let the application take the body as it arrives. The application now counts the bytes held, and
+        the body can be slow."""
         if self._exchange is exchange:
             self._give_back()
             self._progress.stream()
@@ -154,7 +153,7 @@ class Passing(Answering):
         return self._ingestion.cors.headers(head.method, head.index, status, own)
 
     def write_answer(self, data: bytes) -> bool:
-        """Write a part of an exchange's answer; False: wait for `Exchange.flushed`."""
+        """See `Side`."""
         return self._write(data)
 
     def _refuse_passed(self, refusal: Refusal) -> None:

@@ -1,7 +1,7 @@
-"""The places in the application: they bound the requests in it at once, and accounts share them fairly.
+"""The places in the application: they bound the requests under way, and accounts share them fairly.
 
 An account is a workspace, a workspace's customer in an embed session, or the address of an unknown
-client. Nothing here knows what a request is.
+client.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,13 @@ from engine.model.errors import Refusal
 from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.tally import Tally
 
-# The most requests that begin between two passes of the reactor. The framework works some 0.5 ms to
-# begin each of them.
+# Requests that can begin between two passes of the reactor. The framework takes 0.5 ms to begin each.
 STARTS = 4
 # A waiting request takes about 10 KB; with more waiting requests, some would wait longer than WAIT_S.
 WAITING = 1_024
 WAIT_S = 5.0  # the same as in `api.shares`, where requests of one workspace wait for each other
 RETRY_AFTER_S = 1
-NETWORK_BYTES = 8  # of an IPv6 address: the network that one client has
+NETWORK_BYTES = 8  # of an IPv6 address: one client can use a whole /64 network
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +141,8 @@ TOO_MUCH_UNTAKEN = "too many bytes of answers wait to be read: read them, then t
 
 
 class UntakenAnswers:
-    """The budget for bytes of answers that clients have not taken. HTTP/1.1 and HTTP/2 draw on it, in
-    the trio thread."""
+    """The budget for bytes of answers that clients have not taken, in HTTP/1.1 and HTTP/2. Only the trio
+    thread uses it."""
 
     def __init__(self, total: int) -> None:
         self._total = total

@@ -1,4 +1,4 @@
-"""The requests that another worker can serve again although the first one may have served them."""
+"""The requests that can be served again if it is unknown whether they were served."""
 
 import msgspec
 from msgspec import Struct
@@ -8,7 +8,7 @@ from api.ingestion import PATHS
 from engine.model.idempotency import HEADER
 
 SAFE = frozenset({b"GET", b"HEAD", b"OPTIONS"})  # they change nothing (RFC 9110, 9.2.1)
-_ONCE = frozenset({b"/events", b"/files"})  # where the header Idempotency-Key counts
+_ONCE = frozenset({b"/events", b"/files"})  # paths that use the header Idempotency-Key
 
 
 class _Keyed(Struct, rename="camel"):
@@ -23,8 +23,8 @@ _event, _batch = msgspec.json.Decoder(_Keyed), msgspec.json.Decoder(_KeyedBatch)
 
 
 def can_repeat(head: Head, data: bytes) -> bool:
-    """Return whether a request has its one effect also if it is served twice. `data` is the whole request
-    in the form for a link."""
+    """Return True if serving a request twice has no second effect. `data` is the whole request in the
+    form for a link."""
     if head.method in SAFE:
         return True
     if head.method != b"POST":

@@ -12,9 +12,9 @@ class DoorStatistics:
 
     connections: int
     http2_connections: int
-    passing: int  # requests that the application is answering, or is to answer
-    places: PlacesStatistics  # of these in the application
-    handshakes: HandshakeStatistics  # of TLS
+    passing: int  # requests passed to the application or to other workers, and not finished
+    places: PlacesStatistics
+    handshakes: HandshakeStatistics
     body_bytes: int  # drawn by bodies
     untaken_bytes: int  # of answers that clients have not taken yet
     streams: int  # requests whose body or answer is streamed
@@ -24,4 +24,4 @@ class DoorStatistics:
     rests: int
     answered: dict[int, int]  # answers by status
     handed: int  # connections that went to other workers
-    relayed: int  # requests that other workers answered for this one
+    relayed: int  # requests relayed to other workers

@@ -1,7 +1,7 @@
-"""The door's TLS: a certificate from files, which are read again when they change; HTTP/2 by ALPN; TLS
-1.2 or newer.
+"""The door's TLS, 1.2 or newer, with HTTP/2 by ALPN. The certificate's files are read again when they
+change.
 
-New connections use the usable certificate that was read last.
+New connections use the last certificate that was usable.
 """
 
 import os

@@ -16,7 +16,7 @@ class Transport(Protocol):
     """The interface that a connection reads from and writes to."""
 
     sock: socket.socket
-    alpn: str | None  # TLS's choice of protocol, after the handshake
+    alpn: str | None  # the protocol that TLS has chosen
     ended: bool  # the peer has announced that nothing follows the bytes read last
 
     @property
@@ -99,8 +99,7 @@ class LinkTransport(PlainTransport):
 
 
 class TlsTransport:
-    """A socket with TLS. The handshake happens within `read`, and takes memory from its first step
-    on."""
+    """A socket with TLS. The handshake happens within `read`, and takes memory from its first step."""
 
     __slots__ = (
         "_context",
@@ -163,7 +162,7 @@ class TlsTransport:
         except ssl.SSLWantReadError:
             return b"".join(pieces) if pieces else None
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-            self.ended = True  # also without a close_notify: requests are framed
+            self.ended = True  # also without a close_notify: framing shows a request's end
         return b"".join(pieces)
 
     def _emit(self) -> bool:

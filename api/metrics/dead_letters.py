@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 EVERY_S = 5.0  # between two rounds, as often as a scraper asks
 PAUSE_S = 0.1  # between two environments: a round of 500 takes 50 s, and less than 1 % of a core
-MOST = 10_000  # dead letters counted of an environment: some 2 ms of PostgreSQL
+MOST = 10_000  # dead letters counted in an environment: 2 ms of PostgreSQL
 
 
 class DeadLetterCount:
-    """Owner of the counts. `sizes`: by environment, of those that this process serves."""
+    """The counts. `sizes`: by environment, for those that this process serves."""
 
     def __init__(self, server: "Server", troubles: Troubles) -> None:
         self.sizes: dict[int, int] = {}
@@ -37,7 +37,7 @@ class DeadLetterCount:
             await trio.sleep(EVERY_S)
 
     async def count(self) -> None:
-        """Count the dead letters of all environments, up to two bounds."""
+        """Count the dead letters of the first `ENVIRONMENTS` environments, up to `MOST` in each."""
         models, part = self._server.models, self._server.part
         own = (each.number for each in models.environments.values() if part.has(each.workspace))
         for number in list(islice(own, ENVIRONMENTS)):

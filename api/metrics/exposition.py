@@ -43,7 +43,7 @@ class _One(CollectorRegistry):
 
 
 class Exposition:
-    """The owner of the list of environments with their own labels."""
+    """The writer of the text. It remembers which environments have labels of their own."""
 
     def __init__(self, server: "Server", dead_letters: Mapping[int, int]) -> None:
         """`dead_letters`: the sizes of dead-letter queues, by environment."""

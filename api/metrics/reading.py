@@ -45,7 +45,7 @@ class Metric(Struct, frozen=True):
 
     @property
     def series(self) -> str:
-        """The name in queries; of a histogram, that of its buckets."""
+        """The name in queries; for a histogram, the name of its buckets."""
         return self.name + {"counter": "_total", "gauge": "", "histogram": "_bucket"}[self.kind]
 
 

@@ -1,7 +1,7 @@
 """The state of the server for one scrape: values that several metrics share, read in short steps.
 
 Labels are bounded: metrics name the first ENVIRONMENTS environments that had work, the BUSIEST
-destinations and the FAILING ones. All other environments are one, `others`.
+destinations and the FAILING ones. All other environments share the label `others`.
 """
 
 import heapq
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 # Environments with their own labels: with a dozen series each some 6,000 lines, 0.5 MB a scrape.
 ENVIRONMENTS = 500
 BUSIEST = 50  # destinations with labels for the most work: more than a person looks at
-FAILING = 50  # destinations with labels for the most failures in a row: they may have little work
+FAILING = 50  # destinations with labels for the most failures in a row: they can have little work
 AT_ONCE = 500  # destinations or environments between two checkpoints, about half a millisecond
 NAME_CHARACTERS = 64  # of a destination's name in its label; the id is beside it
-Ranked = tuple[int, str]  # a destination by its work
-Trouble = tuple[
-    int, str, bool
-]  # a destination by its failures in a row; whether its circuit is open
+Ranked = tuple[int, str]  # a destination's work, and its id
+Trouble = tuple[int, str, bool]  # its failures in a row, its id, and whether its circuit is open
 
 
 class Labelled(Struct, frozen=True):
@@ -64,7 +62,7 @@ class Scrape:
         self.in_flight: list[Sample] = []
         self.open_circuits: list[Sample] = []
         self.destinations: list[Labelled] = []
-        self.pause: Callable[[], None] = no_pause  # of whoever reads samples in slices
+        self.pause: Callable[[], None] = no_pause  # ends a slice; the reader of samples sets it
         self._named = named
         self._dead_letters = dead_letters
 
@@ -148,7 +146,7 @@ class Scrape:
                 yield machine.failing.failures, each, opened
 
     def _sends(self, destination: str) -> bool:
-        """Return whether a destination is active: its owner knows of one that is disabled."""
+        """Return True if a destination is active. Its owner already knows about a disabled one."""
         config = self.server.models.destinations.get(destination)
         return config is not None and config.status is DestinationStatus.ACTIVE
 

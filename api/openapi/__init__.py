@@ -1,5 +1,4 @@
-"""The OpenAPI 3.1 document, generated from the route table only, so that it cannot differ from the
-code."""
+"""The OpenAPI 3.1 document. It is generated from the route table, so it cannot differ from the code."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -20,8 +20,8 @@ _EMPTY = {
     "properties": {},
     "description": "The body of an action: an empty object. It can be left out.",
 }
-# RARE: codes of only those routes that name them (`Route.codes`).
 _PAGE = re.compile(r"Page_(\w+)_")
+# Codes that a route has only if `Route.codes` names them.
 RARE = frozenset({"schema_violation", "idempotency_mismatch", "loop_detected"})
 _WAITING = (429, 503)  # the statuses with Retry-After
 _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
@@ -62,8 +62,8 @@ CREDENTIALS = {
 def schemas_of(
     models: Iterable[Any], forms: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[Any, Any]]:
-    """Return the schemas of models with all nested ones, and the reference of each of `models`. Models
-    are pydantic models, and shapes, which are TypedDicts. `forms` are schemas by name."""
+    """Return all schemas by name, and the reference of each of `models`: pydantic models, and shapes
+    (TypedDicts). `forms` are further schemas by name."""
     by_model, definitions = TypeAdapter.json_schemas(
         [(model, "validation", TypeAdapter(model)) for model in dict.fromkeys(models)],
         ref_template=REFERENCE,
@@ -111,8 +111,7 @@ def _name_codes(schemas: dict[str, Any]) -> None:
 
 
 def plain(schema: Any) -> Any:
-    """Drop pydantic's titles, made from names, and its null defaults, which would be wrong for a merge
-    patch."""
+    """Drop pydantic's titles and null defaults. A null default would be wrong for a merge patch."""
     if isinstance(schema, list):
         return [plain(item) for item in schema]
     if not isinstance(schema, dict):

@@ -12,7 +12,7 @@ from api.openapi.words import AT, EVENT, FIELDS, MODELS
 
 _BY_FORMAT = {"date-time": AT, "uuid": EVENT, "uri": "https://example.com/hooks"}
 _NOTHING = object()
-_DEPTH = 12  # of nested shapes; the document has half of that
+_DEPTH = 12  # of nested shapes; the document nests half as deep
 
 
 class Examples:

@@ -164,7 +164,7 @@ class Operations:
 
 
 def _own_headers(route: Route) -> dict[str, Any]:
-    """Return a route's own headers of a success."""
+    """Return the headers that a route adds to its successful answers."""
     return {
         name: {"description": text, "schema": {"type": "string"}}
         for name, text in route.answer_headers.items()
@@ -245,6 +245,6 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(kind: str) -> str:
-    """Return a media type for the document. Any type becomes that of bytes, since client generators do
-    not support ranges of types."""
+    """Return a media type for the document. Any type becomes bytes, because client generators do not
+    support ranges of types."""
     return OCTETS if kind == ANY_TYPE else kind
