@@ -22,9 +22,8 @@ def forbid_core_dumps() -> None:
     """Forbid core dumps of this process and its children, and reading its memory.
 
     On Linux, other processes of the same account cannot trace this process or read its memory or
-    environment (root can). That stops an attacker who has broken out of a transform worker. This
-    protection ends when the process executes another program. If the system refuses a call, a warning
-    is logged.
+    environment (root can). That stops an attacker who has broken out of a transform worker. The
+    protection ends when the process executes another program. Logs a warning if the system refuses it.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     limit = CORE_BYTES if hard == resource.RLIM_INFINITY else min(CORE_BYTES, hard)

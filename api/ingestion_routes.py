@@ -15,8 +15,8 @@ BODY_S = 30.0  # the same as at the door
 
 
 def make_blueprint(ingestion: Ingestion, body_s: float = BODY_S) -> Blueprint:
-    """Return the blueprint `ingestion`. It judges its requests itself: the application must not apply
-    its own checks of credentials, rates and bodies to them."""
+    """Return the blueprint `ingestion`. It judges its requests itself: the application must not check
+    their credentials, rates and bodies."""
     blueprint = Blueprint("ingestion", __name__)
 
     @blueprint.post("/events")
@@ -78,8 +78,8 @@ class _Reception:
             self._body += piece
 
     def submit(self) -> None:
-        """Submit the body to `Ingest`. From then on the reply gives the drawn bytes back, even if the
-        caller does not wait any more."""
+        """Submit the body to `Ingest`. Its reply gives the drawn bytes back, even if the caller no longer
+        waits."""
         admitted = self._admitted
         self._ingestion.ingest.submit(
             admitted.environment,

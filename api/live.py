@@ -36,8 +36,8 @@ MOST_LISTENERS = 16  # of one workspace
 BUSIEST = 200  # destinations whose health is sent
 PART = 50  # items of one message: some 30 KiB
 AT_ONCE = 1_000  # destinations examined between two checkpoints: about a millisecond
-# The most destinations that one search for the busiest examines: some 10 ms each second. In a larger
-# environment each search continues where the last one ended, and keeps the busiest found so far.
+# Destinations that one search for the busiest examines: some 10 ms each second. In a larger environment
+# each search continues where the last one ended, and keeps the busiest found so far.
 LOOKED_AT = 10_000
 KEPT = 64  # messages, of about eight seconds
 Message = tuple[int, Topic, bytes]

@@ -24,8 +24,8 @@ def check_route(route: Route, settings: WorkspaceSettings) -> None:
 def check_fields(route: Route, settings: WorkspaceSettings, document: Mapping[str, Any]) -> None:
     """Refuse with 403 a body with a field that a customer is not allowed to set.
 
-    A creation needs the route's ability and those of the fields given. A change needs the abilities of
-    the fields given, and the route's ability for fields that have none of their own.
+    A creation needs the route's ability and those of its fields. A change needs the abilities of its
+    fields, and the route's ability for fields without one.
     """
     patch = route.method == "PATCH"
     asked = [name for name, value in document.items() if _is_asked(value, patch=patch)]

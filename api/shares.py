@@ -2,8 +2,8 @@
 
 Each workspace has its own queue. In a queue the workspace's keys and each of its customers take turns.
 
-All workspaces share a few connections to the database, and one event loop. Without shares the busiest
-workspace would use them all, and the others would wait. Nothing here knows what a request does.
+All workspaces share a few connections to the database and one event loop, so without shares the busiest
+workspace would use them all. Nothing here knows what a request does.
 """
 
 from collections.abc import AsyncIterator
@@ -21,9 +21,8 @@ from engine.runtime.slots import customers_places
 from engine.runtime.tally import Tally
 from engine.settings import Settings
 
-# The length of a queue. It is more than one client opens at once: an HTTP/2 connection has fewer
-# requests (`api.door.http2`), and pools of HTTP/1.1 commonly have 100. So a client that keeps to the
-# announced limit is served.
+# The length of a queue, more than one client opens at once: an HTTP/2 connection has fewer requests
+# (`api.door.http2`), and pools of HTTP/1.1 commonly have 100.
 LINE = 128
 WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
@@ -145,8 +144,8 @@ class WorkspaceShare:
     @asynccontextmanager
     async def place(self, workspace: str, caller: str = KEYS) -> AsyncIterator[None]:
         """Hold a place during the block. A caller's requests get places in the order of arrival. Raises
-        Refusal 503, before anything has begun, if too many of them wait or this one waited too long.
-        `caller`: the account of the customer whose session asks."""
+        Refusal 503 before the block begins, if too many requests wait or this one has waited too long.
+        `caller`: the account of a customer, for an embed session."""
         line = self._lines.get(workspace)
         if line is None:
             line = self._lines[workspace] = _WorkspaceLine(self._at_once)

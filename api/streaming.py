@@ -24,8 +24,8 @@ CLOSE_S = 5.0  # to close the source of an answer after its request was cancelle
 
 
 class Inflow(TrioBody):
-    """A request's body. It holds one part until the application takes it. Meanwhile nothing more is
-    received, so the rest waits at the client. (The framework's own body receives without a bound.)"""
+    """A request's body. It holds one part, and receives the next when the application has taken it. (The
+    framework's own body receives without a bound.)"""
 
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
         # No maximum here: each route sets its own.

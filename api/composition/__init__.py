@@ -69,8 +69,7 @@ class Server(ControlParts):
         listens: bool = True,
         worker: WorkerNode | None = None,
     ) -> None:
-        """`listens`: the server listens at its address; otherwise another server has the connections
-        (`api.asgi`)."""
+        """`listens`: see `FrontDoor`."""
         super().__init__(settings, bridge, box, embedded, self._address, worker)
         self.clock.tell(self._clock_stepped)
         self.stopping = False

@@ -25,8 +25,8 @@ from storage.intake.store import PostgresClaims
 
 
 def make_pages() -> None:
-    """Make the pages once, before the first request for them. Making them takes 150 ms of CPU, which
-    would delay every tenant, on the event loop or in a thread."""
+    """Make the pages before the first request for them: it takes 150 ms of CPU, which would delay every
+    tenant."""
     docs_html()
     web_files()
 

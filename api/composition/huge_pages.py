@@ -1,8 +1,7 @@
 """Huge pages for the objects that a server has created by the end of its start.
 
 The processor caches the addresses of a few thousand memory pages. An interpreter uses objects all over
-its memory, so with pages of 4 KiB many accesses miss that cache, and in a virtual machine a miss costs
-a walk through two tables. One huge page replaces 512 small ones.
+its memory, so with pages of 4 KiB many accesses miss that cache. One huge page replaces 512 small ones.
 """
 
 import ctypes
@@ -24,9 +23,8 @@ log = structlog.get_logger("angarium.server")
 def take_huge_pages() -> int:
     """Move the memory of this process into huge pages, and return the number of bytes that moved.
 
-    The result is 0 before Linux 6.1, if the administrator has disabled huge pages, and if no huge page
-    is free. Memory allocated later has small pages. The call takes some milliseconds for each 10 MB, so
-    the server makes it at its start.
+    The result is 0 before Linux 6.1, and if huge pages are disabled or none is free. Memory allocated
+    later has small pages. The call takes some milliseconds for each 10 MB.
     """
     try:
         if sys.platform != "linux" or "[never]" in (_SYSTEM / "enabled").read_text("ascii"):
@@ -35,7 +33,7 @@ def take_huge_pages() -> int:
         lines = Path("/proc/self/smaps").read_text("utf-8", "replace").splitlines()
         parts = list(full_parts(lines))
     except (OSError, ValueError):
-        # A kernel or a container without these files, or with another format.
+        # These files are missing, or have another format.
         return 0
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)

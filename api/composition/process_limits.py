@@ -7,8 +7,7 @@ import gc
 # 1 to 2 ms for the youngest generation, and some 4 ms for the first two. The interpreter's defaults
 # (700, 10, 10) cost 4 % of all CPU. Thresholds twenty times as large blocked the event loop for 20 to
 # 40 ms each time, and for most of a second after ten thousand destinations became busy (a million new
-# objects). Shorter passes cost no more in total, because only objects that stay are counted: 40,000
-# events at the full rate cause some twenty passes.
+# objects). Shorter passes cost no more in total, because only objects that stay are counted.
 YOUNG = 2_500  # net allocations between two passes
 TIMES_YOUNG = 0  # every other pass also covers the second generation
 # A full pass runs after some five million allocations, if the surviving objects have grown by a

@@ -56,8 +56,7 @@ def serve(settings: Settings) -> int:
 
 
 def _serve_shared(settings: Settings) -> int:
-    """Run one server, or the workers. On a database that several machines share, there is one worker
-    for each part."""
+    """Run one server, or the workers: on a database that several machines share, one for each part."""
     read_declared(settings)
     if settings.peer_bind is not None:
         code, parts = asked_in_fork(
@@ -153,8 +152,8 @@ def secret_box(settings: Settings) -> SecretBox:
 
 
 def read_declared(settings: Settings) -> None:
-    """Read the files that the settings name. An error in them stops the start before it creates a data
-    folder, a key or a database."""
+    """Read the files that the settings name. An error in them stops the start before it creates
+    anything."""
     plans_of(settings)
     catalog_of(settings)
     shared_context(settings.egress_ca)

@@ -1,8 +1,7 @@
 """The standby role of a server on a shared database: it waits for its part, takes it over, and hands it
 over.
 
-A standby relays its clients' connections, observes the other nodes, and takes over when it is the
-successor.
+While it waits, it relays its clients' connections.
 """
 
 import socket

@@ -34,8 +34,7 @@ log = structlog.get_logger("angarium.workers")
 EXIT_LOST = 64  # of a worker: another server has taken the database or the part over
 EXIT_HANDED_OVER = 65  # of a worker: its part now runs on another machine
 FROZEN_S = 10.0  # without a new sign of life: the parent kills the worker
-# The same before the first sign of life: the fork gets CPU and opens the event loop, which takes some
-# seconds on a machine under heavy load.
+# The same before the first sign of life, which takes some seconds on a machine under heavy load.
 STARTING_S = 20.0
 PULSE = struct.Struct("Q")
 STEADY_S = 30.0  # a worker that ran at least this long did not fail to start
@@ -150,7 +149,7 @@ class Workers:
             raise ListenError("bind", settings.bind, error) from error
 
     def _migrated(self, wake: socket.socket) -> int:
-        """Migrate the database; return the exit code. The parent does it once for all workers."""
+        """Migrate the database, once for all workers; return the exit code."""
         settings = self._settings.model_copy(update={"database_url": self._url})
         pid = fork("parent", settings, lambda: self._migrate(settings))
         while True:

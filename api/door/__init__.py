@@ -1,1 +1,1 @@
-"""The front door: our own HTTP/1.1 listener on the reactor."""
+"""The front door: our own server for HTTP/1.1 and HTTP/2, on the reactor."""

@@ -20,8 +20,7 @@ from api.heads import Heads, Told
 from api.ingestion import Admitted, Ingestion
 from engine.model.errors import Refusal
 
-# The states of a connection. Constants instead of an Enum: reading a member of an Enum takes three
-# times as long.
+# The states of a connection: constants, because reading an Enum's member takes three times as long.
 HEAD = "head"  # waiting for a head, or in the middle of one
 RECEIVING = "receiving"  # reading an ingestion body
 DECIDING = "deciding"  # the body is with Ingest
@@ -224,7 +223,7 @@ class Answering(Channel):
             self._next()
 
     def _next(self) -> None:
-        """The answer was sent: continue with the connection's next task."""
+        """Continue after the answer was sent."""
         self._admitted = None
         body, self._body = self._body, None
         if not self._keep or self._ends or self._door.closing:

@@ -40,8 +40,7 @@ REMEMBERED_HEAD = 2048  # bytes of a head kept for comparison; our clients send 
 
 
 def _begun(data: bytes) -> bytes:
-    """Return `data` without the empty lines before a request, which must be ignored (RFC 9112, 2.2).
-    All are dropped, since the network decides how many arrive together."""
+    """Return `data` without all the empty lines before a request (RFC 9112, 2.2)."""
     at = 2
     while data.startswith(b"\r\n", at):
         at += 2
@@ -56,7 +55,7 @@ class ClientConnection(Passing):
     def __init__(
         self, door: Door, transport: Transport, address: Address, due: float | None = None
     ) -> None:
-        """`due`: the deadline of the first head, by trio's clock. None: `head_s` from now."""
+        """`due`: the deadline of the first head, in trio's time. None: `head_s` from now."""
         super().__init__(door, transport, address)
         self._within(self._limits.head_s if due is None else due - self._instant())
 
@@ -79,8 +78,8 @@ class ClientConnection(Passing):
         return self._due if self._state is HEAD and not self._buffer else None
 
     def wind_up(self) -> None:
-        """Stop: close now if no request is under way, otherwise after the answer. A request that the
-        client has sent already is still served."""
+        """Close now if no request is under way, otherwise after the answer. A request that has already
+        arrived is served."""
         if self.idle_until is None:
             return
         try:
@@ -89,7 +88,7 @@ class ClientConnection(Passing):
             self.close()
 
     def _serve_last(self) -> None:
-        """Serve a request that the client has sent to an idle connection, or close the connection."""
+        """Serve a request that has arrived, or close the idle connection."""
         data = self._transport.read()
         if data:
             self._arrived(data)
@@ -269,8 +268,8 @@ class ClientConnection(Passing):
         return True
 
     def _goes_to(self, part: int) -> bool:
-        """Hand the connection over to the worker of a part, with the present request, if enough
-        requests in a row belong to that part. False: the connection stays."""
+        """Hand the connection and its request over to a part's worker, if enough requests in a row belong
+        to that part. Returns False if the connection stays."""
         if part != self._strays_to:
             if self._strays_to is not None:
                 self._strayed = 0

@@ -40,7 +40,7 @@ _NO_PLACE = Refusal("overloaded", "the server has too many connections: try agai
 
 
 class FrontDoor:
-    """The front door; see the module. Run `run` as a supervised task, beside reactor and timers."""
+    """See the module. `run` is a supervised task, beside reactor and timers."""
 
     def __init__(
         self,
@@ -147,8 +147,8 @@ class FrontDoor:
         self._inherited, self._waiting = listeners, waiting
 
     def adopt(self, sock: socket.socket, address: Address, data: bytes = b"") -> None:
-        """Serve a client's connection that another server has accepted, or this server as a standby.
-        `data`: the bytes read already, with a whole head."""
+        """Serve a client's connection that another worker, or this server as a standby, has accepted.
+        `data`: the bytes that were read, with a whole head."""
         if self.closing:
             sock.close()
             return
@@ -180,7 +180,7 @@ class FrontDoor:
         self._channels.add(connection)
 
     def part(self) -> None:
-        """From now on, close each HTTP/1.1 connection after its next answer: the door will close."""
+        """Close each HTTP/1.1 connection after its next answer, because the door will close."""
         self.parting = True
 
     def end_soon(self, clients: Set[Address]) -> None:
@@ -283,9 +283,8 @@ class FrontDoor:
         connection.begin(data)
 
     def _evict(self) -> None:
-        """Close the longest idle connections, those of unknown callers first. One search closes an
-        eighth of the idle connections, so that many new connections do not cost one search each. If
-        none is idle, the next search waits `rest_s`."""
+        """Close an eighth of the idle connections, so that not every new one needs a search: first those
+        of unknown callers, then the longest idle. If none is idle, the next search waits `rest_s`."""
         now = trio.current_time()
         if now < self._look_again_at:
             return

@@ -1,9 +1,9 @@
 """The hand-over of clients' connections to the workers that have their workspaces.
 
-`ClientConnection._goes_to` decides which connections are handed over. A connection is sent as a
-descriptor, with its client's address and the bytes read so far, over a passage: a unix socket to the
-other worker. That worker confirms each connection before it serves it. An unconfirmed connection was
-not served, so the sender takes it back. Nothing here awaits.
+`ClientConnection._goes_to` decides which connections are handed over. A passage is a unix socket to
+another worker. It carries each connection as a descriptor, with the client's address and the bytes read
+so far. The other worker confirms a connection before it serves it. An unconfirmed connection was not
+served, so the sender takes it back. Nothing here awaits.
 """
 
 import socket
@@ -67,7 +67,7 @@ class Handing:
         self.handed = 0  # connections that other workers have taken
 
     def hand(self, part: int, sock: socket.socket, address: Address, data: bytes) -> bool:
-        """Hand a connection over. Returns False, and changes nothing, if that is impossible now."""
+        """Hand a connection over. Returns False if that is impossible now."""
         passage = self._passages.get(part)
         if passage is None:
             try:

@@ -84,7 +84,7 @@ class HandshakeTurns:
             self._since[beginning[1]] = trio.current_time()
         gave_way = beginning is None and bool(self._new) and self._give_way()
         if going_on is None and beginning is None and not gave_way:
-            self._rest()  # a new handshake, or the end of one, rings again
+            self._rest()  # a new handshake, or the end of one, calls `_ring`
         for found in (going_on, beginning):
             if found is not None and not found[1].closed:
                 found[1].proceed()

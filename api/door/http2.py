@@ -192,8 +192,7 @@ class Http2Connection(Sending):
             self._read_on(True)
 
     def _take_direct(self, frame: bytes) -> bool:
-        """Serve a request that came whole, or a frame for such a request; False: the caller must give
-        the frame to `h2`."""
+        """Serve a request that came whole, or a frame for one; False: `h2` must get the frame."""
         kind = frame[3]
         if kind != HEADERS and not self._h2.windows:
             return False
@@ -237,7 +236,7 @@ class Http2Connection(Sending):
         return True
 
     def _meddled(self, number: int, kind: int, frame: bytes) -> bool:
-        """Handle a frame for a request that came whole; False: the caller must give it to `h2`."""
+        """Handle a frame for a request that came whole; False: `h2` must get the frame."""
         request, data = self._streams[number], frame[HEADER_BYTES:]
         size = int.from_bytes(data[:4], "big")
         if kind == RST_STREAM and len(data) == 4:

@@ -45,8 +45,7 @@ class RefusedError(Exception):
 class Frames:
     """The bytes that arrived and were not taken yet. Owner: one connection.
 
-    `credit` is the work that the client can still cause without useful work. Useful work and time
-    restore it.
+    `credit`: the cost of the frames that the client can still send. Useful work and time restore it.
     """
 
     __slots__ = (
@@ -89,8 +88,8 @@ class Frames:
         self.credit = min(self.credit + units, float(self._limits.http2_credit))
 
     def take(self) -> bytes:
-        """Return the next frame; a header block is returned with all of its frames. Returns b"" if the
-        frame is not complete yet. Raises RefusedError."""
+        """Return the next frame, or a header block with all of its frames; b"" if it is not complete yet.
+        Raises RefusedError."""
         data, at = self._data, self._at
         if self._preface:
             if data[: len(PREFACE)] != PREFACE[: len(data)]:

@@ -34,7 +34,7 @@ _CONFIG = H2Configuration(
 # More than two changes of a table's size are pointless (RFC 7541, 4.2); `hpack` would make 30,000 of
 # them.
 _RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]{0,4}[\x00-\x7f]){3}")
-# Names and values of HPACK's static table that answers have.
+# The entries of HPACK's static table that answers use.
 _NAMES = {
     b"access-control-allow-origin": 20, b"allow": 22, b"cache-control": 24,
     b"content-disposition": 25, b"content-encoding": 26, b"content-language": 27,
@@ -110,8 +110,8 @@ def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class Encoder(hpack.Encoder):
-    """The encoder of answers' header blocks. `fields` are the output of `literals` and follow the next
-    status; `h2` would copy and examine each field several times."""
+    """The encoder of answers' header blocks. `fields` come from `literals` and follow the next status,
+    because `h2` would copy and examine each field several times."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -194,6 +194,5 @@ class Protocol(H2Connection):
         self.increment_flow_control_window(CONNECTION_WINDOW - STREAM_WINDOW)
 
     def release(self) -> None:
-        """Drop all state. `h2` has reference cycles, so its memory would otherwise wait for the garbage
-        collector."""
+        """Drop all state: `h2` has reference cycles, which would wait for the garbage collector."""
         vars(self).clear()

@@ -266,8 +266,7 @@ class Sending(Channel):
             self._linger()
 
     def _linger(self) -> None:
-        """Half-close, and wait a moment for the client to close: closing with unread bytes would reset
-        the connection and lose the last frames."""
+        """See `Answering.linger`."""
         if self._lingering:
             return
         if self._transport.ended:

@@ -1,5 +1,5 @@
-"""One request of an HTTP/2 connection, from its head to the end of its answer. It is judged, budgeted
-and answered like requests of HTTP/1.1 in `connection`, `passing` and `answering`.
+"""One HTTP/2 request, from its head to the end of its answer. The same rules apply to it as to HTTP/1.1
+in `connection`, `passing` and `answering`.
 
 The stream's window bounds the bytes held of the body. A slice bounds the bytes held of the answer.
 Nothing here awaits.
@@ -150,8 +150,7 @@ class StreamRequest(StreamAnswering):
         if self.ended:
             self._submit(admitted)
         elif self._allowed - self._came < STREAM_WINDOW // 2:
-            # The body keeps coming: double its window. The total can exceed the limit, so that an
-            # oversized body is noticed.
+            # Double the window. The total can exceed the limit, so that an oversized body is noticed.
             self._allow(self._came + max(STREAM_WINDOW, min(self._came, admitted.limit)))
 
     def _submit(self, admitted: Admitted) -> None:

@@ -4,8 +4,7 @@ the client's own connection."""
 from api.door.exchange import HOP_BY_HOP
 from api.door.framing import Head
 
-# The status by which a worker announces that it closes an idle link, and reads no more requests on it.
-# No other answer has this status.
+# The status with which a worker announces that it closes an idle link; no other answer has it.
 GONE = 421
 GOODBYE = (
     b"HTTP/1.1 %d Misdirected Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n" % GONE

@@ -52,7 +52,7 @@ class Listener:
                     self._on_exhausted()
                     self._rest()
                     return
-                continue  # this client has gone already (ECONNABORTED or similar)
+                continue  # the client has gone (ECONNABORTED or similar)
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if not self._accept(sock, (address[0], address[1])):
@@ -116,8 +116,7 @@ def see_that_free(host: str, port: int) -> None:
 
 
 def _addresses(host: str, port: int) -> list[tuple[int, tuple[Any, ...]]]:
-    # One socket for each family: a socket for both would report IPv4 clients with mapped IPv6
-    # addresses.
+    # One socket for each family: a socket for both would report IPv4 clients with IPv6 addresses.
     hosts = (EVERY_IPV6, EVERY_IPV4) if host == EVERY_IPV6 and _has_ipv4() else (host,)
     found = []
     for each in hosts:

@@ -33,9 +33,8 @@ class Progress:
         self.streamed = True
 
     def wait(self, now: float) -> float:
-        """Begin to wait for the client; return the longest wait in seconds. A normal body must arrive
-        within its limit. A streamed body times out if no byte arrives for `body_s`, or if its mean rate
-        is below `stream_floor`."""
+        """Begin to wait for the client; return the longest wait in seconds. A streamed body times out if
+        no byte arrives for `body_s`, or if its mean rate is below `stream_floor`."""
         self._count(now)
         self._since = now
         limits = self._limits

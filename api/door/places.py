@@ -151,8 +151,8 @@ class UntakenAnswers:
         self.refused = 0
 
     def has_room(self, account: str, size: int = LEAST_BYTES) -> bool:
-        """Return True if an account can have `size` bytes more. An account that has none always can.
-        Others can have at most as many as they leave free for other accounts."""
+        """Return True if an account can have `size` bytes more. An account without bytes always can.
+        Others can if they then have at most as many as are free."""
         own = self._drawn_by.get(account, 0)
         return not own or own + size <= self._total - self.drawn
 

@@ -1,6 +1,5 @@
-"""The enumerations that many fields share, each once in the document. So a generated client has one
-type for environments, not one for every operation.
-"""
+"""The enumerations that many fields share, each once in the document, so that a generated client has one
+type for each."""
 
 from typing import Any, get_args
 
