@@ -23,7 +23,7 @@ def forbid_core_dumps() -> None:
 
     On Linux, other processes of the same account cannot trace this process or read its memory or
     environment (root can). That stops an attacker who has broken out of a transform worker. The
-    protection ends when the process executes another program. Logs a warning if the system refuses it.
+    protection ends when the process executes another program. A refused system call is logged.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     limit = CORE_BYTES if hard == resource.RLIM_INFINITY else min(CORE_BYTES, hard)

@@ -25,7 +25,7 @@ def foreign_origin(fields: Mapping[bytes, bytes]) -> bytes | None:
     """Return the Origin of a request that another site's page makes.
 
     None for a request without an Origin, and for pages from this server's own address, which need no
-    CORS: browsers send an Origin from such pages too, if the request is not a mere read.
+    CORS: browsers send an Origin from such pages too, unless the request only reads.
     """
     origin = fields.get(b"origin")
     if origin is None or origin.partition(b"://")[2] == fields.get(b"host", b"").lower() != b"":

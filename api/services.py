@@ -153,6 +153,6 @@ class Services:
     tracing: Tracing | None = None  # None: requests have no spans
     ingestion: Blueprint  # the two routes of `api.ingestion_routes`
     streams: Streams
-    shares: ControlShares  # the share of each workspace in the requests at once
+    shares: ControlShares  # they bound the requests of each workspace
     now: Callable[[], float]  # seconds since the epoch
     unready: Callable[[], list[str]]  # the reasons why the server cannot take work now

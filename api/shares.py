@@ -32,8 +32,7 @@ RETRY_AFTER_S = 1
 # requests wait for the database, not for the event loop.
 COUNTED_S = 0.05
 LINE_CUSTOMER = 16  # waiting requests of one customer: more than browsers open to one server
-# The longest rest of a place: with hundreds of places, a rest could exceed the time that a client
-# waits.
+# The longest rest of a place: with hundreds of places it could exceed the time that a client waits.
 MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")
@@ -94,7 +93,7 @@ class _WorkspaceLine:
         self.users = Tally()  # by caller: running and waiting
         self.sessions = 0  # running requests of customers
         self.waiting: FairWaiters[str, _Waiter] = FairWaiters()  # by caller
-        self.told = False  # a refusal was logged: once while the workspace has requests
+        self.told = False  # a refusal was logged; it is logged once while the workspace has requests
 
     def may_work(self, caller: str) -> bool:
         """Return True if a caller can have another place, if one is free."""
