@@ -93,7 +93,7 @@ class _WorkspaceLine:
         self.users = Tally()  # by caller: running and waiting
         self.sessions = 0  # running requests of customers
         self.waiting: FairWaiters[str, _Waiter] = FairWaiters()  # by caller
-        self.told = False  # a refusal was logged; it is logged once while the workspace has requests
+        self.told = False  # a refusal was logged (once while the workspace has requests)
 
     def may_work(self, caller: str) -> bool:
         """Return True if a caller can have another place, if one is free."""
