@@ -1,1 +1,1 @@
-"""Files: uploaded, or fetched for an event, and kept for as long as their event."""
+"""The files of events: uploaded or fetched, and kept for as long as their event."""

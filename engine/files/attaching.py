@@ -1,7 +1,7 @@
-"""The attachments of an event that comes in: their content is kept before the event is committed.
+"""The attachments of an incoming event: their content is stored before the event is committed.
 
 The intake writes the rows in the event's own transaction (`Submission.files`). The content is held until
-the event is accepted or refused. If the event is refused, its content is removed.
+the event is accepted or refused. The content of a refused event is removed.
 """
 
 from collections.abc import AsyncIterator
@@ -28,17 +28,17 @@ from engine.ports import StoreError
 from engine.submission.key_lookup import KeyedRefusal
 from engine.submission.receipts import Accepted
 
-AT_ONCE = 8  # attachments being kept: each is two flushes to disk and three short statements
+AT_ONCE = 8  # attachments stored at once: each costs two flushes to disk and three short statements
 WAITING_MOST = (
     # events that can wait for their attachments: a batch, or some seconds' worth; more get 503
     1_000
 )
-BATCH_FILES = 1_000  # of one request: some seconds of flushes, as BATCH_DELIVERIES are of commit
+BATCH_FILES = 1_000  # of one request: some seconds of flushes, like BATCH_DELIVERIES of commits
 RETRY_S = 1
 
 
 class Attached(Struct):
-    """The files of events, and the content that is held until the events' fate is known."""
+    """The files of events, and the content that is held until the events are accepted or refused."""
 
     files: list[FileRecord]
     held: list[Kept]
@@ -48,7 +48,7 @@ NOTHING_ATTACHED = Attached([], [])
 
 
 class Attaching:
-    """Owner of the number of attachments that are being kept."""
+    """Owner of the number of attachments that are being stored."""
 
     def __init__(self, depot: Depot, files: FileStore, identity: Identity) -> None:
         self._depot = depot
@@ -58,10 +58,11 @@ class Attaching:
         self._waiting = 0
 
     async def attach(self, accepted: Accepted) -> Attached:
-        """Keep an event's attachments, and rewrite its `attachments` to name the files.
+        """Store an event's attachments, and rewrite its `attachments` to name the files.
 
-        Raises Refusal `not_found` for an unknown file, and `overloaded`; KeyedRefusal where the event's
-        key may have been accepted before. After an error nothing is held.
+        Raise Refusal `overloaded`, or `not_found` for an unknown file. If the event has an idempotency
+        key, an unknown file raises KeyedRefusal: the key can have been accepted before. After an error
+        nothing is held.
         """
         event = accepted.event
         assert event.attachments is not None
@@ -86,8 +87,8 @@ class Attaching:
         return attached
 
     async def attach_all(self, entries: list[Accepted | Refusal]) -> Attached:
-        """Keep the attachments of a batch's events. An event that is refused is replaced by its
-        refusal. Raises Refusal `payload_too_large` past `BATCH_FILES` attachments."""
+        """Store the attachments of a batch's events. In `entries`, replace a refused event by its
+        refusal. Raise Refusal `payload_too_large` past `BATCH_FILES` attachments."""
         bringing = [
             (index, entry)
             for index, entry in enumerate(entries)
@@ -118,13 +119,13 @@ class Attaching:
         return whole
 
     async def let_go(self, attached: Attached) -> None:
-        """Release the content: the events are durable, or never will be."""
+        """Release the content, when the events are accepted or refused."""
         while attached.held:
             await self._depot.let_go(attached.held.pop())
 
     @asynccontextmanager
     async def let_go_unless_done(self, attached: Attached) -> AsyncIterator[None]:
-        """Release the content if the block does not reach its end."""
+        """Release the content if the block raises."""
         try:
             yield
         except BaseException:
@@ -176,8 +177,7 @@ class Attaching:
     async def _shared(
         self, file: FileRecord, index: int, uri: str, attached: Attached
     ) -> FileRecord:
-        """Return the row of an attachment whose content belongs, or will belong, to another
-        file too."""
+        """Return the row of an attachment that shares the content, or the source, of another file."""
         lender = await self._files.get(file.environment, uri.lower()) if is_file_id(uri) else None
         if lender is None:
             raise no_such_file(index)

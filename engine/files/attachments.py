@@ -1,7 +1,7 @@
-"""Attachments: judged as callers write them, and rendered as receivers see them. Pure functions.
+"""Attachments: checked as callers write them, and rendered as receivers see them. Pure functions.
 
-The caller's entry stays byte for byte, except for its source. The source is replaced, so that no content
-is stored twice, and no receiver learns a URL that was meant for this service.
+The caller's values stay byte for byte, except for the source, which names the stored file instead. No
+content is stored twice, and no receiver learns a URL that was meant for this service.
 """
 
 import json
@@ -19,7 +19,7 @@ from engine.model.file_records import FileRecord, SourceKind
 from engine.wire.target import parse_target
 
 ATTACHMENTS_MOST = 20  # of an event: their URLs travel in one header, 100 bytes and more each
-NAME_CHARACTERS = 1_024  # of a file's name: four times what any file system takes
+NAME_CHARACTERS = 1_024  # of a file's name: four times what file systems allow
 TYPE_CHARACTERS = 255  # of a media type, RFC 6838, with room for parameters
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _MEDIA_TYPE = re.compile(
@@ -55,7 +55,7 @@ class AttachmentDraft(Struct, forbid_unknown_fields=True):
         return SourceKind[self.source.kind]
 
     def inline(self) -> Inline:
-        """Return the content of the `data:` URI. Raises ValueError."""
+        """Return the content of the `data:` URI. Raise ValueError."""
         return read_data_uri(self.source.uri)
 
 
@@ -66,12 +66,12 @@ _json = msgspec.json.Encoder().encode
 
 
 def read_attachments(raw: bytes) -> list[AttachmentDraft]:
-    """Decode attachments. Raises msgspec.DecodeError and UnicodeDecodeError."""
+    """Decode attachments. Raise msgspec.DecodeError or UnicodeDecodeError."""
     return _attachments.decode(raw)
 
 
 def judge(attachments: list[AttachmentDraft]) -> None:
-    """Refuse attachments that cannot become files, naming the field. Nothing is looked up."""
+    """Raise a Refusal that names the field for attachments that cannot become files. Look nothing up."""
     if len(attachments) > ATTACHMENTS_MOST:
         raise invalid("attachments", f"are at most {ATTACHMENTS_MOST}")
     for index, attachment in enumerate(attachments):
@@ -89,7 +89,7 @@ def judge(attachments: list[AttachmentDraft]) -> None:
 
 
 def place(index: int) -> str:
-    """Return the path of an entry in errors."""
+    """Return the path that errors give for an entry."""
     return f"attachments[{index}]"
 
 
@@ -99,7 +99,7 @@ def no_such_file(index: int) -> Refusal:
 
 
 def metadata_of(attachment: AttachmentDraft) -> bytes | None:
-    """Return an entry's metadata as it came."""
+    """Return the bytes of an entry's metadata, None for null."""
     if attachment.metadata is UNSET:
         return None
     raw = bytes(attachment.metadata)
@@ -107,8 +107,9 @@ def metadata_of(attachment: AttachmentDraft) -> bytes | None:
 
 
 def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
-    """Return `attachments` as receivers get them. Each entry has its file as its source, the file's
-    measured size and hash once they are known, and its other facts where the caller gave none."""
+    """Return `attachments` as receivers get them. Each entry names its file as its source. It has the
+    file's measured size and hash if they are known, and the file's names and types unless the caller
+    gave them."""
     shown = []
     for entry, file in zip(_entries.decode(raw), files, strict=True):
         members: dict[str, bytes] = {name: bytes(value) for name, value in entry.items()}
@@ -126,7 +127,7 @@ def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
 
 
 def measured(raw: bytes, files: Sequence[FileRecord]) -> bytes:
-    """Return stored `attachments` with the measured size and hash of their files, which are in order."""
+    """Return stored `attachments` with the measured size and hash of their `files`, given in order."""
     left = iter(files)
     shown = []
     for entry in _entries.decode(raw):
@@ -152,8 +153,8 @@ def _names_file(entry: Mapping[str, Raw]) -> bool:
 
 
 def files_named(raw: bytes) -> list[str]:
-    """Return the ids of the files that stored `attachments` name, in their order. Entries of other kinds
-    were stored before this service kept files, and name none."""
+    """Return the ids of the files that stored `attachments` name, in order. Entries of other kinds, from
+    before the service stored files, name none."""
     named = []
     for entry in _entries.decode(raw):
         if _names_file(entry):
@@ -190,7 +191,7 @@ def is_file_id(uri: str) -> bool:
 
 
 def payload_of(file: FileRecord) -> bytes:
-    """Return the record as JSON. Metadata keeps its bytes."""
+    """Return the record as JSON, with the metadata's bytes unchanged."""
     shown = {
         "id": file.id,
         "fileName": file.file_name,

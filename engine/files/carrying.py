@@ -1,9 +1,8 @@
-"""The carrier of files: it has an event's files fetched before an attempt is sent, and signs their
-URLs.
+"""The carrier of files: it fetches an event's files before an attempt is sent, and signs their URLs.
 
-Many destinations can ask for the same event's files. One look-up and one fetch serve all of them. A
-failure is remembered for a moment, so that a thousand deliveries of one event are not a thousand
-requests to a source that is down. The carrier never decides when to try again.
+Many destinations can need the same event's files. One look-up and one fetch serve all of them. The
+carrier remembers a failure for a moment: a thousand deliveries of one event must not send a thousand
+requests to a source that is down. The carrier does not decide about retries.
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,13 +26,13 @@ from engine.wire.fetch import SourceError
 
 HEADER = b"angarium-file-url"
 KNOWN_S = (
-    60.0  # how long a look-up of files counts: retention takes days, and rows are then read again
+    60.0  # how long a look-up of files stays valid: files are removed only days after their event
 )
-KNOWN_EVENTS = 4_096  # with the ids of each event's files, at most twenty: some KB
-# Of the files' payloads, which hold their metadata: mostly less than 1 KiB.
+KNOWN_EVENTS = 4_096  # each with the ids of its files, at most twenty: some KB
+# The payloads and attachments of known events, mostly less than 1 KiB each.
 KNOWN_BYTES = 16 * 1024 * 1024
-# How long a source that failed is not asked again. Retries of many destinations spread over minutes, so
-# that this is two requests a second at the most; the shortest schedule waits longer.
+# A source that failed is not asked again for this long: at most two requests a second, however many
+# destinations retry. Even the shortest schedule waits longer.
 FAILED_S = 0.5
 SPARED_MOST_S = 60.0  # the longest wait that a source's Retry-After can ask for
 GONE = "the file is gone: it was removed with its event's retention"
@@ -44,8 +43,8 @@ Done = Callable[[Carried | Failure], None]
 
 
 class ReadyFiles(Struct, frozen=True):
-    """An event's files, all of them stored. `payload`: the event's, if it describes a file.
-    `attachments`: the event's, if it has any, with the measured sizes and hashes."""
+    """An event's files, all stored. `payload`: the event's payload, if it describes a file.
+    `attachments`: the event's attachments, if it has any, with measured sizes and hashes."""
 
     ids: tuple[str, ...]
     payload: bytes | None = None
@@ -68,8 +67,7 @@ class KnownFiles(Struct, frozen=True):
 
 
 class FileCarrier:
-    """Implements `engine.outbound.ports.FileStage`. Owner of the known files, and of the attempts that
-    wait."""
+    """The `engine.outbound.ports.FileStage`. Owner of the known files, and of the attempts that wait."""
 
     def __init__(
         self,
@@ -88,7 +86,7 @@ class FileCarrier:
         self._waiting: dict[Key, list[tuple[Event, Done]]] = {}
 
     def carry(self, event: Event, done: Done) -> None:
-        """Have every file stored; see the port."""
+        """Fetch the event's files; see the port."""
         if event.file is None and not files_named(event.attachments or b"[]"):
             done(Carried(outbound_body(event), ()))
             return
@@ -133,7 +131,7 @@ class FileCarrier:
                 log.exception("attempt.files_failed", event_id=event.id, **log_fields(event.trace))
 
     async def _rows(self, event: Event) -> list[FileRecord]:
-        """Return an event's files, in order. Raises SourceError where one is gone."""
+        """Return an event's files, in order. Raise SourceError if one is gone."""
         found = await self._outage.outlast(
             lambda _: self._files.of_event(event.environment, event.id)
         )
@@ -155,7 +153,7 @@ class FileCarrier:
         return await self._outage.outlast(lambda _: self._sources.fetch(file))
 
     async def _measured(self, event: Event, files: list[FileRecord]) -> bytes | None:
-        """Return the event's attachments with the size and hash of their files, kept with the event."""
+        """Return the event's attachments with the size and hash of their files, and store them."""
         if event.attachments is None:
             return None
         found = measured(event.attachments, files if event.file is None else files[1:])

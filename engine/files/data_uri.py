@@ -1,4 +1,4 @@
-"""A strict reader of `data:` URIs (RFC 2397). A text that can be read in two ways is refused."""
+"""A strict reader of `data:` URIs (RFC 2397). It refuses an ambiguous text."""
 
 import base64
 import binascii
@@ -7,7 +7,7 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 
-_NAME = r"[A-Za-z0-9!#$&^_.+-]{1,127}"  # of a type's name, RFC 6838
+_NAME = r"[A-Za-z0-9!#$&^_.+-]{1,127}"  # a type's name, RFC 6838
 _VALUE = r"[A-Za-z0-9!#$&^_.+%*'`{|}~-]{1,127}|\"[A-Za-z0-9!#$&^_.+ -]{0,127}\""
 _HEAD = re.compile(
     rf"data:(?P<type>{_NAME}/{_NAME})?(?P<parameters>(?:;{_NAME}=(?:{_VALUE}))*)(?P<base64>;base64)?,",
@@ -27,7 +27,7 @@ class Inline(Struct, frozen=True):
 
 
 def read_data_uri(uri: str) -> Inline:
-    """Return the content of a URI. Raises ValueError, with a text for users, for a malformed one."""
+    """Return the content of a URI. Raise ValueError, with a text for users, if it is malformed."""
     head = _HEAD.match(uri)
     if head is None:
         raise ValueError("must be a data: URI")
@@ -42,11 +42,11 @@ def read_data_uri(uri: str) -> Inline:
 
 
 def read_base64(text: bytes) -> bytes:
-    """Decode base64 (RFC 4648, padded). Raises ValueError, with a text for users."""
+    """Decode base64 (RFC 4648, padded). Raise ValueError, with a text for users."""
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise ValueError("is not base64, with padding and without line breaks") from None
-    if base64.b64encode(content) != text:  # bits that decoders ignore could hide a second reading
+    if base64.b64encode(content) != text:  # the last character can have bits that decoders ignore
         raise ValueError("is not base64 in its one form")
     return content

@@ -1,9 +1,9 @@
-"""The depot: streams of bytes become blobs under their hash, and no blob stays without a file.
+"""The depot: it stores streams as blobs by hash, and removes blobs that no row names.
 
-Content is addressed by environment and hash. Equal files of one environment are kept once, and nothing
-can be learnt about another environment's files. A hash is marked as suspect before its blob is put, and
-when rows are removed. The mark is removed when the rows have been checked. A crash at any point leaves
-at most a mark, which the next start settles.
+Content has a key of environment and hash. Equal files of one environment are stored once, and nobody
+can learn of another environment's files. The depot marks a hash before it puts the blob; the removal of
+rows also marks their hashes. To settle a mark is to look for a row, remove the blob if there is none,
+and remove the mark. A crash leaves at most a mark, which the next start settles.
 """
 
 from collections import Counter
@@ -24,9 +24,9 @@ from engine.plans.plans import DAY_MS, Plans, Visibility
 from engine.ports import StoreError
 
 RETRY_S = 5  # Retry-After while the disk is full or the object store away
-PAGE = 500  # suspects read at a time
+PAGE = 500  # marked hashes in one read
 INTERVAL_S = (
-    600.0  # as often as housekeeping, which removes the rows; a round without work costs one query
+    600.0  # as often as housekeeping, which removes rows; a round without work costs one query
 )
 
 log = structlog.get_logger("angarium.files")
@@ -35,7 +35,7 @@ Key = tuple[int, bytes]
 
 @dataclass(slots=True, eq=False)
 class Kept:
-    """Content that is durable and held: it stays until it is released."""
+    """Content that is durable and held: the depot does not remove it before its release."""
 
     environment: int
     sha256: bytes
@@ -44,7 +44,7 @@ class Kept:
 
     @property
     def key(self) -> Key:
-        """The key that the content is held by."""
+        """The key of the content."""
         return self.environment, self.sha256
 
     def lend(self) -> None:
@@ -53,13 +53,13 @@ class Kept:
 
 
 def blob_key(environment: int, sha256: bytes) -> str:
-    """Return the key of a content's blob: a folder for each environment, and 256 folders in each."""
+    """Return a blob's key: each environment has a folder with 256 folders."""
     name = sha256.hex()
     return f"{environment}/{name[:2]}/{name}"
 
 
 class Depot:
-    """Owner of the held content: the trio thread. One process keeps the blobs of a database."""
+    """Owner of the held content, in the trio thread. Only one process has the blobs of a database."""
 
     def __init__(self, spool: Spool, blobs: BlobStore, suspects: SuspectStore) -> None:
         self._spool = spool
@@ -72,11 +72,11 @@ class Depot:
     async def keep(
         self, environment: int, chunks: AsyncIterator[bytes], at_most: int
     ) -> AsyncIterator[Kept]:
-        """Receive a stream and hold its content, durable, while the block runs.
+        """Receive a stream, store its content durably, and hold it while the block runs.
 
-        A row that names the content must be written within the block; otherwise the content is removed.
-        Raises Refusal `payload_too_large` past `at_most` bytes, `overloaded` where there is no place
-        now. Errors of the stream pass through. After an error nothing is left.
+        The block must write a row that names the content; otherwise the content is removed, as after an
+        error. Raise Refusal `payload_too_large` past `at_most` bytes, or `overloaded` if the content
+        cannot be stored now. Errors of the stream pass through.
         """
         try:
             spooled = await self._spool.write(chunks, at_most)
@@ -99,7 +99,7 @@ class Depot:
     async def _put(self, kept: Kept, path: Path) -> None:
         key = blob_key(*kept.key)
         async with self._alone(kept.key):
-            # The mark comes before the blob: a crash from here on leaves a mark that leads to the blob.
+            # The mark comes first, so that after a crash it leads to the blob.
             await self._suspects.suspect(*kept.key)
             try:
                 if await self._blobs.size(key) != kept.size:
@@ -108,23 +108,23 @@ class Depot:
                 raise _no_place(error) from error
 
     def hold(self, environment: int, sha256: bytes, size: int) -> Kept:
-        """Hold content that a row had a moment ago. The caller must read the row again: if it is still
-        there, the content stays."""
+        """Hold content that a row named a moment ago. The caller must then read the row again: if the row
+        still exists, so does the content."""
         kept = Kept(environment, sha256, size)
         kept.lend()
         self._held[kept.key] += 1
         return kept
 
     async def let_go(self, kept: Kept) -> None:
-        """Release content: if no row names it, it is removed. Never raises: `settle_all` repeats
-        failures."""
+        """Release content, and remove it if no row names it. Never raise: `settle_all` retries what
+        failed."""
         self._held[kept.key] -= 1
         if self._held[kept.key] <= 0:
             del self._held[kept.key]
             await self._settled(kept.key)
 
     async def settle_all(self) -> int:
-        """Settle every suspect that is not held; return how many blobs were removed. Never raises."""
+        """Settle all marks except of held content. Return the number of removed blobs. Never raise."""
         removed = 0
         after: Key = (0, b"")
         while True:
@@ -140,7 +140,7 @@ class Depot:
             after = page[-1]
 
     async def run(self, delay_s: float = 0.0) -> None:
-        """Settle the suspects that a crash or retention left, every ten minutes."""
+        """Settle the marks that a crash or retention left, every ten minutes."""
         await trio.sleep(delay_s)
         while True:
             removed = await self.settle_all()
@@ -158,7 +158,7 @@ class Depot:
     async def _settle(self, key: Key) -> bool:
         """Remove the mark, and the blob if no row names it. Return True if the blob was removed."""
         async with self._alone(key):
-            if key in self._held:  # the key is settled when its holder releases it
+            if key in self._held:  # its release settles the mark
                 return False
             found = await self._suspects.inquire(*key)
             if found is None:
@@ -192,7 +192,7 @@ def _no_place(error: BlobsAwayError) -> Refusal:
 
 
 class FileLibrary:
-    """The reader of rows and bytes; owner of nothing. Every method may raise StoreAwayError."""
+    """The reader of rows and bytes. Every method can raise StoreAwayError."""
 
     def __init__(
         self, store: FileStore, blobs: BlobStore, visibility: Visibility, plans: Plans
@@ -203,7 +203,7 @@ class FileLibrary:
         self._plans = plans
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
-        """Return a file. None: there is no such file, or its event is older than the plan's retention."""
+        """Return a file; None if it does not exist, or its event is older than the plan's retention."""
         found = await self._store.get(environment, file)
         if found is None or created_at_ms(found.event) < self._visibility.floor_ms(environment):
             return None
@@ -218,13 +218,13 @@ class FileLibrary:
         return await self._store.page(environment, shown, below, limit)
 
     def open(self, file: FileRecord, start: int, end: int) -> AsyncIterator[bytes]:
-        """Return the bytes of a STORED file from `start` up to `end`; close it when it is not read to
-        its end. Iterating raises BlobsAwayError."""
+        """Return the bytes of a STORED file from `start` up to `end`. Close the iterator if it is not
+        read to its end; it raises BlobsAwayError."""
         assert file.state is FileState.STORED
         assert file.sha256 is not None
         return self._blobs.read(blob_key(file.environment, file.sha256), start, end)
 
     def expires_at_ms(self, file: FileRecord) -> int:
-        """Return until when a file is shown, by its workspace's present plan."""
+        """Return the time until which the workspace's present plan shows a file."""
         days = self._plans.of_environment(file.environment).retention_days
         return created_at_ms(file.event) + days * DAY_MS

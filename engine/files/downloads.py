@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-NAME_BYTES = 180  # of UTF-8: file systems take 255, and a browser adds " (1)" and ".crdownload"
+NAME_BYTES = 180  # in UTF-8: file systems allow 255, and browsers add " (1)" and ".crdownload"
 _SUFFIX_BYTES = 20  # of `NAME_BYTES`, kept for the suffix of a shortened name
-_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # in any system's file names; some browsers decode `%`
+_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # some system forbids these; some browsers decode `%`
 # Controls, bidi overrides, line ends.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
@@ -58,7 +58,7 @@ def disposition(file_name: str | None) -> str:
 
 
 def harmless_name(file_name: str | None) -> str:
-    """Return a name that means the same to people, and nothing special to any system."""
+    """Return a name that people still recognise, and that has no special meaning on any system."""
     name = unicodedata.normalize("NFC", file_name or "")
     name = "".join("" if unicodedata.category(each) in _UNSEEN else each for each in name)
     name = _shortened(_NOT_IN_NAMES.sub("_", name).strip(" .\u00a0\u3000"))
@@ -103,8 +103,8 @@ def part_of(size: int, wanted: str | None, condition: str | None, tag: str) -> P
     """Return the part that a Range header asks for, of a file of `size` bytes whose entity tag is
     `tag`.
 
-    `condition` is If-Range. The whole file is sent for another file's tag, for a date, for several
-    ranges, and for a malformed range. Raises UnsatisfiableError.
+    `condition` is If-Range. The part is the whole file if the condition is another tag or a date, or if
+    the Range has several ranges or is malformed. Raise UnsatisfiableError.
     """
     whole = Part(0, size, whole=True)
     if wanted is None or (condition is not None and condition.strip() != tag):
@@ -119,7 +119,7 @@ def part_of(size: int, wanted: str | None, condition: str | None, tag: str) -> P
         return Part(max(0, size - count), size, whole=False) if size else whole
     first = int(match["first"])
     if match["last"] and int(match["last"]) < first:
-        return whole  # malformed, says the RFC
+        return whole  # RFC 9110 calls this malformed
     if first >= size:
         raise UnsatisfiableError
     end = min(size, int(match["last"]) + 1) if match["last"] else size

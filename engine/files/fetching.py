@@ -1,7 +1,7 @@
-"""Fetches of files from their sources into the depot, for deliveries and for events that no rule matched.
+"""Fetches of files from their sources into the depot, for deliveries and for events without deliveries.
 
-A fetch makes the file's row and its event's payload final. A fault of the source is a `SourceError`;
-nothing is left of a file that did not arrive whole.
+A fetch makes the file's row and its event's payload final. A fault of the source is a `SourceError`. A
+file that does not arrive whole is removed.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from engine.model.file_records import FILE_BYTES, MIB, FilePurpose, FileRecord, 
 from engine.ports.outage import Outage
 from engine.wire.fetch import FetchedSource, Fetcher, SourceError
 
-LOOK_S = 5.0  # between two looks: nobody waits for these files, and a look reads an empty index
+LOOK_S = 5.0  # between two looks: no delivery waits for these files, and a look is cheap
 AT_ONCE = 8  # a quarter of all fetches: deliveries go first
 
 
@@ -34,7 +34,7 @@ class FetchStatistics(Struct, frozen=True):
 
 
 class Sources:
-    """The fetcher of files, one file at a time for each caller. Owner of nothing but its counts."""
+    """The fetcher of files, one file at a time for each caller. It owns only its counts."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Sources:
         self._fetched = self._failed = self._under_way = 0
 
     async def fetch(self, file: FileRecord) -> FileRecord:
-        """Fetch a PENDING file; return it STORED. Raises SourceError and StoreError."""
+        """Fetch a PENDING file and return it STORED. Raise SourceError or StoreError."""
         self._under_way += 1
         try:
             stored = await self._fetch(file)
@@ -97,7 +97,7 @@ class Sources:
         return await self._found(file)
 
     async def _found(self, file: FileRecord) -> FileRecord:
-        """Return a file that was no longer PENDING. Raises SourceError if it is not STORED."""
+        """Return a file that was no longer PENDING. Raise SourceError if it is not STORED."""
         found = await self._files.get(file.environment, file.id)
         if found is None or found.state is not FileState.STORED:
             raise SourceError(ErrorCategory.INTERNAL, "the file is gone")
@@ -105,7 +105,7 @@ class Sources:
 
 
 def _plausible(content_type: str | None) -> str | None:
-    """Return the type that a source claims, if it can be a media type."""
+    """Return the type that a source claims, if it has the form of a media type."""
     fits = content_type is not None and len(content_type) <= TYPE_CHARACTERS
     return content_type if fits and content_type and is_media_type(content_type) else None
 
@@ -116,7 +116,7 @@ def _too_large() -> SourceError:
 
 
 class UnroutedFiles:
-    """The fetcher of files that no delivery asks for; the rows say which ones are due."""
+    """The fetcher of files that no delivery needs. Their rows say when they are due."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class UnroutedFiles:
                 await trio.sleep(LOOK_S)
 
     async def run_once(self) -> int:
-        """Fetch the files that are due, a few at most; return how many were. Raises StoreError."""
+        """Fetch at most `AT_ONCE` files that are due; return how many. Raise StoreError."""
         due = await self._unfetched.due(int(self._now() * 1000), AT_ONCE)
         async with trio.open_nursery() as nursery:
             for file, tries in due:

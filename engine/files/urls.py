@@ -1,7 +1,7 @@
 """Signed URLs of files: whoever has the URL can read that file until the URL expires.
 
-A token is its claims and a signature under a key derived from the master key, so that no table holds it
-and any process can judge it. A token ends with its time, or with its file.
+A token is its claims and a signature with a key that is derived from the master key. No table holds
+tokens, and any process can check them. A token is valid until its time is over or its file is removed.
 """
 
 import base64
@@ -16,22 +16,22 @@ from engine.model.token_keys import KEY_ID_BYTES, SIGNATURE_BYTES, TokenKeys
 
 PURPOSE = b"angarium file url v1"  # the label of the keys derived from the master keys
 PATH = "/downloads/"
-# The signing key's id, the environment's number, the file's id, the end in seconds. Then the signature.
+# The signing key's id, the environment's number, the file's id, the end in Unix time.
 _CLAIMS = struct.Struct(f">{KEY_ID_BYTES}sI16sI")
 TOKEN_CHARACTERS = (_CLAIMS.size + SIGNATURE_BYTES) * 4 // 3  # 80: no padding is needed
-_TOKEN = re.compile(f"[A-Za-z0-9_-]{{{TOKEN_CHARACTERS}}}")  # the decoder takes `+` and `/`, too
+_TOKEN = re.compile(f"[A-Za-z0-9_-]{{{TOKEN_CHARACTERS}}}")  # the decoder also accepts `+` and `/`
 
 
 class FileGrant(Struct, frozen=True):
-    """The file that a token allows to be read."""
+    """The file that a token lets its holder read."""
 
     environment: int
     file: str
 
 
 class FileUrls:
-    """The signer and reader of URLs. Owner: the trio thread. `origin` is called each time, since a port
-    may be known late."""
+    """The signer and reader of URLs, in the trio thread. `origin` is called each time, because the port
+    can become known late."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class FileUrls:
         self.keys = TokenKeys(keys)
 
     def url(self, environment: int, file: str) -> str:
-        """Return a URL by which a file can be read from now on, for the lifetime of URLs."""
+        """Return a URL that gives access to a file from now on, for `lifetime_s`."""
         expires_at = int(self._now() + self._lifetime_s)
         claims = _CLAIMS.pack(self.keys.signing, environment, UUID(file).bytes, expires_at)
         whole = self.keys.signed(claims)
         return self._origin() + PATH + base64.urlsafe_b64encode(whole).decode()
 
     def reading(self, token: str) -> FileGrant | None:
-        """Return the file that a token allows now, None for a token that is not ours or has ended."""
+        """Return the file that a token gives access to. None: the token is not ours, or has expired."""
         if _TOKEN.fullmatch(token) is None:
             return None
         claims = self.keys.claims(base64.urlsafe_b64decode(token))

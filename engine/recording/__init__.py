@@ -1,1 +1,1 @@
-"""The recorder: it writes the outcomes of attempts to the store, and has them counted and announced."""
+"""The recorder: it writes outcomes of attempts to the store, and reports them to counters and feeds."""

@@ -35,8 +35,8 @@ class AnnounceOnce(Protocol):
         occasion: str,
         hops: int = 0,
     ) -> None:
-        """Enter an event, unless this occasion has entered one. `hops`: those of the event that caused
-        it."""
+        """Enter an event, unless this occasion has entered one. `hops`: the hops of the event that caused
+        this one."""
 
 
 class Announcer:
@@ -74,8 +74,8 @@ class Announcer:
             )
 
     def snapshots(self, writes: Sequence[SnapshotWrite]) -> None:
-        """Announce what has changed since the snapshot before: circuits that opened or closed,
-        destinations that began to fail or recovered."""
+        """Announce circuits that opened or closed since the previous snapshot, and destinations that
+        began to fail or recovered."""
         for write in writes:
             after = decode(write.state)
             if after is not None:
@@ -137,15 +137,15 @@ class Announcer:
 
 
 def _open_circuit(snapshot: Snapshot | None) -> CircuitSnapshot | None:
-    """Return the circuit if it is open and is to be announced."""
+    """Return the circuit if it is open and must be announced."""
     if snapshot is None or snapshot.circuit is None or snapshot.circuit.quiet:
         return None
     return snapshot.circuit
 
 
 def _failing_since(snapshot: Snapshot | None) -> float | None:
-    """Return the first failure after the last success, if the destination counts as failing and that is
-    to be announced."""
+    """Return the time of the first failure after the last success. Return None if the destination does
+    not count as failing, or must not be announced."""
     if snapshot is None or snapshot.row is None or snapshot.row.quiet:
         return None
     row = snapshot.row

@@ -17,8 +17,8 @@ KEPT = 50  # outcomes between two looks
 
 
 class Look(Struct, frozen=True):
-    """What happened since the look before: the first outcomes, how many more there were, and how many
-    deliveries died, by destination."""
+    """The outcomes since the previous look: the first ones, the number of the others, and the number of
+    dead letters by destination."""
 
     outcomes: list[Settlement]
     omitted: int
@@ -26,8 +26,8 @@ class Look(Struct, frozen=True):
 
 
 class OutcomeWindow:
-    """The outcomes that pass a filter. Made and closed by `Feed`. The window's owner sets `keeps`: False
-    while only dead letters are wanted, which are few."""
+    """The outcomes that pass a filter. `Feed` opens and closes it. Its owner sets `keeps` to False while
+    it wants only dead letters."""
 
     def __init__(self, environment: int, passes: Callable[[Delivery], bool] | None) -> None:
         self.environment = environment
@@ -52,7 +52,7 @@ class OutcomeWindow:
             self._omitted += 1
 
     def look(self) -> Look:
-        """Return what happened since the last look."""
+        """Return the outcomes since the last look."""
         look = Look(self._outcomes, self._omitted, self._dead)
         self._outcomes, self._omitted, self._dead = [], 0, Counter()
         return look
@@ -72,7 +72,7 @@ class Feed:
     def open(
         self, environment: int, passes: Callable[[Delivery], bool] | None = None
     ) -> OutcomeWindow:
-        """Return a new window; without `passes` on all outcomes of the environment."""
+        """Return a new window on the environment's outcomes that pass; without `passes`, on all."""
         window = OutcomeWindow(environment, passes)
         self._windows.setdefault(environment, []).append(window)
         return window
@@ -85,7 +85,7 @@ class Feed:
             del self._windows[window.environment]
 
     def settled(self, settlements: Sequence[Settlement]) -> None:
-        """Add a group of outcomes that are durable now to the windows."""
+        """Add a durable group of outcomes to the windows."""
         if not any(window.keeps for windows in self._windows.values() for window in windows):
             settlements = [each for each in settlements if each.dead_lettered]
         for settlement in settlements:

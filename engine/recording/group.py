@@ -16,7 +16,7 @@ def build_group(
     marks: list[BacklogMark],
     snapshots: list[SnapshotWrite],
 ) -> SettleGroup:
-    """Make a group, with the shards of its destinations and what it adds to the tallies of replays."""
+    """Return a group with the shards of its destinations and its additions to the counts of replays."""
     destinations = {each.delivery.destination for each in settlements}
     destinations.update(mark.destination for mark in marks)
     destinations.update(write.destination for write in snapshots)
@@ -31,8 +31,7 @@ def build_group(
 
 
 def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
-    """Count the ends of replays. A replay that comes out of the DLQ was counted as failed when it went
-    in."""
+    """Count the replays that ended. A replay from the DLQ was counted as failed when it died."""
     deltas: dict[str, ReplayDelta] = {}
     for settlement in settlements:
         delivery = settlement.delivery
@@ -55,7 +54,7 @@ def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
 
 
 class SettledReplays:
-    """Owner of the durable settlements that the runner has not read yet. `wake` is the runner's."""
+    """Owner of the durable settlements that the runner has not read yet. `wake` wakes the runner."""
 
     def __init__(self) -> None:
         self._waiting: list[Settlement] = []
@@ -67,6 +66,6 @@ class SettledReplays:
         self.wake.set()
 
     def take(self) -> list[Settlement]:
-        """Return all that wait, in their order; they leave the mailbox."""
+        """Remove and return all waiting settlements, in order."""
         taken, self._waiting = self._waiting, []
         return taken

@@ -1,6 +1,6 @@
 """Counters of durable outcomes since the start, for monitoring: attempts by result, durations, and lag.
 
-The group adds its outcomes after its commit. Without an address for operations, nothing is counted.
+A group is added after its commit. Without an address for operations, nothing is counted.
 """
 
 import operator
@@ -34,9 +34,8 @@ class Histogram(Struct):
 
 
 class Measured(Struct):
-    """Outcomes of a group, or of all groups. `results` and `dead` are counts per environment,
-    `durations` are of attempts, and `lags` are the times from a live event's acceptance to its delivery.
-    """
+    """Counts of a group, or of all groups. `results` and `dead` are by environment, `durations` are of
+    attempts, and `lags` are the times from a live event's acceptance to its delivery."""
 
     results: dict[int, Results] = {}
     dead: Counter[int] = field(default_factory=Counter)

@@ -1,7 +1,7 @@
 """The outcome queue: the fair queue of settlements that wait for their commit, by workspace.
 
-Ten thousand attempts of one workspace that end together do not delay the single attempt of another, and
-keep no other workspace from sending. Nothing here awaits.
+If ten thousand attempts of one workspace end together, they delay neither the outcomes nor the attempts
+of other workspaces. Nothing here awaits.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,10 +12,10 @@ from engine.core.records import Settlement
 from engine.runtime.fair_queue import FairQueue
 
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
-# Outcomes that are taken of one workspace in its turn. They cost no more than a statement's fixed costs.
+# Outcomes of one workspace in its turn. They cost no more than a statement's fixed costs.
 RUN = 32
-# Destinations in one commit, counted whenever the next outcome is of another one. Each brings counters
-# and a row of its own: 4 us of the loop, and 2 us more when its owner is told.
+# Destinations in one commit; a destination counts again if others came between. The counters and the row
+# of each cost 4 us of the loop, and the call of its owner 2 us.
 GROUP_OWNERS = 256
 
 
@@ -28,18 +28,18 @@ class SettlementOwner(Protocol):
         """Learn that these settlements are durable."""
 
     def refused(self, settlement: Settlement, error: Exception) -> None:
-        """Learn that the store refuses a settlement: its row is not what the decision was made from."""
+        """Learn that the store refuses a settlement, for example because its row has changed."""
 
 
 QueuedOutcome = tuple[Settlement, SettlementOwner]
 
 
 class OutcomeQueue:
-    """The owner of the outcomes that wait, and of the workspaces that must begin nothing more while too
-    many of their outcomes wait."""
+    """The owner of the waiting outcomes, and of the set of workspaces that must begin no attempt because
+    too many of their outcomes wait."""
 
     def __init__(self, group: int) -> None:
-        """`group`: how many are written together at the most."""
+        """`group`: the most outcomes that are written together."""
         self.group = group
         self._waiting: FairQueue[str, QueuedOutcome] = FairQueue()  # by workspace
         self.held: set[str] = set()  # workspaces
@@ -49,27 +49,27 @@ class OutcomeQueue:
         return self._waiting.count
 
     def add(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> int:
-        """Put settlements behind those of the same workspace. Returns how many wait in all."""
+        """Put settlements behind those of the same workspace. Return how many wait in all."""
         workspace, waiting = owner.config.workspace, self._waiting
         waiting.put_all(workspace, [(settlement, owner) for settlement in settlements])
         count = waiting.count
-        # Past two groups, a workspace with an equal part of what waits, or more, is held. A workspace
-        # that is alone has all of it.
+        # If more than two groups wait, a workspace with at least an equal share of them is held. A lone
+        # workspace has all of them.
         if count > 2 * self.group and waiting.waiting(workspace) * waiting.keys >= count:
             self.held.add(workspace)
         return count
 
     def holds(self, workspace: str) -> bool:
-        """Return True if a workspace must begin no attempt; the recorder tells when that ends.
+        """Return True if a workspace must begin no attempt. The recorder calls `relieved` when that ends.
 
-        While the database is away, each workspace would otherwise bring two groups of its own, and a
-        crash would repeat them all.
+        While the database is away and two groups wait, every workspace is held. Otherwise each workspace
+        could add two groups of its own, and a crash would repeat them all.
         """
         return workspace in self.held or (self.store_away and self._waiting.count > 2 * self.group)
 
     def give_back(self, taken: Iterable[QueuedOutcome]) -> None:
-        """Put the outcomes that were taken last back to the front of their workspaces' queues: they were
-        not written."""
+        """Put the outcomes that were taken last, and not written, back to the front of their workspaces'
+        queues."""
         for outcome in reversed(list(taken)):
             self._waiting.put_back(outcome[1].config.workspace, outcome)
 
@@ -97,8 +97,8 @@ class OutcomeQueue:
         return taken
 
     def relieve(self) -> bool:
-        """Release every workspace whose waiting outcomes are at most its part of one group. Returns
-        whether there was one, or the store was away."""
+        """Release every workspace whose waiting outcomes are at most its share of one group. Return True
+        if it released one, or if the store was away."""
         was_away, self.store_away = self.store_away, False
         if not self.held:
             return was_away

@@ -1,4 +1,4 @@
-"""The recorder: outcomes become durable in one group commit, with the counters that agree with them.
+"""The recorder: it commits outcomes in groups, together with the counters that agree with them.
 
 One group is open at a time. While more than two groups of outcomes wait, the actors of the workspaces
 with the most of them start no attempt.
@@ -34,17 +34,17 @@ from engine.runtime.halves import Halves
 
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row. Deliveries continue while their outcomes
-# wait, so plain successes gather for `LINGER_S`, or until they are so many that this cost hardly counts.
-# A crash repeats no more than these. Other outcomes gather for less: a lane may be waiting for one, and
-# a replay job for its own: it runs so few ahead that 25 ms would be most of their time.
+# wait, so plain successes gather for `LINGER_S`, or until there are so many that this cost hardly counts.
+# A crash repeats only these. Other outcomes gather for less, because a lane can wait for them. A replay
+# job also waits for its outcomes: it has so few replays queued that 25 ms would be most of its time.
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
-# Each of several workers has a part of the outcomes. Workers gather longer, at most this many times, so
-# that their groups are as large as those of one process. A crash of all workers repeats as much.
+# Several workers share the outcomes. Each gathers longer, by at most this factor, so that its groups are
+# as large as those of one process. A crash of all workers repeats more by the same factor.
 LINGER_TIMES = 4
-# Backlog rows, and snapshots, in one commit. Ten thousand destinations that become idle together have as
-# many of each, and the outcomes of the next group wait for them.
+# The most backlog rows, and the most snapshots, in one commit, for which the next outcomes wait. Ten
+# thousand destinations that become idle together have ten thousand of each.
 ROWS_AT_ONCE = 500
 _DELIVERED = DeliveryStatus.DELIVERED
 
@@ -95,8 +95,8 @@ class Recorder:
         measures: Measured | None = None,
         workers: int = 1,
     ) -> None:
-        """`relieved` is called once `outcomes` holds fewer workspaces. `measures`: where outcomes are
-        counted for monitoring, if they are. `workers`: how many share the database's outcomes."""
+        """`relieved` is called when `outcomes` holds fewer workspaces. `measures`: the counts for
+        monitoring, or None. `workers`: how many workers share the database's outcomes."""
         self._store = store
         self._enough = min(LINGER_OUTCOMES, outcomes.group)  # a full group does not wait for more
         self._linger_s = LINGER_S * min(workers, LINGER_TIMES)
@@ -120,7 +120,7 @@ class Recorder:
         self._closed = False
         self._outage = Outage("outcomes", longest_pause_s=RETRY_S, meanwhile=self._hold)
         self._open: list[QueuedOutcome] = []  # being written
-        # The calls that follow decided outcomes, the owners first. Each call is made once.
+        # The calls that follow a commit or a refusal, first those to owners. Each call is made once.
         self._untold: deque[Callable[[], None]] = deque()
         self._groups = self._settlements = 0
 
@@ -144,7 +144,7 @@ class Recorder:
         self._waiting.store_away = True
 
     def _await(self) -> None:
-        """Send the waiting outcomes a little earlier, since a caller may wait for them."""
+        """Commit the waiting outcomes a little earlier, because something can wait for them."""
         self._awaited = True
         until = trio.current_time() + LINGER_AWAITED_S
         if until < self._gathering.deadline:
@@ -176,7 +176,7 @@ class Recorder:
             await self._idle.wait()
 
     def statistics(self) -> RecorderStatistics:
-        """Return a record of what happened so far."""
+        """Return the counts so far."""
         return RecorderStatistics(
             self._groups, self._settlements, len(self._waiting), self._outage.under_way
         )
@@ -203,11 +203,11 @@ class Recorder:
             await self._gather()
             self._wake, self._urgent = trio.Event(), trio.Event()
             self._open = self._waiting.take()
-            self._awaited = bool(self._waiting)  # the rest may have waiting callers
+            self._awaited = bool(self._waiting)  # something can wait for the rest
             marks, snapshots = _first(self._marks), _first(self._snapshots)
             try:
                 await self._commit(self._open.copy(), marks, snapshots)
-            finally:  # the next run begins with what is not durable: a repeat changes nothing
+            finally:  # the next run repeats what is not durable: a repeated write changes nothing
                 self._give_back(marks, snapshots)
 
     def _give_back(self, marks: list[BacklogMark], snapshots: list[SnapshotWrite]) -> None:
@@ -221,7 +221,7 @@ class Recorder:
             later.before = write.before
 
     async def _gather(self) -> None:
-        """Let outcomes gather while no caller waits for them."""
+        """Let outcomes gather, for less time if something can wait for one of them."""
         rows = max(len(self._marks), len(self._snapshots))
         if len(self._waiting) >= self._enough or rows >= ROWS_AT_ONCE:
             return
@@ -235,7 +235,7 @@ class Recorder:
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
-        """Write a group, in halves where it is refused. Rows go with the first part that is written."""
+        """Write a group, in halves if the store refuses it. Rows go with the first part that succeeds."""
         parts = Halves(taken)
         for part in parts:
             try:
@@ -254,7 +254,7 @@ class Recorder:
         snapshots: list[SnapshotWrite],
         emptied: Settlement | None = None,
     ) -> None:
-        """Write outcomes and rows, and tell their owners. `emptied` replaces the only outcome."""
+        """Write outcomes and rows, then call the owners. `emptied` replaces the only outcome."""
         settlements = [settlement for settlement, _ in taken] if emptied is None else [emptied]
         group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)
@@ -289,9 +289,9 @@ class Recorder:
         snapshots: list[SnapshotWrite],
         error: PoisonError,
     ) -> None:
-        """Tell the owner of an outcome that the database refuses.
+        """Report a refused outcome to its owner.
 
-        Rows that are refused without any outcome are dropped: the next change writes them anew.
+        If the database refuses rows without any outcome, they are dropped: the next change writes them.
         """
         cause = type(error.__cause__).__name__
         for settlement, _ in taken:
@@ -308,7 +308,7 @@ class Recorder:
     def _reports(
         self, group: SettleGroup, counts: Mapping[int, Counts], found: Measured | None
     ) -> list[Callable[[], None]]:
-        """Return the calls that report what is durable now to counters, the feed and the announcer."""
+        """Return the calls that report a durable group to counters, the feed and the announcer."""
         reports: list[Callable[[], None]] = []
         announcer = self._announcer
         if self._totals is not None:
@@ -332,11 +332,11 @@ class Recorder:
         *,
         reports: Sequence[Callable[[], None]] = (),
     ) -> None:
-        """Tell owners about their outcomes: they are durable, or they are `refused`.
+        """Report to the owners that their outcomes are durable, or `refused`. Then make the other calls.
 
-        Then make the other calls. If a call raises, the next run continues after it.
+        If a call raises, the next run continues after that call.
         """
-        del self._open[: len(taken)]  # from here on, no outcome is told twice, whatever raises
+        del self._open[: len(taken)]  # from here on, no outcome is reported twice, whatever raises
         by_owner: dict[SettlementOwner, list[Settlement]] = {}
         for settlement, owner in taken:
             told = by_owner.get(owner)
@@ -387,7 +387,7 @@ def _ids(settlement: Settlement) -> dict[str, object]:
 
 
 def _emptied(settlement: Settlement) -> Settlement | None:
-    """Return the settlement without anything that the receiver sent; None if there is none."""
+    """Return the settlement without what the receiver sent; None if the receiver sent nothing."""
     attempt = settlement.attempt
     if attempt is None:
         return None

@@ -1,4 +1,4 @@
-"""The ways out of the dead-letter queue: entries that requeue or discard deliveries, between two groups.
+"""The entries that requeue or discard dead deliveries, between two groups.
 
 A dead delivery belongs to no actor, so these entries can write it. An actor that has not yet heard of
 the death recognises the requeue by its later seq (`engine.core.recovery`).
@@ -15,7 +15,7 @@ from engine.model.configuration import AuditEntry
 from engine.ports import DirtyDestination
 
 CHUNK = 128  # deliveries of one statement: some 5 ms, for which live events wait
-CHUNK_BYTES = 512 * 1024  # of their events, which the statement returns
+CHUNK_BYTES = 512 * 1024  # of the events that one statement returns
 
 
 class Dead(Struct, frozen=True, gc=False):
@@ -26,8 +26,8 @@ class Dead(Struct, frozen=True, gc=False):
 
 
 class ChunkAudit(Struct, frozen=True):
-    """The audit entry of a request, and the request's count `before` a chunk. `counted`: the field of
-    the entry's changes that has the count; None for a request about a single delivery."""
+    """The audit entry of a request. `counted`: the field of the entry's changes that has the request's
+    count; None for a request about a single delivery. `before`: that count before this chunk."""
 
     entry: AuditEntry
     counted: str | None = None
@@ -35,9 +35,9 @@ class ChunkAudit(Struct, frozen=True):
 
 
 class Requeued(Struct):
-    """The result of a statement. `done`: the ids of all that were requeued. `alive`: those of them to be
-    told to their actors, whole, in order of seq. `left`: the ids that the statement had no room for. The
-    others were no longer IN_DLQ, are of an archived destination, or have lost their event."""
+    """The result of a statement. `done`: the ids that were requeued. `alive`: the requeued deliveries
+    that actors must get, whole, in order of seq. `left`: the ids that the statement had no room for.
+    Other ids were no longer IN_DLQ, have an archived destination, or have lost their event."""
 
     done: list[str]
     left: list[str]
@@ -45,8 +45,8 @@ class Requeued(Struct):
 
 
 class DeadStretch(Struct):
-    """Part of the queue, oldest first: `matched` deliveries pass the filter; `found` are the first of
-    these. Deliveries beyond `through` were not examined; None: there are none."""
+    """Part of the queue, oldest first. `matched`: how many deliveries pass the filter. `found`: the first
+    of these. `through`: the last id that was examined; None if no more deliveries follow."""
 
     found: list[Dead]
     matched: int
@@ -117,7 +117,7 @@ class RequeueEntry:
 
 
 class DiscardEntry:
-    """An `engine.intake.entries.QueueEntry` that enters no delivery: it only takes its turn."""
+    """An `engine.intake.entries.QueueEntry` that discards, so that no actor gets a delivery."""
 
     destinations: Sequence[tuple[int, str]] = ()
 

@@ -1,7 +1,7 @@
 """Throughput: accepted events, delivered deliveries and attempts in each of the last 60 seconds, by
 environment, in memory.
 
-The group adds its counts after its commit; no call is made for a single event.
+Each group adds its counts after its commit, with one call.
 """
 
 from collections import Counter, deque
@@ -14,15 +14,15 @@ from engine.core.records import Event, Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, Origin
 
 WINDOW_S: Final = 60
-LOOKS: Final = 21  # kept by a ProcessRates: 10 s, with a look at each heartbeat
+LOOKS: Final = 21  # that a ProcessRates keeps: 10 s, with a look at each heartbeat
 OWN = Origin.OWN
 INSPECTION = DeliveryOrigin.INSPECTION
 DELIVERED = DeliveryStatus.DELIVERED
 
 
 class Counts(Struct):
-    """Counts of some time. `attempts` and `failed` count attempts, `delivered` deliveries, as analytics
-    do."""
+    """Counts of a span of time. `attempts` and `failed` count attempts, `delivered` counts deliveries, as
+    in analytics."""
 
     accepted: int = 0
     delivered: int = 0
@@ -38,8 +38,7 @@ class Counts(Struct):
 
 
 def counts_of(settlements: Iterable[Settlement]) -> dict[int, Counts]:
-    """Return the counts of a group of outcomes in each environment, as the counters of minutes have
-    them."""
+    """Return the counts of a group of outcomes by environment, as in the counters of minutes."""
     by_environment: dict[int, Counts] = {}
     for settlement in settlements:
         delivery = settlement.delivery
@@ -60,15 +59,14 @@ def counts_of(settlements: Iterable[Settlement]) -> dict[int, Counts]:
 
 
 class Point(Struct, frozen=True):
-    """One second, `at` in seconds since the epoch."""
+    """The counts of one second. `at` is in Unix time."""
 
     at: int
     counts: Counts
 
 
 class Throughput:
-    """Owner of the counts: the trio thread. The counts end with the process: they are not needed
-    later."""
+    """Owner of the counts, in the trio thread. The counts end with the process."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -77,8 +75,8 @@ class Throughput:
         self.sum = Counts()  # of all environments
 
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
-        """Count a group of events that are durable now, except those that were `lost` to earlier ones,
-        and the service's own, which no client sent."""
+        """Count a durable group of events, except those that were `lost` to earlier ones, and the
+        service's own."""
         sent = [event for event in events if event.origin is not OWN]
         if lost:
             sent = [event for event in sent if event.id not in lost]
@@ -90,7 +88,7 @@ class Throughput:
             self.sum.accepted += number
 
     def settled(self, counts: Mapping[int, Counts]) -> None:
-        """Add the counts of a group of outcomes that are durable now, by environment."""
+        """Add the counts of a durable group of outcomes, by environment."""
         present = self._present()
         for environment, each in counts.items():
             self._of(present, environment).add(each)
@@ -98,7 +96,7 @@ class Throughput:
             self.sum.add(each)
 
     def last(self, environment: int) -> tuple[Counts, list[Point]]:
-        """Return the sums of the last 60 seconds, and the counts of each, the present second last."""
+        """Return the sums of the last 60 seconds and the counts of each, the present second last."""
         now = int(self._now())
         known = {
             second: counts
@@ -131,8 +129,7 @@ class Throughput:
 
 
 class ProcessRates:
-    """The rates of a process over its last looks: events and deliveries a second. Owner: its only
-    caller."""
+    """The rates of a process over its last looks: events and deliveries a second. It has one caller."""
 
     def __init__(self, throughput: Throughput, now: Callable[[], float]) -> None:
         """`now` is on a monotonic clock, in seconds."""
@@ -141,7 +138,7 @@ class ProcessRates:
         self._looks: deque[tuple[float, int, int]] = deque(maxlen=LOOKS)
 
     def look(self) -> tuple[float, float]:
-        """Look at the sums; return events and deliveries a second since the oldest look that is kept."""
+        """Look at the sums. Return events and deliveries a second since the oldest kept look."""
         total = self._throughput.sum
         self._looks.append((self._now(), total.accepted, total.delivered))
         (since, accepted, delivered), (now, *_) = self._looks[0], self._looks[-1]

@@ -1,10 +1,9 @@
-"""The trouble log: it tells the operator of failing destinations, circuits and dead letters.
+"""The trouble log: it logs failing destinations, circuits and dead letters for the operator.
 
-The announcer calls the trouble log, which passes announcements on to the own events. A line names the
-destination and says what happened. Dead letters are summed for each destination and minute. The lines of
-a minute are bounded, so that failing receivers do not fill a disk; lines that are left out are counted.
-Own events announce the first dead letters of a destination's minute singly, and the rest of that minute
-as one sum.
+The announcer calls the trouble log, which passes the announcements on to the own events. Each line
+concerns one destination. Dead letters are summed for each destination and minute. The lines of a minute
+are limited, so that failing receivers do not fill a disk; omitted lines are counted. Own events announce
+the first dead letters of a destination's minute singly, and the rest of that minute as one sum.
 """
 
 from collections.abc import Mapping
@@ -25,13 +24,13 @@ from engine.recording.announcer import (
 
 SUM_S = 60.0  # a destination's dead letters of this time make one line
 SINGLY = 10  # dead letters of a destination that are announced one by one between two sums
-LINES = 60  # between two sums, and in a sum: a line a second at the most
+LINES = 60  # at most, between two sums, and again in each sum: two lines a second together
 DESTINATIONS = (
-    # destinations whose dead letters are told separately, some MB; those of others are only counted
+    # destinations whose dead letters are summed separately, some MB; those of others are only counted
     10_000
 )
 _GOOD_NEWS = CIRCUIT_CLOSED, RECOVERED
-_ABOUT = ("destinationId", "destinationName")  # which each line has first
+_ABOUT = ("destinationId", "destinationName")  # the first fields of each line
 
 log = structlog.get_logger("angarium.trouble")
 
@@ -43,11 +42,11 @@ class DeadLetters(Struct):
     count: int
     last: Mapping[str, Any]  # the last announcement
     customer: str | None
-    hops: int  # the most of those that are not announced singly
+    hops: int  # the most hops among the events of those that are not announced singly
 
 
 class TroubleLog:
-    """Owner of the dead letters that are not told yet. Call it to announce; see `AnnounceOnce`."""
+    """Owner of the dead letters since the last sum. Call it to announce; see `AnnounceOnce`."""
 
     def __init__(self, announce: AnnounceOnce) -> None:
         self._announce = announce
@@ -65,7 +64,7 @@ class TroubleLog:
         occasion: str,
         hops: int = 0,
     ) -> None:
-        """Note what happened, and announce it, or keep it for the sum."""
+        """Announce an event and log it. A dead letter is counted, and announced now or in the sum."""
         if event_type != DEAD_LETTERED:
             self._tell(environment, event_type, payload)
         elif not self._count(environment, payload, customer, hops):
@@ -82,7 +81,7 @@ class TroubleLog:
             self.sum_up()
 
     def sum_up(self) -> None:
-        """Write the sums that are not logged yet: the destinations with the most dead letters first."""
+        """Log and announce the sums; the destinations with the most dead letters come first."""
         dead, self._dead = self._dead, {}
         for letters in dead.values():
             if letters.count > SINGLY:
@@ -109,7 +108,7 @@ class TroubleLog:
     def _count(
         self, environment: int, payload: Mapping[str, Any], customer: str | None, hops: int
     ) -> bool:
-        """Count a dead letter. Returns True if it is announced singly."""
+        """Count a dead letter. Return True if it must be announced singly."""
         destination = payload["destinationId"]
         letters = self._dead.get(destination)
         if letters is None:

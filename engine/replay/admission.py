@@ -19,8 +19,8 @@ from engine.replay.ports import Chunk, Reading, ReplayStore, Stretch
 from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
-# Lanes of one leg that may be parked. Each is read by itself later; that read skips the rows of other
-# lanes in its range. If more customers than this fail at once, the destination itself fails.
+# The most parked lanes of a leg. Each is read alone later, and that read also passes the rows of other
+# lanes. If more customers than this fail at once, the destination itself fails.
 PARKED = 256
 
 
@@ -32,8 +32,8 @@ class Way(Struct, frozen=True):
 
 
 class Fitting(Struct):
-    """The part of a stretch that can be enqueued now. `parks`: the lanes to be parked, each with the id
-    after which it is to be read later. `blocked`: the lane that the rest of the stretch waits for."""
+    """The part of a stretch that can be enqueued now. `parks`: the lanes to park, each with the id after
+    which its later read begins. `blocked`: the lane that the rest of the stretch waits for."""
 
     stretch: Stretch
     parks: dict[str, str]
@@ -46,7 +46,7 @@ def room_at(
     """Return how many replays of a job may be enqueued for a destination now."""
     window = LANE if destination.ordering is Ordering.STRICT else WINDOW
     rate = job.rate_per_second
-    if rate is not None:  # waiting replays would all go at once when the destination recovers
+    if rate is not None:  # after an outage of the destination, all waiting replays go at once
         window = min(window, max(1, int(rate)))
     if destination.ordering is Ordering.KEY:
         return queued.room_by_key(destination.id, window, now, congested=congested)
@@ -114,8 +114,8 @@ def _until(
 
 
 def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
-    """Return the lost originals of a stretch, without those of lanes that are passed over: these are
-    found when their lane is read."""
+    """Return the lost originals of a stretch, without those in lanes that are being parked: the read of
+    the lane finds these."""
     return {
         key: lane
         for key, lane in stretch.lost.items()
@@ -124,8 +124,8 @@ def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
 
 
 class ChunkEntry:
-    """A chunk in the entry queue: an `engine.intake.entries.QueueEntry`. Afterwards `passed` tells
-    whether the store accepted the chunk's step."""
+    """A chunk in the entry queue: an `engine.intake.entries.QueueEntry`. `passed`: the store accepted the
+    chunk's step."""
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:
         self._store = store
@@ -151,8 +151,8 @@ class ChunkEntry:
 
 
 def replay_of(original: Delivery, identifier: str, job: ReplayJob) -> Delivery:
-    """Return a new delivery of the same event to the same destination, of the same lane. In the mode
-    MISSING there is no earlier delivery."""
+    """Return a new delivery of the original's event, to the same destination and in the same lane. In the
+    mode MISSING the original is not an earlier delivery, so `replay_of` stays None."""
     missing = job.mode is ReplayMode.MISSING
     return Delivery(
         identifier,
@@ -171,19 +171,19 @@ def replay_of(original: Delivery, identifier: str, job: ReplayJob) -> Delivery:
 
 
 SAMPLES = 3
-SAMPLE_BYTES = 64 * 1024  # of payloads in one read: the first is read whole anyway
-STRETCHES = 20  # the most that are read of one destination in search of a sample: some 0.1 s
+SAMPLE_BYTES = 64 * 1024  # payload bytes of one read; the first payload is always read whole
+STRETCHES = 20  # read of one destination at most, to find a sample: some 0.1 s
 
 
 class ReplaySamples:
-    """The reader of samples. It changes nothing."""
+    """The reader of a job's sample deliveries. It writes nothing."""
 
     def __init__(self, reading: Callable[[ReplayJob], Reading], identity: Identity) -> None:
         self._reading = reading
         self._identity = identity
 
     async def of(self, job: ReplayJob, legs: Sequence[Leg]) -> list[Delivery]:
-        """Return deliveries as a job that has enqueued nothing would make them, at most `SAMPLES`."""
+        """Return at most `SAMPLES` of the first deliveries that the job would make."""
         found: list[Delivery] = []
         some = legs[:SAMPLES]
         for number, leg in enumerate(some):

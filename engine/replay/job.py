@@ -26,8 +26,8 @@ WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 class ReplaySelection(Struct, frozen=True, kw_only=True):
     """The deliveries that a job selects: those that match every field that is given. None selects all.
 
-    Instants are milliseconds since the epoch on the deliveries' creation, `from_ms` inclusive, `to_ms`
-    exclusive. `event_types` are patterns, as in a routing rule. A job that cancels or retries has
+    `from_ms` (inclusive) and `to_ms` (exclusive) limit the deliveries' creation, in Unix time.
+    `event_types` are patterns, as in a routing rule. A job that cancels or retries has
     `statuses` of WAITING. Only such a job has a `customer` (an external id) and a `limit`.
     """
 
@@ -43,7 +43,7 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
     @property
     def wanted_statuses(self) -> tuple[DeliveryStatus, ...]:
-        """The statuses that are replayed: all that are settled, where none is given."""
+        """The statuses that are replayed: the given ones, or all settled ones."""
         return SETTLED if self.statuses is None else self.statuses
 
     @property
@@ -101,10 +101,10 @@ class ReplayJob(Struct, frozen=True, kw_only=True):
 
 
 class Leg(Struct, kw_only=True):
-    """One destination's share of a job. `cursor` and `counted` are the last ids that were read, and
-    counted.
+    """One destination's share of a job. `cursor`: the last id that was read. `counted`: the last id that
+    was counted.
 
-    `parked` has the lanes that were passed over, each with an id: the lane's deliveries between that id
+    `parked` has the lanes that the leg skipped, each with an id. The lane's deliveries between that id
     (exclusive) and `cursor` (inclusive) must be enqueued before its deliveries beyond `cursor`.
     """
 
@@ -118,12 +118,12 @@ class Leg(Struct, kw_only=True):
     exhausted: bool  # `cursor` is at the end
     step: int = 0  # the number of moves; each write is guarded by it
     parked: dict[str, str] = field(default_factory=dict)
-    # Of a job that cancels or retries: deliveries named to the actor and not known to have ended.
+    # In a job that cancels or retries: the deliveries with an open order.
     ordered: list[str] = field(default_factory=list)
 
     @property
     def ended(self) -> bool:
-        """True if nothing of the leg is left to be enqueued."""
+        """True if the leg has nothing more to enqueue."""
         return self.exhausted and not self.parked
 
 
@@ -132,14 +132,13 @@ def shifted(identifier: str, by: int) -> str:
     return str(UUID(int=UUID(identifier).int + by))
 
 
-INDEXES = 64  # kept, for jobs that run side by side: up to 50 KB each
+INDEXES = 64  # pattern indexes kept for concurrent jobs, up to 50 KB each
 
 
 async def named_among(patterns: tuple[str, ...], types: Sequence[str]) -> list[str]:
     """Return the `types` that a pattern matches. The work yields after each slice.
 
-    The database searches for types, never for patterns: an expression of a hundred patterns took half a
-    minute.
+    The database gets these types, not the patterns: a query with a hundred patterns took half a minute.
     """
     return await worked_off(partial(_named, patterns, types))
 

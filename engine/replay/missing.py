@@ -1,7 +1,8 @@
-"""The reads of jobs in the mode MISSING: events that match a destination's rules but have no delivery.
+"""The reader of jobs in the mode MISSING: it finds events that match a destination's rules and have no
+delivery.
 
-The cursor moves along the events. Each event that is found becomes an original with the event's id, so
-that lanes are parked and chunks are written as for any other replay.
+The cursor moves along the events. Each event that is found becomes an original with the event's id.
+Lanes are parked and chunks written as for any other replay.
 """
 
 from collections import Counter
@@ -10,8 +11,8 @@ from engine.core.records import Event
 from engine.replay.job import Leg, ReplayJob, named_among, shifted
 from engine.replay.ports import ReplayStore, Routes, Stretch
 
-COUNTED_BYTES = 512 * 1024  # of events whose filters are evaluated in one step of the counting
-EVERY = 1 << 30  # no limit on the number of events in a step, which bytes and rows bound
+COUNTED_BYTES = 512 * 1024  # bytes of events whose filters one counting step evaluates
+EVERY = 1 << 30  # no limit on the number of events in a step: bytes and rows limit them
 
 
 class MissingReads:

@@ -1,7 +1,7 @@
-"""The orders of jobs that cancel or retry: given to the destination's actor a chunk at a time.
+"""The orders of jobs that cancel or retry. The destination's actor gets them in chunks.
 
-The store records a chunk before the actor gets it. After a crash the chunk is given again, which changes
-nothing for the deliveries that have ended.
+The store records a chunk before the actor gets it. After a crash the actor gets the chunk again, and
+skips the deliveries that have ended.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from engine.replay.ports import (
 )
 from engine.replay.running_job import RunningJob
 
-CHUNK = 64  # orders in one message: an actor looks for each among all that it holds, some 5 ms
-OPEN = 512  # orders of a leg that are not carried out: most are for attempts in flight
-SOON_S = 0.05  # most chunks are carried out by then; other jobs wait this long
-AGAIN_S = 1.0  # then open cancellations are given again: the actor may have been restarted
-# A delivery that is still PENDING this long after a retry counts as retried: it is in front, and waits
-# only for its lane or its turn, as the job's next deliveries would.
+CHUNK = 64  # orders in one message: the actor searches all its deliveries for them, some 5 ms
+OPEN = 512  # the most open orders of a leg; most of them wait for an attempt in flight
+SOON_S = 0.05  # the wait for a new chunk: most are carried out by then, but other jobs wait too
+AGAIN_S = 1.0  # between repeats of open cancellations: the actor may have been restarted
+# A delivery that still waits this long after a retry order counts as retried: it is at the front, and
+# waits only for its lane or its turn, as the job's next deliveries would.
 GIVEN_S = 5.0
 _ORDERS = {JobKind.CANCEL: Order.CANCEL, JobKind.RETRY: Order.RETRY}
 
@@ -88,8 +88,8 @@ class OrderGiver:
         return not found.end and room > 0
 
     async def _ended(self, running: RunningJob, leg: Leg) -> tuple[list[str], int]:
-        """Return the deliveries of a leg whose orders are open, and how many orders were carried out. The
-        leg's other orders had no effect."""
+        """Return the leg's deliveries with an open order, and the number of orders that were carried out.
+        The leg's other orders had no effect."""
         if not leg.ordered:
             return [], 0
         now = trio.current_time()
@@ -105,7 +105,7 @@ class OrderGiver:
     async def _give(
         self, running: RunningJob, leg: Leg, open_: Sequence[str], new: Sequence[str]
     ) -> None:
-        """Give new orders and wait a little for their end; repeat those that stay open."""
+        """Repeat open orders where it is time. Give new ones, and wait up to `SOON_S` for these."""
         now = trio.current_time()
         order = _ORDERS[running.job.kind]
         repeated = [each for each in open_ if each not in running.given]
@@ -125,8 +125,8 @@ class OrderGiver:
 
 
 def judged(job: ReplayJob, delivery: OrderState, given_s: float) -> bool | None:
-    """Return whether an order has been carried out: True, False (the delivery has ended otherwise), or
-    None (not yet)."""
+    """Return True if an order was carried out, False if the delivery ended otherwise, None if the order
+    is open."""
     if job.kind is JobKind.CANCEL:
         return None if delivery.waits else delivery.discarded
     if delivery.waits:

@@ -6,17 +6,16 @@ Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on 
 import math
 from collections.abc import Container
 
-SPAN_S = 0.1  # a job enqueues this much of its rate at once; a tick can be this late
-_MEMORY = 0.85  # weight of the former measure after a second: half is forgotten in 4 s
-# After a long step the environment's jobs rest, if another environment has jobs. In this way no
-# environment has more than a quarter of the steps' time. A step takes 5 ms, and 60 ms beside live
-# events.
+SPAN_S = 0.1  # a job enqueues this much of its rate at once, so a tick can be this late
+_MEMORY = 0.85  # weight of the old measure after a second: it halves in 4 s
+# After a long step the environment's jobs rest, if another environment has jobs: no environment has more
+# than a quarter of the steps' time. A usual step takes 5 ms, or 60 ms beside live events.
 LONG_STEP_S = 0.25
 STEP_REST = 3.0  # times as long as the step took
 RETRY_S = 1.0  # after the database was away, for the job that noticed
-# A job fails after this many steps in a row that took too long and were cancelled by the database. It
-# rests after the first, and twice as long after each further one, so that no job ends if the database is
-# merely busy for half a minute.
+# A job fails after this many steps in a row that the database cancelled because they took too long. The
+# rest after each is twice as long as the one before. No job fails if the database is merely busy for half
+# a minute.
 SLOW_MOST = 5
 SLOW_REST_S = 1.0
 TOO_SLOW = (
@@ -49,15 +48,15 @@ def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int
 def _paced_until(rate: float, paced_until_ms: int, now_ms: int) -> int:
     """Return the instant until which the rate is used up.
 
-    A stored instant that is further in the future than `allowed` can set was written before the clock
-    was set back. It is ignored.
+    A stored instant is ignored if it is further ahead than one step can set it: the clock was set back
+    after it was written.
     """
     longest_ms = math.ceil(max(SPAN_S, 1 / rate) * 1000) + 1
     return paced_until_ms if paced_until_ms - now_ms <= longest_ms else now_ms
 
 
 class Meter:
-    """The speed of one job: how many of its deliveries end in a second, as a moving average."""
+    """The speed of one job: a moving average of how many of its deliveries end in a second."""
 
     __slots__ = ("_count", "_since", "per_second")
 
@@ -116,15 +115,15 @@ class Rests:
         return slow >= SLOW_MOST
 
     def stepped(self, job: str) -> None:
-        """Note that a job's step came to its end."""
+        """Note that a job's step ended without an error."""
         self._slow.pop(job, None)
 
     def took(self, environment: int, seconds: float, now: float) -> None:
-        """Let an environment rest for a multiple of a long step's duration, since others have jobs."""
+        """Let an environment rest for a multiple of a long step's duration."""
         self._environments[environment] = now + STEP_REST * seconds
 
     def keep(self, jobs: Container[str]) -> None:
-        """Forget all jobs but these."""
+        """Forget all other jobs."""
         for each in [job for job in self._slow if job not in jobs]:
             del self._slow[each]
         for each in [job for job in self._jobs if job not in jobs]:

@@ -1,7 +1,7 @@
-"""The stores that replay jobs need, as protocols. Every method may raise `StoreAwayError`.
+"""The stores that replay jobs need, as protocols. Every method can raise `StoreAwayError`.
 
-A write is guarded by the state that it expects and by the right to write, and returns whether both
-held. If they did not (the job was cancelled, another process took over), the write changes nothing.
+A write succeeds only in the state that it expects and with the right to write. Otherwise (the job was
+cancelled, another process took over) it changes nothing and returns False or None.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,9 +37,9 @@ class Named(Struct, frozen=True):
 
 
 class Stretch(Struct):
-    """A stretch of a leg: originals in order of id, with their events. Everything up to `through` was
-    examined. `lost` has the originals whose event is gone (lanes by id). `end`: the leg has no more
-    originals."""
+    """A stretch of a leg: its originals (the deliveries to replay) in order of id, with their events. The
+    read examined everything up to `through`. `lost`: lanes of the originals whose event is gone, by id.
+    `end`: the leg has no more originals."""
 
     originals: list[Delivery]
     through: str
@@ -48,8 +48,8 @@ class Stretch(Struct):
 
 
 class EventHeads(Struct):
-    """A stretch of an environment's events, in order of id and without their content. Everything up to
-    `through` was examined; events that cannot be sent are left out. `end`: there are no more events."""
+    """A stretch of an environment's events, in order of id and without their content. Events that cannot
+    be sent are left out. The read examined everything up to `through`. `end`: no more events follow."""
 
     events: list[Event]
     through: str
@@ -57,12 +57,12 @@ class EventHeads(Struct):
 
 
 class Chunk(Struct):
-    """Replays that are written together, in one step of a leg or of a parked lane."""
+    """The replays that one step of a leg or of a parked lane writes."""
 
     environment: int
     job: str
     destination: str
-    step: int  # how many steps the leg must have had before
+    step: int  # the number of steps that the leg must have had before
     through: str  # the new cursor of the leg or the lane
     exhausted: (
         bool  # the leg's end is reached, or the parked lane has caught up with the leg's cursor
@@ -71,13 +71,13 @@ class Chunk(Struct):
     paced_until_ms: int
     deliveries: list[Delivery]
     lane: str | None = None  # the parked lane; None: the step is of the leg itself
-    # The lanes to be parked, each with the id after which it is to be read later.
+    # The lanes to park, each with the id after which its later read begins.
     parks: dict[str, str] = field(default_factory=dict)
 
 
 class OrderStretch(Struct):
-    """A stretch of the waiting deliveries of a destination, for which an order is given. Everything up
-    to `through` (a cursor of the store's own) was examined. `end`: no more deliveries wait."""
+    """A stretch of a destination's waiting deliveries that the job selects. The read examined everything
+    up to `through`, the store's own cursor. `end`: no more deliveries wait."""
 
     ids: list[str]
     through: str
@@ -85,7 +85,7 @@ class OrderStretch(Struct):
 
 
 class OrderState(Struct, frozen=True):
-    """A delivery with an order, as its row says now. `changed`: since the job was created."""
+    """The present row of a delivery with an order. `changed`: changed since the job was created."""
 
     id: str
     waits: bool
@@ -94,13 +94,13 @@ class OrderState(Struct, frozen=True):
 
 
 class OrderStep(Struct):
-    """A step of a leg in a job that cancels or retries. `ordered`: deliveries whose order is not carried
-    out; `done` and `skipped` count those that had an order before and have ended."""
+    """A step of a leg in a job that cancels or retries. `ordered`: deliveries with an open order. `done`
+    counts the orders that were carried out since the step before, `skipped` those without effect."""
 
     environment: int
     job: str
     destination: str
-    step: int  # how many steps the leg must have had before
+    step: int  # the number of steps that the leg must have had before
     through: str
     exhausted: bool
     ordered: list[str]
@@ -109,7 +109,7 @@ class OrderStep(Struct):
 
 
 class Enqueued(Struct):
-    """The result of a chunk: the ids that were written. None if the leg was not at the chunk's step."""
+    """The ids that a chunk wrote. None if the leg was not at the chunk's step."""
 
     ids: list[str] | None
 
@@ -126,7 +126,7 @@ class ReplayActors(Protocol):
     """The actors of destinations, which take orders for their deliveries."""
 
     def tell(self, destination: str, message: Ordered, /) -> None:
-        """Send an order to a destination's actor. Deliveries that have ended are skipped."""
+        """Send an order to a destination's actor, which skips deliveries that have ended."""
 
     def delivering(self, deliveries: Iterable[str], /) -> set[str]:
         """Return which of these deliveries are in flight."""
@@ -154,7 +154,7 @@ class Routes(Protocol):
 
 
 class Reading(Protocol):
-    """The reading of a job's selection: its deliveries are read and counted."""
+    """The reader and counter of a job's selection."""
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
         """Count a bounded number of further rows; return the leg with the new count."""
@@ -162,9 +162,9 @@ class Reading(Protocol):
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read on from the leg's cursor, at most `limit` originals and about `max_bytes` of payload,
-        without parked lanes. With `lane`, read this parked lane from where it was passed over to the
-        leg's cursor."""
+        """Read on from the leg's cursor, without parked lanes: at most `limit` originals and about
+        `max_bytes` of payload. With `lane`, read this parked lane from its id in `parked` to the leg's
+        cursor."""
 
 
 class JobStore(Protocol):
@@ -176,8 +176,8 @@ class JobStore(Protocol):
     async def create(
         self, job: ReplayJob, at_most: int, audit: AuditEntry, floor_ms: int = 0
     ) -> bool:
-        """Add a job with a leg for each destination that its selection can concern, unless the
-        environment has `at_most` unfinished jobs. No delivery from before `floor_ms` is selected."""
+        """Add a job with a leg for each destination that its selection can concern. Return False if the
+        environment has `at_most` unfinished jobs. The job selects no delivery from before `floor_ms`."""
 
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
         """End an unfinished job. After this returns, the job enqueues nothing more."""
@@ -212,8 +212,8 @@ class ReplayStore(Reading, Protocol):
     """The jobs, for the runner that works on them."""
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all jobs that are PENDING, RUNNING or PAUSED, oldest first. Jobs whose ids are `known`
-        come without the delivery ids of their selection, which can be many and never change."""
+        """Return all jobs that are PENDING, RUNNING or PAUSED, oldest first. A job whose id is `known`
+        comes without the delivery ids of its selection, which can be many and never change."""
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         """Return a job's legs with their parked lanes, in order of destination."""
@@ -231,8 +231,8 @@ class ReplayStore(Reading, Protocol):
         types: Mapping[str, int],
         /,
     ) -> Leg | None:
-        """Add to a leg's number of matches, counted up to a cursor; return the leg with the
-        new number. `types`: the matches by event type, which a dry run keeps."""
+        """Add `matched` to the number of a leg's matches, now counted up to `through`; return the leg.
+        `types`: the matches by event type, which a dry run keeps."""
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
         """Return events that are older than the job, after one id and before another."""
@@ -240,8 +240,8 @@ class ReplayStore(Reading, Protocol):
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
     ) -> tuple[list[Event], bool]:
-        """Return those of the given events that the destination has no delivery of, in order: at most
-        `limit` events and about `max_bytes`. Also return whether these are all."""
+        """Return the given events that have no delivery to the destination, in order: at most `limit`
+        events and about `max_bytes`. Also return True if these are all."""
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
         """End the counting of a PENDING job: it becomes RUNNING, or COMPLETED if it is a dry run."""
@@ -253,31 +253,30 @@ class ReplayStore(Reading, Protocol):
         see `entries.QueueEntry`. Deliveries whose event is gone are not written but skipped."""
 
     async def pass_over(self, chunk: Chunk) -> bool:
-        """Move the cursor, and park lanes, without deliveries."""
+        """Move the cursor and park lanes, without writing deliveries."""
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
-        """Read the waiting and selected deliveries of a destination from the leg's cursor on, at most
-        `limit`.
+        """Read at most `limit` of a destination's waiting and selected deliveries, from the leg's cursor
+        on.
 
-        PENDING deliveries come first, then RETRYING ones: in this way a delivery that fails meanwhile is
-        found. A retry leaves out deliveries that were attempted since its job was created.
+        PENDING deliveries come before RETRYING ones, to find also a delivery that fails in between. A
+        retry leaves out deliveries that were attempted since its job was created.
         """
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
         """Return the present states of these deliveries. A delivery whose row is gone does not wait."""
 
     async def order(self, step: OrderStep) -> bool:
-        """Record the next ordered deliveries, before any actor gets the order, and the number that have
-        ended."""
+        """Record a step, before any actor gets its orders."""
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
-        """Skip the rest of a leg: its destination was archived."""
+        """Skip the rest of a leg whose destination was archived."""
 
     async def turn(self, job: ReplayJob, before: ReplayStatus, after: ReplayStatus) -> bool:
         """Pause or resume a job."""
 
     async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
-        """End a job whose legs are exhausted and whose replays are settled. None if they are not yet."""
+        """End a job if its legs are exhausted and its replays settled; else return None."""
 
     async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
         """End a job that cannot continue."""

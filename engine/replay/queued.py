@@ -1,4 +1,4 @@
-"""The queued replays: enqueued and not yet attempted, counted by destination and lane and bounded.
+"""The counts and limits of queued replays (enqueued, not yet attempted), by destination and lane.
 
 Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on any one clock.
 """
@@ -19,15 +19,15 @@ from engine.replay.ports import ReplayActors, WaitingReplay
 
 WINDOW = 256  # replays that wait at a destination: some 20 ms of work, so that no receiver is idle
 REFILL = 4  # at least a quarter of the places must be free: fewer are not worth a transaction
-LANE = 64  # of the window, in one ordered lane: the lane's live events come after them
-# Replays that wait at all destinations where deliveries move: half of the number that makes the intake
-# let deliveries go first.
+LANE = 64  # replays that wait in one ordered lane: the lane's live events come after them
+# Replays that wait at all destinations that move: half of the number at which the intake begins to wait
+# for deliveries.
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024
-MOST = 10_000  # replays in all, also at receivers that are silent: a fifth of `engine_deliveries`
-LEAST = 8  # of one destination, however many others have replays
-STUCK_S = 5.0  # without an attempt for this long, a destination or a lane is taken not to move
-STUCK = 2_048  # replays in stuck lanes that a destination may have beside its window
+MOST = 10_000  # replays that wait at all destinations: a fifth of `engine_deliveries`
+LEAST = 8  # replays that one destination can have, however many others have
+STUCK_S = 5.0  # a destination or a lane without an attempt for this long does not move
+STUCK = 2_048  # replays in stuck lanes that a destination can have beside its window
 COUNT_AGAIN_S = 0.1  # between two counts of stuck lanes and queues, which can be thousands
 
 
@@ -39,12 +39,12 @@ class _Item(Struct, gc=False):
 
 
 class _Lane(Struct):
-    """The replays that wait in one lane. `items`: by id, their places among all replays that were
+    """The replays that wait in one lane. `items`: by id, the place of each among all replays that were
     enqueued for the destination."""
 
     items: dict[str, int]
     moved_at: float
-    failing: bool = False  # the lane's head was attempted last, and is to be attempted again
+    failing: bool = False  # the last attempt of the lane failed, and a retry will follow
 
 
 class _Queue(Struct):
@@ -60,7 +60,7 @@ class _Queue(Struct):
 
 
 class QueuedReplays:
-    """Owner of the counts. A replay is counted from before it is written until its first attempt."""
+    """Owner of the counts. A replay counts from just before it is written until its first attempt."""
 
     def __init__(self) -> None:
         self._items: dict[str, _Item] = {}
@@ -159,7 +159,7 @@ class QueuedReplays:
         return _room(self.waiting(destination), window, congested=congested)
 
     def room_by_key(self, destination: str, window: int, now: float, *, congested: bool) -> int:
-        """Return the same for a destination with lanes: stuck lanes take no places from the others."""
+        """Return the same for a destination with lanes. Stuck lanes take no places from other lanes."""
         queue = self._queues.get(destination)
         if queue is None:
             return _room(0, window, congested=congested)
@@ -171,7 +171,7 @@ class QueuedReplays:
             queue.stuck = sum(len(lane.items) for lane in lanes if _stuck(queue, lane, now))
             queue.stuck_at = now
         moving = queue.count - min(queue.stuck, STUCK)
-        # If nothing moves, all lanes may be stuck, or the receiver away: a few replays are tried.
+        # If nothing moves, all lanes are stuck or the receiver is away: only a few replays are tried.
         return _room(moving, window, congested=congested or _still(queue, now))
 
     def in_lane(self, destination: str, lane: str) -> int:
@@ -208,7 +208,7 @@ def _stuck(queue: _Queue, lane: _Lane, now: float) -> bool:
         return True
     if now - lane.moved_at < STUCK_S:
         return False
-    # A slow receiver's lanes wait for each other. A lane that others overtake waits for its own head.
+    # With a slow receiver, lanes wait for each other. A lane that others overtake waits for its head.
     return _still(queue, now) or next(iter(lane.items.values())) < queue.reached
 
 
@@ -216,7 +216,7 @@ log = structlog.get_logger("angarium.replay")
 
 
 def withdraw(job: str, queued: QueuedReplays, actors: ReplayActors) -> None:
-    """Have the actors cancel a job's queued replays, except those whose attempt is under way."""
+    """Order the actors to cancel a job's queued replays, except those in flight."""
     for destination, ids in queued.of_job(job).items():
         flying = actors.delivering(ids)
         left = tuple(each for each in ids if each not in flying)

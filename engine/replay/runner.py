@@ -1,7 +1,7 @@
-"""The runner of replay jobs: one step of each in turn, so that jobs of many tenants go on side by side.
+"""The runner of replay jobs: it does one step of each job in turn, so that no tenant waits for another.
 
-The runner decides which step is next, and holds nothing that the store does not have. After a crash it
-continues at the cursors, which move in the transaction that writes the replays.
+The store has everything that the runner knows. After a crash the runner continues at the cursors, which
+move in the transaction that writes the replays.
 """
 
 from collections import Counter
@@ -45,9 +45,9 @@ CHUNK_BYTES = 512 * 1024  # of payload in one transaction
 LIVE_CHUNK = 32
 LIVE_REST = 2.0  # times as long as the chunk took
 LIVE_REST_MOST_S = 0.05
-LIVE_S = 1.0  # how long events are taken to come in after the last one
-LEGS_MOST = 20_000  # of an environment's jobs in memory, some 10 MB: beyond them a new job waits
-# A round that took this long and found nothing to do is followed by a rest: there are very many jobs.
+LIVE_S = 1.0  # events count as coming in until this long after the last one
+LEGS_MOST = 20_000  # of an environment in memory, some 10 MB: beyond them a new job waits
+# If a round took this long and found nothing to do, there are very many jobs, and the runner rests.
 LONG_ROUND_S = 0.02
 ROUND_REST = 4.0  # times as long as the round took
 TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
@@ -74,8 +74,7 @@ class ReplayRunner:
         actors: ReplayActors,
         routes: Routes,
     ) -> None:
-        """`accepted` returns the number of events accepted so far: the runner notices live events by
-        it."""
+        """`accepted` returns the number of events accepted so far, which shows live events."""
         self._store = store
         self._entries = entries
         self._find = find
@@ -85,7 +84,7 @@ class ReplayRunner:
         self._accepted = accepted
         self._seen = accepted()
         self._live_until = 0.0  # on trio's clock
-        self.jobs: dict[str, RunningJob] = {}  # under way here
+        self.jobs: dict[str, RunningJob] = {}
         self._rests = Rests()
         self._queued = QueuedReplays()
         self._look_at = 0.0  # when the store is to be asked again, on trio's clock
@@ -96,7 +95,7 @@ class ReplayRunner:
         self._missing = MissingReads(store, routes)
 
     def nudge(self) -> None:
-        """Look at the store at once."""
+        """Ask the store for jobs at once."""
         self._look_at = 0.0
         self._wake.set()
 
@@ -183,7 +182,7 @@ class ReplayRunner:
             self._hear()  # note the replays that were attempted since the store was asked
 
     def _hear(self) -> None:
-        """Take note of durable settlements of replays."""
+        """Note the durable settlements of replays."""
         settlements = self._settled.take()
         self._queued.settled(settlements, trio.current_time())
         for each in settlements:
@@ -225,8 +224,8 @@ class ReplayRunner:
         return worked
 
     def _rest(self, job: ReplayJob, took_s: float) -> None:
-        """Let an environment rest after a long step, if others have jobs, and put the job behind all
-        others."""
+        """Let an environment rest after a long step, if other environments have jobs. Put the job behind
+        all other jobs."""
         if any(each.job.environment != job.environment for each in self.jobs.values()):
             self._rests.took(job.environment, took_s, trio.current_time())
         if job.id in self.jobs:
@@ -272,7 +271,7 @@ class ReplayRunner:
         """Pause a job while all its destinations are disabled."""
         job, destinations = running.job, running.destinations
         held = bool(destinations) and all(map(self._disabled, destinations))
-        held = held and job.kind is not JobKind.CANCEL  # which sends nothing
+        held = held and job.kind is not JobKind.CANCEL  # a cancellation sends nothing
         after = ReplayStatus.PAUSED if held else ReplayStatus.RUNNING
         if after is not job.status:
             running.lost = not await self._store.turn(job, job.status, after)
@@ -373,8 +372,8 @@ class ReplayRunner:
     async def _enter(
         self, running: RunningJob, chunk: Chunk, replays: list[Delivery]
     ) -> list[Delivery] | None:
-        """Have a chunk written; return None if the store refused it, because the leg was not at its
-        step."""
+        """Write a chunk through the entry queue. Return None if the store refused it because the leg was
+        not at the chunk's step."""
         entry = ChunkEntry(self._store, chunk)
         # Counted before the write: the first attempts may be over before this task runs again.
         self._queued.add(replays, trio.current_time())

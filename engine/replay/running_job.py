@@ -11,14 +11,14 @@ from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import Meter
 from engine.replay.ports import Chunk, OrderStep
 
-ASK_AGAIN_S = 5.0  # until the store is asked whether a job has ended, without a sign of it
+ASK_AGAIN_S = 5.0  # the store is asked this often if a job has ended, even without a sign of it
 LOOKED_AT = 256  # legs that one turn examines to find one with room; there can be thousands
 _UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class RunningJob:
-    """A job that runs, waits or is paused. Owner: the runner. `lost`: memory and store differ, so the job
-    is taken up anew."""
+    """An unfinished job. Owner: the runner. `lost`: memory and store differ, so the runner must load the
+    job again."""
 
     def __init__(self, job: ReplayJob, legs: list[Leg], now: float) -> None:
         self.job = job
@@ -33,13 +33,13 @@ class RunningJob:
         self.destinations = [leg.destination for leg in legs]
         self._uncounted = [leg for leg in legs if not leg.all_counted]
         self._legs = {leg.destination: leg for leg in legs if not leg.ended}
-        self._line = deque(self._legs)  # legs in their turns; closed legs may be among them
+        self._line = deque(self._legs)  # the order of turns, in which closed legs can remain
 
     # --- what the store says
 
     def renew(self, job: ReplayJob) -> None:
-        """Take over the job as the store has it. The store may leave out the selection. Only the runner
-        and a cancellation change the job's status."""
+        """Replace the job by the store's version, except its selection, which the store can leave out.
+        Only the runner and a cancellation change a job's status."""
         if job.status is not self.job.status:
             self.lost = True
         self.job = structs.replace(job, selection=self.job.selection)
@@ -112,7 +112,7 @@ class RunningJob:
         return True
 
     def moved(self, chunk: Chunk, written: int) -> None:
-        """Note that a step is durable, with its chunk where it has one."""
+        """Note that a chunk's step is durable. `written`: how many of its replays were written."""
         leg = self._legs[chunk.destination]
         skipped = chunk.skipped + len(chunk.deliveries) - written
         leg.step += 1
@@ -129,7 +129,7 @@ class RunningJob:
             leg.parked |= chunk.parks
         else:
             del leg.parked[chunk.lane]
-            if not chunk.exhausted:  # to the end of the line
+            if not chunk.exhausted:  # the lane goes behind the other parked lanes
                 leg.parked[chunk.lane] = chunk.through
         if leg.ended:
             self.close(leg)

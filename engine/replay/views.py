@@ -12,7 +12,7 @@ from engine.model.instants import Timestamp, iso_or_none
 from engine.model.words import JobStatusName, Word, word
 from engine.replay.job import UNFINISHED, ReplayJob
 
-LONGEST_ETA_S = 10 * 365 * 86_400  # an estimate beyond it says nothing
+LONGEST_ETA_S = 10 * 365 * 86_400  # a longer estimate is not shown
 _STATUSES: dict[DeliveryStatus, JobStatusName] = {
     DeliveryStatus.PENDING: "PENDING",
     DeliveryStatus.RETRYING: "RETRYING",
