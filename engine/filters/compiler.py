@@ -42,7 +42,7 @@ from engine.filters.values import (
     size,
 )
 
-_EXACT = 2**53  # below it every integer is a double
+_EXACT = 2**53  # below this, a double holds every integer exactly
 
 
 class FilterCompiler:
@@ -168,8 +168,8 @@ class FilterCompiler:
         return lambda facts: calculate(left(facts), right(facts), facts)
 
     def _equality(self, node: Binary) -> Evaluate:
-        """Return the closure of `==`: Python's own, where one side is a literal for which CEL's is the
-        same."""
+        """Return the closure of `==`. It is Python's `==` or `is` if one side is a literal for which CEL
+        gives the same result."""
         one, other = node.left, node.right
         if isinstance(one, Literal):
             one, other = other, one
@@ -180,7 +180,7 @@ class FilterCompiler:
                 return lambda facts: value(facts) is constant
             if isinstance(constant, str):
                 return lambda facts: value(facts) == constant
-            if abs(constant) < _EXACT and constant not in (0, 1):  # true and false are 1 and 0
+            if abs(constant) < _EXACT and constant not in (0, 1):  # Python's True equals 1
                 return lambda facts: value(facts) == constant
         left, right = self.compile(node.left), self.compile(node.right)
         return lambda facts: equal(left(facts), right(facts), facts)
@@ -256,7 +256,7 @@ def _field(name: str) -> Evaluate:
 
 
 def _reached(root: str, keys: list[str]) -> Evaluate:
-    """Return the closure of `event.root.key...`, the commonest expression of all."""
+    """Return the closure of `event.root.key...`, the most common expression."""
     first, *rest = keys
 
     def reached(facts: Facts) -> Any:
@@ -301,8 +301,8 @@ def _not(operand: Evaluate) -> Evaluate:
 
 
 def _decided(operands: list[Evaluate], decisive: bool) -> Evaluate:
-    """Return the closure of `&&` or `||`. One operand with the decisive value decides, whatever the other
-    operands are."""
+    """Return the closure of `&&` or `||`. An operand with the decisive value decides, even if others
+    fail."""
     other = not decisive
 
     def junction(facts: Facts) -> bool:

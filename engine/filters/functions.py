@@ -39,7 +39,7 @@ FUNCTIONS = {
 
 
 def check(source: str, node: Node) -> None:
-    """Refuse calls of unknown functions and forms. Raises FilterError."""
+    """Raise FilterError for a call of an unknown function or in a wrong form."""
     for child in children(node):
         check(source, child)
     if not isinstance(node, FunctionCall):

@@ -1,4 +1,4 @@
-"""The macros of the filter language, which go through a list. Each round takes its steps beforehand.
+"""The macros of the filter language: loops over a list. Each round takes its steps before it begins.
 
 As in the library, and unlike in CEL's specification, the first element whose body fails ends the macro.
 """

@@ -11,7 +11,7 @@ from engine.filters.syntax import Field, Has, Index, Literal, Node, Select, chil
 
 MOST = 8  # members of one filter
 TEXT = 200  # characters of a value
-NODES = 40  # of a value: more seldom fit into its characters; a thousand rules are shown at once
+NODES = 40  # of a value: more rarely fit into TEXT; an answer can show a thousand rules
 Member = tuple[str | int, ...]  # the path, from the event's field on
 
 
@@ -81,7 +81,7 @@ def _within(value: Any, part: str | int) -> bool:
 
 
 def _shortened(value: Any, left: list[int]) -> Any:
-    """Return as much of a value as is shown; `left` counts the nodes that may still be visited."""
+    """Return the shown part of a value; `left` counts the nodes that can still be visited."""
     left[0] -= 1
     if isinstance(value, str):
         return value[:TEXT]

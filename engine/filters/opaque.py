@@ -123,7 +123,7 @@ class _Writer:
 
 
 def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) -> Evaluate:
-    """Return a closure that has the library evaluate `node`. Raises FilterError."""
+    """Return a closure that evaluates `node` in the library. Raises FilterError."""
     writer = _Writer(source, compile_)
     text = writer.root(node)
     try:
@@ -162,7 +162,7 @@ def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) 
 
 
 def _characters(value: Any, facts: Facts) -> int:
-    """Return how many characters a value holds. Its parts take steps, since each is converted."""
+    """Return how many characters a value has. Each part takes steps, because it is converted."""
     kind = type(value)
     if kind is str:
         return len(value)

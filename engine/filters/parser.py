@@ -32,8 +32,8 @@ MACROS = {"all": (2,), "exists": (2,), "exists_one": (2,), "filter": (2,), "map"
 TYPES = frozenset(
     {"bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"}
 )
-DEPTH = 32  # of the tree: its evaluation takes five times as many of Python's frames
-MACRO_DEPTH = 2  # one can be inside another; a third level would multiply a list by itself twice
+DEPTH = 32  # of the tree: its evaluation takes up to five Python frames for each level
+MACRO_DEPTH = 2  # one macro inside another; three levels would take the cube of a list's length
 MACROS_MOST = 8  # in all; each goes through a list
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 _RELATIONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in"})
@@ -321,7 +321,7 @@ class _Parser:
         raise self._refused(at, f"unknown name {text!r}: a filter can only use event")
 
     def _field(self, token: Token, testing: bool = False) -> Node:
-        """Read which field of the event is meant: `.name` or `["name"]`."""
+        """Read the name of the event's field: `.name` or `["name"]`."""
         at = self._next.position
         name = ""
         if self._take("."):

@@ -10,7 +10,7 @@ from engine.filters.library import cel
 from engine.filters.syntax import FilterError
 
 LENGTH = 256
-# Characters and classes, each as often as it is repeated: 500 compile in some 300 us.
+# Characters and classes, each counted as often as it is repeated: 500 compile in some 300 us.
 WEIGHT = 500
 TEXT = 4096  # characters of a text that may be matched
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}

@@ -19,7 +19,7 @@ STEPS = 10_000
 EVENT_STEPS = 30_000
 SLICE_STEPS = 2_000  # between two pauses: some half a millisecond
 INT_MIN, UINT_MAX = -(2**63), 2**64 - 1
-_INTEGER_DIGITS = 20  # of either, the sign included
+_INTEGER_DIGITS = 20  # of both, with the sign
 
 
 class Facts:
@@ -34,7 +34,7 @@ class Facts:
         self._pause = pause
         self._floor = 0
         self._slice_ends = 0 if pause is None else EVENT_STEPS - SLICE_STEPS
-        self._look = self._slice_ends  # below it `_stop` has something to do
+        self._look = self._slice_ends  # below this number of steps, `spend` calls `_stop`
         self.variables: list[Any] = [None, None]
 
     def begin(self) -> None:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class FilterError(ValueError):
-    """A malformed expression, and the place that is wrong."""
+    """A malformed expression, with the place of the fault."""
 
     def __init__(self, source: str, position: int, message: str) -> None:
         line = source.count("\n", 0, position) + 1
@@ -150,7 +150,7 @@ class Ternary(Node, frozen=True):
 
 
 def children(node: Node) -> list[Node]:
-    """Return the nodes right below."""
+    """Return the child nodes."""
     found: list[Node] = []
     for part in node.parts:
         value = getattr(node, part)

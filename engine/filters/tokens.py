@@ -1,4 +1,4 @@
-"""The tokens of CEL source. Nothing here knows what tokens mean together."""
+"""The tokens of CEL source. Nothing here checks how tokens fit together."""
 
 import re
 
@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
     |(?P<sign>&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}])
     """,
-    re.VERBOSE | re.ASCII,  # Python has more digits than CEL
+    re.VERBOSE | re.ASCII,  # only ASCII digits are digits in CEL
 )
 _ESCAPE = re.compile(
     r"\\(?:([abfnrtv\\?\"'`])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})"

@@ -1,8 +1,8 @@
 """Equality, order and arithmetic of CEL over the values that JSON has.
 
-Python's own operators differ: Python holds 1 for true, compares integers with doubles exactly where CEL
-converts the integer, and rounds a quotient down. Nothing here takes more than linear time, and work
-longer than a step takes steps.
+Python's own operators differ: in Python 1 equals True, and a quotient is rounded down. Python compares
+an integer with a double exactly, but CEL converts the integer. Nothing here takes more than linear time,
+and work longer than a step takes steps.
 """
 
 import math
@@ -14,7 +14,7 @@ from engine.filters.scope import Facts
 from engine.filters.syntax import NO_OVERLOAD, EvaluationError
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
-CHARACTERS = 64  # copied or searched for one step
+CHARACTERS = 64  # copied or searched in one step
 
 
 def equal(left: Any, right: Any, facts: Facts) -> bool:
@@ -153,8 +153,8 @@ def size(value: Any) -> int:
 
 
 def searched(text: str, part: str, facts: Facts) -> None:
-    """Take the steps of a search of `part` in `text`: a short text is compared at each place, a long one
-    read once."""
+    """Take the steps of a search for `part` in `text`. Python compares at each place of a short text, and
+    reads a long text once."""
     length = len(text)
     if length < 30_000:
         length *= min(len(part), 100) // 16 + 1
@@ -169,8 +169,8 @@ def _number(left: Any, right: Any) -> type:
 
 
 def _int(left: int, right: int, result: int) -> int:
-    """Return the result if CEL's integers hold it and its operands. JSON's only unsigned integers are
-    those beyond signed ones."""
+    """Return the result if it and the operands are in the range of CEL's signed integers. An integer of
+    JSON is unsigned only if it is larger."""
     if left > INT_MAX or right > INT_MAX or not INT_MIN <= result <= INT_MAX:
         raise EvaluationError("more than a 64-bit integer holds")
     return result
