@@ -215,7 +215,7 @@ class EventFilter(Struct, frozen=True, kw_only=True):
     correlation_ids: tuple[str, ...] | None = None
     request_ids: tuple[str, ...] | None = None
     idempotency_keys: tuple[str, ...] | None = None
-    undelivered: bool | None = None  # whether the event had no delivery when it was accepted
+    undelivered: bool | None = None  # True: only events without a delivery when they were accepted
     examine: int | None = None
 
 
@@ -228,7 +228,7 @@ class DeliveryPage(Struct, frozen=True):
 
     def merged(self, other: "DeliveryPage", limit: int) -> "DeliveryPage":
         """Return the page of the deliveries on both pages, at most `limit`, without duplicates."""
-        # Below it, one of the two pages can have more.
+        # One of the two pages can lack deliveries below this id.
         floor = max(self.below or "", other.below or "")
         both = {entry.id: entry for entry in (*self.items, *other.items) if entry.id >= floor}
         ids = sorted(both, reverse=True)
@@ -337,7 +337,7 @@ class DeadGroups(Struct, frozen=True):
 
 
 class DeadLetterLog(Protocol):
-    """Reads of the dead-letter queue. These members of a filter are used: destinations, customers, event
+    """Reads of the dead-letter queue. They use these fields of a filter: destinations, customers, event
     types, error categories, replay jobs, signatures, instants of death, and `from_ms`."""
 
     async def page(

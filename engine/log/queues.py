@@ -1,6 +1,6 @@
 """The queues of waiting deliveries as callers see them: lanes, the place of one delivery, and its waits.
 
-They are read from the store, because a destination without an actor, or a disabled one, has a queue too.
+The store serves them, because a destination without an actor, or a disabled one, also has a queue.
 """
 
 from collections.abc import Collection, Sequence
@@ -41,9 +41,9 @@ class LaneList(Struct, frozen=True):
 
 
 class QueuePlace(Struct, frozen=True, kw_only=True):
-    """The place of a waiting delivery. `lane` is None if its destination has no lanes, or the event has
-    no key. `ahead`: how many go before it in its lane, or without a lane in its priority class; None if
-    it is behind all deliveries that were examined. `head`: the lane's head."""
+    """The place of a waiting delivery. `kind` is None if its destination has no lanes, or the event has
+    no key. `ahead`: how many deliveries precede it in its lane, or in its priority class if it has no
+    lane; None if it is behind all examined deliveries. `head`: the lane's head."""
 
     kind: LaneKind | None = None
     key: str | None = None
@@ -67,9 +67,9 @@ class QueueLog(Protocol):
     async def oldest(
         self, environment: int, destinations: Sequence[str], sent: Collection[str]
     ) -> dict[str, float]:
-        """Return when the oldest waiting delivery of each destination was created, in seconds since the
-        epoch. `sent`: deliveries in flight, which do not wait. A destination is missing if none of its
-        examined deliveries waits. The oldest ones are examined."""
+        """Return when the oldest waiting delivery of each destination was created, in Unix time. `sent`:
+        deliveries in flight, which do not wait. Only the oldest deliveries are examined; a destination is
+        missing if none of these waits."""
 
 
 def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str | None]:
@@ -82,8 +82,7 @@ def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str |
 
 
 class Gate(Enum):
-    """A gate that a waiting delivery has to pass before it is sent. The list of waits has this
-    order."""
+    """A gate that a waiting delivery must pass before it is sent. The list of waits has this order."""
 
     DISABLED = "the destination is not ACTIVE"
     LANE = "another delivery is the head of its ordered lane"
@@ -97,7 +96,7 @@ class Gate(Enum):
 
 
 class GateWait(Struct, frozen=True, kw_only=True):
-    """The wait at one gate. `until_s`: seconds since the epoch, None if not known. `blocked_by`: a
+    """The wait at one gate. `until_s`: Unix time, None if not known. `blocked_by`: a
     delivery's id."""
 
     gate: Gate

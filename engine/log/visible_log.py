@@ -1,6 +1,6 @@
 """The visible log: the delivery log as far back as a plan shows it.
 
-All callers read the stores through it. The engine itself reads the whole log.
+All callers read the log through it. The engine itself reads the whole log.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The observer of heartbeats: it decides which nodes are dead, and which standby takes over.
 
-It counts only time that it has observed. So neither an outage of the database nor a pause of its own
+It counts only time that it has observed. Neither an outage of the database nor a pause of its own
 process makes other nodes dead. Nothing here awaits or reads another machine's clock.
 """
 
@@ -108,7 +108,7 @@ class _Observed:
         self.beaten_at = now  # the look that found this heartbeat
         self.met_at: float = now if before is None else before.met_at  # the first look
         self.beats: int = 0 if before is None else before.beats + 1  # observed heartbeats
-        # Whether its session was observed.
+        # True if its session was ever observed.
         self.was_locked: bool = locked or (before is not None and before.was_locked)
         self.lost_looks = 0  # looks in a row without that session
         self.silent_s = 0.0
@@ -165,8 +165,8 @@ class Liveness:
             self._observed[former].lost_looks = LOST_LOOKS
 
     def _formers(self) -> list[str]:
-        """Return the nodes that `me` was started after, if they have no session any more: a machine
-        starts a process for a part again only after the former one's end."""
+        """Return the other nodes of this machine and part that have no session. They have ended: a
+        machine restarts the process of a part only after its end."""
         mine = next((row for row in self.rows if row.id == self.me), None)
         if mine is None or mine.part.whole:
             return []  # servers of an undivided database can share a machine
@@ -185,7 +185,7 @@ class Liveness:
 
     @property
     def pause_s(self) -> float:
-        """The time until the next look: a node that has a part and may be dead is soon succeeded."""
+        """The time until the next look, which is short while a node with a part may be dead."""
         quiet = all(self.state(row.id) is NodeState.LIVE for row in self.rows if row.active)
         return BEAT_S if quiet else SOON_S
 
@@ -202,8 +202,8 @@ class Liveness:
         return 0 if known is None else known.beats
 
     def outlives(self, node: str, other: str | None) -> bool:
-        """Return whether a node was there at the last heartbeat of another one. If it was not, it notices
-        the other one's death later than `me`."""
+        """Return True if a node was present at the last heartbeat of `other`. If it was not, it notices
+        the death of `other` later than `me` does."""
         known, former = self._observed.get(node), self._observed.get(other or "")
         return known is None or former is None or known.met_at <= former.beaten_at
 
@@ -244,7 +244,7 @@ def namesake(liveness: Liveness) -> NodeRow | None:
 def is_successor(
     liveness: Liveness, active: str | None, among: Collection[str] | None = None
 ) -> bool:
-    """Return whether this node takes over. `active` None: no node has the part.
+    """Return True if this node takes over. `active` None: no node has the part.
 
     `among`: the nodes that can take the part over (`api.composition.standby` chooses them); None: all
     can. If none of them lives, this node can. All standbys soon see the same nodes, and the live node

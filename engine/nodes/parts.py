@@ -18,7 +18,7 @@ class WorkerPart(Struct, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """Whether the part is the whole database."""
+        """True if the part is the whole database."""
         return self.of == 1
 
     @property
@@ -27,7 +27,7 @@ class WorkerPart(Struct, frozen=True):
         return range(self.number, SHARDS, self.of)
 
     def has(self, workspace: str) -> bool:
-        """Return whether a workspace belongs to the part."""
+        """Return True if a workspace belongs to the part."""
         return number_of(workspace, self.of) == self.number
 
 
@@ -35,19 +35,19 @@ WHOLE = WorkerPart()
 
 
 class OwnPart:
-    """The part of a node, by the read models: all rows of the workspaces of its part."""
+    """The rows of a node's part in the read models."""
 
     def __init__(self, models: Models, part: WorkerPart) -> None:
         self._models = models
         self._part = part
 
     def destination(self, identifier: str) -> Destination | None:
-        """Return a destination if it is of the part: other destinations get no actor here."""
+        """Return a destination if its workspace belongs to the part. Others get no actor here."""
         found = self._models.destinations.get(identifier)
         return found if found is not None and self._part.has(found.workspace) else None
 
     def has(self, environment: int) -> bool:
-        """Return whether an environment is of the part."""
+        """Return True if an environment's workspace belongs to the part."""
         found = self._models.environments.get(environment)
         return found is not None and self._part.has(found.workspace)
 
@@ -59,6 +59,6 @@ def number_of(workspace: str, parts: int) -> int:
 
 
 def first_parts(workers: int, most: int) -> int:
-    """Return the number of parts of a database whose first machine has `workers` workers. It is enough
-    for a second machine of the same size. A machine with one worker keeps one process."""
+    """Return the number of parts of a database whose first machine has `workers` workers: enough for a
+    second machine of the same size. One worker has one part, so that its machine has one process."""
     return 1 if workers == 1 else min(2 * workers, most)

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from engine.nodes.liveness import Liveness, NodeRow, NodeState
 
-# A part is handed over once so many looks in a row place it on another machine: a machine that is just
-# starting or stopping must not move it back and forth.
+# A part is handed over after this many looks in a row that place it on another machine: a machine that is
+# just starting or stopping must not move it back and forth.
 STEADY_LOOKS = 4
 
 
@@ -27,7 +27,7 @@ class PartPlaces(Struct, frozen=True):
 
 def places_of(rows: Iterable[NodeRow], parts: int, dead: Collection[NodeRow] = ()) -> PartPlaces:
     """Return the places of `parts` parts. `dead`: rows of nodes that can do no work. A machine that has
-    started its process of a part again is still the part's holder, so that the part need not move."""
+    restarted its process of a part is still the part's holder, so that the part need not move."""
     holders: dict[int, str] = {}
     offers: dict[int, set[str]] = {part: set() for part in range(parts)}
     for row in rows:
@@ -101,6 +101,6 @@ class MoveWatch:
         self._looks = 0  # looks in a row at which the part belonged elsewhere
 
     def leaves(self, belongs_on: str | None) -> bool:
-        """Count a look. Return whether the holder must hand the part over now."""
+        """Count a look. Return True if the holder must hand the part over now."""
         self._looks = self._looks + 1 if belongs_on not in (None, self._machine) else 0
         return self._looks >= STEADY_LOOKS

@@ -1,7 +1,7 @@
 """The budget of bytes for the results of scripts and templates, which attempts hold beside their events.
 
-An attempt holds these bytes until its request ends; a slow receiver makes that long. An attempt that
-finds no room does not fail: it waits for its turn. Nothing here awaits.
+An attempt holds these bytes until its request ends, which a slow receiver can delay. An attempt without
+room waits for its turn. Nothing here awaits.
 """
 
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from msgspec import Struct
 from engine.runtime.fair_queue import FairQueue
 
 MIB = 1 << 20
-# As large as `engine_bytes`, which bounds payloads: at worst, deliveries take twice that memory.
+# As large as `engine_bytes`, the limit of payloads: at worst, deliveries take twice that memory.
 MOST_BYTES = 128 * MIB
-# Of one workspace: three workspaces fill the budget, but none does by itself. It is also the number of
-# scripts that one workspace can run at once, since each run reserves its largest possible result.
+# Of one workspace: three workspaces together fill the budget, one alone does not. A workspace can thus
+# run 48 scripts at once, because each run reserves 1 MiB, its largest possible result.
 SHARE_BYTES = 48 * MIB
 
 
@@ -26,8 +26,8 @@ class HeldStatistics(Struct, frozen=True):
 
 
 class HeldBytes:
-    """The budget of bytes. Attempts of a workspace get room in their order, workspaces in turn. Owner of
-    the counts. All calls are made on the trio thread."""
+    """The budget of bytes, and the owner of its counts, on the trio thread. Attempts of a workspace get
+    room in their order, workspaces in turn."""
 
     def __init__(self, most: int = MOST_BYTES, share: int = SHARE_BYTES) -> None:
         self._most = most
@@ -77,8 +77,8 @@ class HeldBytes:
     def _next(self) -> str | None:
         """Return the workspace whose turn it is.
 
-        If an attempt waits for room in the whole budget, none overtakes it. Otherwise attempts that ask
-        for little would keep it waiting for ever.
+        If an attempt waits for room in the whole budget, no attempt overtakes it. Otherwise small
+        attempts could make it wait for ever.
         """
         for workspace in self._waiting:
             size, _ = self._waiting.first(workspace)

@@ -1,5 +1,5 @@
 """The stages between an event and the wire, as protocols. Each calls back once, on the trio thread, now
-or later. No stage blocks, and none raises for what a tenant did."""
+or later. No stage blocks, and none raises because of what a tenant did."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -14,14 +14,14 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 def layered(first: Headers, then: Headers) -> Headers:
-    """Return headers of two stages, each name from the first that has it: a script cannot change a
-    header that the template needs."""
+    """Return the headers of two stages, without those of `then` whose name `first` has. A script thus
+    cannot change a header that the template needs."""
     named = {name.lower() for name, _ in first}
     return (*first, *(header for header in then if header[0].lower() not in named))
 
 
 class Failure(Struct, frozen=True):
-    """The reason why an attempt cannot be sent: the attempt fails with this category."""
+    """The reason why an attempt cannot be sent. The attempt fails with this category."""
 
     category: ErrorCategory
     message: str
@@ -44,15 +44,15 @@ class FileStage(Protocol):
     """The stage that prepares files: those of FILE events, and attachments of other events."""
 
     def carry(self, event: Event, done: Callable[[Carried | Failure], None]) -> None:
-        """Store every file of an event, fetching those that are missing, and sign the URLs."""
+        """Fetch and store the missing files of an event, and sign the URLs of all its files."""
 
 
 # --- transforms
 
 
 class Script(Struct, frozen=True):
-    """A script to run. Runs count for the share of `workspace`, and within it of `customer`, the account
-    that the script's destination is tied to."""
+    """A script to run. Runs count towards the share of `workspace`, and within it the share of
+    `customer`, the account that the script's destination is tied to."""
 
     workspace: str
     id: str
@@ -86,7 +86,7 @@ class TransformStage(Protocol):
         """Run a script over an outbound body.
 
         `now_ms` is the present time of the script, and `seed` the seed of its random numbers. Both are
-        the same for all attempts, and therefore the result is.
+        the same for all attempts, so the result is the same too.
         """
 
 
@@ -99,8 +99,8 @@ class ScriptRuns(Protocol):
         """Run a script over an outbound body, as `TransformStage.run` does."""
 
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
-        """Compile a source, for the account whose session asks. Return its error with the place. None: no
-        error."""
+        """Compile a source, for the account whose session asks. Return its error with the place, or
+        None."""
 
 
 # --- authentication
@@ -114,7 +114,7 @@ class AuthenticationStage(Protocol):
         add."""
 
     def refused(self, destination: Destination, headers: Headers) -> bool:
-        """Take note that the receiver answered 401 to these headers. Return True if others can be
+        """Note that the receiver answered 401 to these headers. Return True if new headers can be
         prepared."""
 
 
@@ -135,8 +135,8 @@ class TemplateStage(Protocol):
         self, template: Template, body: bytes, event_type: str, event_id: str | None = None
     ) -> Rendered | Failure:
         """Return the request of an outbound body (JSON, possibly transformed). `event_id` is for services
-        that detect repeated requests: a script can change the id in the body."""
+        that detect repeated requests, because a script can change the id in the body."""
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
-        """Return an outcome by the rules of the template's service: its 200 can report an error, and its
-        429 a time to retry."""
+        """Return the outcome by the rules of the template's service. A 200 of the service can report an
+        error, and a 429 a time to retry."""

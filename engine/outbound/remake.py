@@ -43,13 +43,14 @@ class Scripts(Protocol):
     async def of_version(
         self, environment: int, destination: str, version: int
     ) -> TransformScript | None:
-        """Return a destination's version by its number."""
+        """Return the version of a destination's script by its number."""
 
 
 class Remade(Struct, frozen=True):
     """A body as it was sent, except for masked values, with the headers from script and template.
 
-    `body` is None if it can no longer be made; `note` says why. `exact`: it has the length that was sent.
+    `body` is None if it can no longer be made; `note` says why. `exact`: the template used no masked
+    value, so that the body has the length that was sent.
     """
 
     body: bytes | None
@@ -59,7 +60,7 @@ class Remade(Struct, frozen=True):
 
 
 class Remake:
-    """Makes the bodies of past requests again."""
+    """The maker of past requests' bodies."""
 
     def __init__(self, scripts: Scripts, transforms: ScriptRuns, templates: TemplateStage) -> None:
         self._scripts = scripts
@@ -114,7 +115,7 @@ class Remake:
 
 
 def _masked(config: object) -> object:
-    """Put the mask where a secret was."""
+    """Return a configuration with the mask in place of each secret."""
     if config is None:
         return MASK
     if isinstance(config, dict):

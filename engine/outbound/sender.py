@@ -124,7 +124,7 @@ class Preparation:
         self._version: int | None = None  # of the script that ran
         self._held = 0  # bytes that are reserved for it
         self._counted = False  # by the script limit, until its script has run
-        self._passed_on = False  # to the wire or to its end: only the first counts
+        self._passed_on = False  # sent to the wire or ended: later results of stages are ignored
 
     def begin(self) -> None:
         """Begin with the first stage that has something to do."""
@@ -226,7 +226,7 @@ class Preparation:
 
     def _authenticated(self, done: Done, result: Headers | Failure) -> None:
         if isinstance(result, Failure):
-            # counts as the receiver's failure: its open circuit spares the token endpoint
+            # counts as the receiver's failure: the circuit that it opens spares the token endpoint
             self._fail(result, unsent=False)
             return
         self._proof = result
@@ -306,7 +306,7 @@ class Preparation:
         self._passed_on = True
         self._uncount()
         self._hold(0)
-        self._stages.timers.call_later(0, partial(self._done, outcome))  # never within `send`
+        self._stages.timers.call_later(0, partial(self._done, outcome))  # `done` not within `send`
 
     def _uncount(self) -> None:
         if self._counted:

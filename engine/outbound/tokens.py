@@ -27,16 +27,16 @@ from engine.wire.fetch_stream import FetchStream
 from engine.wire.target import parse_target
 from engine.wire.wiring import Wiring
 
-FETCH_S = 15.0  # for a whole fetch, as the default timeout of a destination
+FETCH_S = 15.0  # for a whole fetch: like the default timeout of a destination
 ANSWER_BYTES = 64 * 1024  # of a token endpoint's answer: a token and some words
-LIFE_S = 3_600.0  # of a token whose answer names no life: the usual hour. A 401 ends it
+LIFE_S = 3_600.0  # if the endpoint's answer has no `expires_in`: the usual hour. A 401 ends it
 EARLY_S = 30.0  # before its end, a token is renewed: clocks differ, and requests take time
 EARLY_SHARE = 0.2  # an early renewal takes at most this part of a short life
-# A failed fetch answers all attempts of the next second: a thousand deliveries that wait must not be a
-# thousand requests to an endpoint that is down.
+# All attempts of the next second get the result of a failed fetch: a thousand waiting deliveries must not
+# send a thousand requests to an endpoint that is down.
 FAILED_S = 1.0
-# Tokens, of at most 6 KiB; the one used last stays longest. A workspace with more clients than its share
-# displaces its own.
+# Cached tokens of at most 6 KiB each; the least recently used one leaves first. A workspace with more
+# clients than its share displaces its own tokens.
 KEPT = 4_096
 AT_ONCE = 32  # fetches, each a connection and a task; an environment has no more than are free
 AT_ONCE_EACH = 4  # of one environment, whose endpoints may all hang
@@ -52,19 +52,18 @@ Spawn = Callable[[Callable[..., Awaitable[object]], Key, str | None], None]
 
 
 class KeptToken(Struct, frozen=True):
-    """The result of a fetch, valid until an instant of trio's clock: the value of a header Authorization,
-    or why there is none."""
+    """The result of a fetch, valid until an instant of trio's clock: the value of the header
+    Authorization, or the reason why there is none."""
 
     result: bytes | Failure
     until: float
 
 
 class Tokens:
-    """Owner of the tokens of one process, and of the attempts that wait for one. Used only on the trio
-    thread."""
+    """Owner of the tokens of one process, and of the attempts that wait for them, on the trio thread."""
 
     def __init__(self, wiring: Wiring, spawn: Spawn, now: Callable[[], float]) -> None:
-        """`spawn` starts a task; `now` is in seconds since the epoch."""
+        """`spawn` starts a task; `now` returns Unix time."""
         self._wiring = wiring
         self._spawn = spawn
         self._now = now
@@ -75,9 +74,9 @@ class Tokens:
         self.fetched = 0  # since the start
 
     def get(self, key: Key, done: Done, customer: str | None = None) -> None:
-        """Call `done`, now or later, with the value of a header Authorization, or why there is none.
+        """Call `done`, now or later, with the value of the header Authorization, or a Failure.
 
-        `customer`: the account of the destination that asks. The fetch counts for its share.
+        `customer`: the account of the destination. The fetch counts towards its share.
         """
         kept = self._kept.found.get(key)
         if kept is not None and kept.until > trio.current_time():
@@ -174,7 +173,7 @@ def token_request(client: ClientCredentials) -> tuple[tuple[tuple[bytes, bytes],
 
 
 def token_of(content: bytes) -> tuple[bytes | Failure, float]:
-    """Return the value of the header Authorization that an answer gives, and the seconds to keep it."""
+    """Return the header Authorization's value from an answer, and the seconds to keep it."""
     document = _json(content)
     token, kind = document.get("access_token"), document.get("token_type", "bearer")
     if not isinstance(token, str) or not isinstance(kind, str) or kind.lower() != "bearer":

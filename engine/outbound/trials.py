@@ -17,7 +17,7 @@ from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
 AT_ONCE = 32  # runs of all callers: each holds its input and output, 1.5 MiB at the most
-AT_ONCE_WORKSPACE = 4  # enough for some browser windows; deliveries run beside them
+AT_ONCE_WORKSPACE = 4  # enough for some browser windows, beside the runs of deliveries
 # An outbound body has the 256 KiB of its event. With other spaces and escapes it is longer.
 TRIAL_BYTES = 512 * 1024
 
@@ -30,7 +30,7 @@ class TrialDraft(Document):
 
 
 class Trial(Struct, frozen=True):
-    """A run that ended."""
+    """A finished run."""
 
     input: bytes
     result: Transformed | Failure
@@ -74,7 +74,7 @@ class Trials:
     ) -> Trial:
         """Run a script over a body as it was written.
 
-        If the body has `timestamp` and `id`, they are the script's present time and seed, as at a
+        If the body has `timestamp` and `id`, they are the script's present time and seed, as in a
         delivery.
         """
         stamp, seed = at_ms(document.get("timestamp")), document.get("id")

@@ -24,8 +24,8 @@ from engine.peers.relay import REST_S
 # Connections at once that have not proved the master key. Each holds a descriptor; others wait in the
 # kernel's queue. A server that opens links after a restart has far fewer handshakes under way.
 STRANGERS = 256
-# With so many, a connection that has had this time is closed for the next one. A handshake needs two
-# round trips. So silent strangers do not delay servers for longer than servers wait for a link.
+# With so many, the oldest connection is closed after this time, to make room. A handshake needs only two
+# round trips. Silent strangers thus delay a server for less time than it waits for a link.
 PRESSED_S = 0.5
 BACKLOG = 256  # connections in the kernel's queue
 LINK, PASSAGE = "worker", "passage"  # names of sockets
@@ -45,17 +45,17 @@ async def accept_links(
     end_soon: EndSoon = lambda _: None,
     task_status: trio.TaskStatus[Sequence[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Accept links until cancelled; `adopt` takes each with its client's address, `adopt_requests` those
-    for single requests. `digest`: see `accept`. `end_soon` ends the connections of these clients with
-    their next answers: the standby that carries them ends. Raises OSError when the address cannot be
-    listened at."""
+    """Accept links until cancelled. `adopt` takes each link with its client's address, `adopt_requests`
+    each link for single requests. `digest`: see `accept`. When a standby ends, `end_soon` gets the
+    addresses of its clients, to end their connections with the next answer. Raise OSError if this process
+    cannot listen at the address."""
     host, port = bind
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
     await LinkAcceptor(keys, adopt, adopt_requests, digest, end_soon).run(listeners, task_status)
 
 
 class LinkAcceptor:
-    """Owner of the connections whose handshake is under way: a bounded number."""
+    """Owner of the connections whose handshake is under way, at most `STRANGERS`."""
 
     def __init__(
         self,
@@ -70,15 +70,15 @@ class LinkAcceptor:
         self._adopt_requests = adopt if adopt_requests is None else adopt_requests
         self._digest = digest
         self._end_soon = end_soon
-        self._strangers: dict[trio.CancelScope, float] = {}  # with when each came, oldest first
-        self._left = trio.Event()  # one of them
+        self._strangers: dict[trio.CancelScope, float] = {}  # with arrival times, oldest first
+        self._left = trio.Event()  # a stranger has left
 
     async def run(
         self,
         listeners: Sequence[trio.SocketListener],
         task_status: trio.TaskStatus[Sequence[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept links until cancelled, and close the listeners then."""
+        """Accept links until cancelled, then close the listeners."""
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             for listener in listeners:
                 await stack.enter_async_context(listener)
@@ -162,7 +162,7 @@ class LocalLinks:
         adopt: Adopt,
         task_status: trio.TaskStatus[Sequence[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept links until cancelled; `adopt` takes each with its client's address."""
+        """Accept links until cancelled. `adopt` takes each link with its client's address."""
         sock = trio.socket.from_stdlib_socket(self._bound(socket.SOCK_STREAM, LINK))
         listener = trio.SocketListener(sock)
         await LinkAcceptor(self._keys, adopt).run([listener], task_status)
@@ -184,7 +184,7 @@ class LocalLinks:
         receive: Callable[[socket.socket], None],
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept passages until cancelled; `receive` takes each."""
+        """Accept passages until cancelled. `receive` takes each passage."""
         with trio.socket.from_stdlib_socket(self._bound(socket.SOCK_SEQPACKET, PASSAGE)) as sock:
             task_status.started()
             while True:

@@ -15,7 +15,7 @@ PREFIX = "angarium-links-"
 
 
 class LinkFolder:
-    """A new folder. Owner: the parent; its forks share the lock. Raises OSError."""
+    """A new folder. Owner: the parent, whose forks share the lock. Raises OSError."""
 
     def __init__(self, within: Path | None = None) -> None:
         """`within`: where to create it; None: the system's folder for temporary files."""
@@ -26,7 +26,7 @@ class LinkFolder:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
             self._lock = _locked(self.path)
             if self._lock is not None and self.path.exists():
-                return  # else another parent took it for a dead parent's folder meanwhile
+                return  # else another parent removed it, as the folder of a dead parent
             self.close()
 
     def close(self) -> None:

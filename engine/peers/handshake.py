@@ -5,11 +5,11 @@ The acceptor sends MAGIC and a nonce. The dialler answers with its own nonce, th
 client's address and a proof. The acceptor's proof ends the handshake. All later bytes are the client's
 bytes and the answers to them.
 
-A link for single requests says so behind the address. The acceptor then tells, with its proof, the digest
-of its TLS certificate, or no digest if it has none. With a digest, TLS follows.
+For a link for single requests, the dialler names this kind after the address. The acceptor then sends
+the digest of its TLS certificate with its proof, or zeros if it has no TLS. After a digest, TLS follows.
 
-A standby that ends says so on a link of a third kind: the addresses of the clients whose connections it
-carries follow. The acceptor lets each of these connections end with its next answer.
+A standby that ends opens a link of a third kind. On this link it sends the addresses of the clients whose
+connections it carries. The acceptor ends each of these connections with its next answer.
 """
 
 import hmac
@@ -29,9 +29,9 @@ DIGEST = 32  # of a certificate, by SHA-256
 NO_TLS = bytes(DIGEST)
 REQUESTS, ENDING = "requests", "ending"  # the kinds of links, beside a client's connection
 MOST = 1024  # bytes of the dialler's message
-# Bytes of the addresses on a link of an ending standby: of all connections that a standby carries.
+# Bytes of the addresses that an ending standby sends: of all connections that it can carry.
 MOST_ADDRESSES = 128 * 1024
-WITHIN_S = 2.0  # for all of it, on either side
+WITHIN_S = 2.0  # for the whole handshake, on either side
 
 Address = tuple[str, int]
 
@@ -56,10 +56,10 @@ async def dial(
     kind: str | None = None,
 ) -> bytes:
     """Open a link for a client's connection, or one of another `kind`. `keys` by their ids, the present
-    one first. Returns the digest of the certificate with which TLS follows, or NO_TLS. Raises LinkError.
+    one first. Return the digest of the certificate if TLS follows, else NO_TLS. Raise LinkError.
 
-    Only a release that knows links for requests may be asked for one. A release that does not know the
-    end of a standby takes its addresses for a client's malformed request.
+    Use REQUESTS only if the other end's release knows this kind. A release that does not know ENDING
+    treats the addresses as a client's malformed request.
     """
     with _within():
         greeting = await _exactly(stream, len(MAGIC) + NONCE)
@@ -80,8 +80,8 @@ async def dial(
 async def accept(
     stream: trio.abc.Stream, keys: Mapping[bytes, bytes], digest: bytes = NO_TLS
 ) -> Caller:
-    """Accept a link; return whose it is. `digest` is that of the certificate with which links for
-    requests have TLS. Raises LinkError."""
+    """Accept a link and return its client. `digest`: of the certificate, if links for requests have TLS.
+    Raise LinkError."""
     with _within():
         mine = secrets.token_bytes(NONCE)
         await stream.send_all(MAGIC + mine)
@@ -94,13 +94,13 @@ async def accept(
         if key is None or not hmac.compare_digest(proof, _proof(key, b"dial", mine, theirs, said)):
             raise LinkError("the other end does not have this server's master key")
         _, host, port, *kind = orjson.loads(said)
-        told = digest if kind[:1] == [REQUESTS] else b""  # a later release may say more
+        told = digest if kind[:1] == [REQUESTS] else b""  # a later release can send more fields
         await stream.send_all(told + _proof(key, b"accept", theirs, mine, said + told))
         return Caller((str(host), int(port)), next(iter(kind), None))
 
 
 async def send_addresses(stream: trio.abc.HalfCloseableStream, clients: Iterable[Address]) -> None:
-    """Send the addresses of the connections that an ending standby carries. Raises LinkError."""
+    """Send the client addresses of the connections that an ending standby carries. Raise LinkError."""
     with _within():
         await stream.send_all(orjson.dumps(list(clients)))
         await stream.send_eof()
@@ -113,11 +113,11 @@ async def receive_addresses(stream: trio.abc.ReceiveStream) -> set[Address]:
         while piece := await stream.receive_some():
             data += piece
             if len(data) > MOST_ADDRESSES:
-                raise LinkError("the other end says too much")
+                raise LinkError("the other end sent too many addresses")
     try:
         return {(str(host), int(port)) for host, port in orjson.loads(data)}
     except (ValueError, TypeError) as error:
-        raise LinkError("the other end says what are no addresses") from error
+        raise LinkError("the other end sent invalid addresses") from error
 
 
 def _key_id(said: bytes) -> bytes:
@@ -132,7 +132,7 @@ def _proof(key: bytes, side: bytes, first: bytes, second: bytes, said: bytes) ->
 
 
 async def _exactly(stream: trio.abc.Stream, size: int) -> bytes:
-    """Return the next `size` bytes and read no more: later bytes are not of the handshake."""
+    """Return the next `size` bytes. Read no more: later bytes do not belong to the handshake."""
     data = b""
     while len(data) < size:
         piece = await stream.receive_some(size - len(data))

@@ -84,7 +84,7 @@ class PartLinks:
         self._machine = machine
         self._parts = parts
         self._keys = keys
-        self.states: dict[str, bool] = {}  # by node id: whether the node answered the last link
+        self.states: dict[str, bool] = {}  # by node id: True if the node answered the last link
         self._seen: Sequence[NodeRow] | None = None  # the rows of the last call of `moved`
         self._held: dict[int, str] = {}  # the holder of each part in these rows
 
@@ -94,8 +94,8 @@ class PartLinks:
         return next((row for row in self._rows() if row.active and row.part == part), None)
 
     def moved(self) -> list[int]:
-        """Return the parts whose holder has changed since the last call: links to the former holder are
-        of no use."""
+        """Return the parts whose holder has changed since the last call, so that links to the former
+        holder are useless."""
         rows = self._rows()
         if rows is self._seen:
             return []

@@ -5,11 +5,11 @@ from contextlib import suppress
 
 import trio
 
-# Seconds of silence before the first probe, and between two. The parts of a dead machine move sooner. The
-# probes are for a cut between two machines that both reach the database.
+# Seconds of silence before the first probe, and between two. The probes are for a broken network between
+# two machines that both reach the database: the parts of a dead machine move sooner.
 EVERY_S = 2
-PROBES = 4  # so many without an answer break the link
-# The same time for bytes that were sent and not confirmed: then the kernel sends no probes.
+PROBES = 4  # this many without an answer break the link
+# The same time for unconfirmed bytes, during which the kernel sends no probes.
 UNCONFIRMED_MS = EVERY_S * (1 + PROBES) * 1000
 _OPTIONS = (  # not every system has these names
     ("TCP_KEEPIDLE", EVERY_S),

@@ -1,6 +1,6 @@
 """The relay of a standby: it carries its clients' connections to the active node, byte by byte.
 
-It does not read what it carries: TLS, HTTP/2 and streams end at the active node. While there is no active
+It does not interpret the bytes: TLS, HTTP/2 and streams end at the active node. While there is no active
 node, new clients wait and nothing is read from them.
 """
 
@@ -19,12 +19,12 @@ from engine.runtime.background import NurseryOwner
 CONNECTIONS = 2_000  # carried at once; more wait in the kernel's queue
 PIECE = 64 * 1024
 RETRY_S = 0.1  # between two attempts to reach the active node
-SILENCE_S = 5.0  # of an active node before a log line: a dead node is replaced sooner
+SILENCE_S = 5.0  # of the active node, before a log line: a dead node is replaced sooner
 REST_S = 0.1  # after the descriptors ran out
 # After a change of the active node: time for the last bytes of the former node's answers. Connections to
 # a killed node break by themselves.
 PARTING_S = 1.0
-# Without a byte after an answer: then the request is answered, and the client has sent no other one.
+# A request counts as answered when no byte has followed an answer for this long.
 QUIET_S = 0.05
 NO_CLIENT: Address = ("", 0)  # of a link that carries no connection
 
@@ -32,7 +32,7 @@ log = structlog.get_logger("angarium.peers")
 
 
 class _Carried:
-    """A connection that is carried to a `node`. `asked`: the last bytes were the client's."""
+    """A connection that is carried to a `node`. `asked`: the last bytes came from the client."""
 
     __slots__ = ("address", "asked", "client", "moved_at", "node", "scope")
 
@@ -51,9 +51,9 @@ class _Carried:
 
 
 class Relay:
-    """Owner of the relayed connections. After `run` was cancelled, `waiting` has the connections of
-    which nothing was read: this node may serve them itself. Those that are carried go on while
-    `carriers` is served."""
+    """Owner of the relayed connections. After `run` was cancelled, `waiting` has the connections from
+    which nothing was read, so that this node can serve them. Carried connections go on while the nursery
+    of `carriers` is open."""
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
         self.waiting: list[tuple[socket.socket, Address]] = []
@@ -63,7 +63,7 @@ class Relay:
         self.carriers = NurseryOwner()
         self._carried: set[_Carried] = set()
         self._parting = trio.Event()  # carried connections end once they are quiet
-        self._none = trio.Event()  # no connection is carried any more
+        self._none = trio.Event()  # no connection is carried
         # When the active node became silent, and whether the log says so.
         self._silent_since, self._told = math.inf, False
         self._places = trio.CapacityLimiter(CONNECTIONS)
@@ -92,8 +92,8 @@ class Relay:
             self._changed = trio.Event()
 
     def part(self) -> None:
-        """Close each carried connection as soon as its request is answered. The nodes that answer are
-        told: they let the connections of clients that are never quiet end with an answer."""
+        """Close each carried connection as soon as its request is answered. Also send the clients'
+        addresses to the nodes, which end the connections that are never quiet with an answer."""
         if self._parting.is_set():
             return
         self._parting.set()
@@ -114,14 +114,14 @@ class Relay:
             log.info("relay.end_not_told", address=address, error=str(error))
 
     async def wait_parted(self) -> None:
-        """Wait until no connection is carried any more."""
+        """Wait until no connection is carried."""
         self.part()
         while self._carried:
             self._none = trio.Event()
             await self._none.wait()
 
     def leave(self, node: str | None) -> None:
-        """Close the connections to a node soon: another node has replaced it, and it can hang."""
+        """Close the connections to a replaced node soon, because it can hang."""
         ends_at = trio.current_time() + PARTING_S
         for carried in self._carried:
             if carried.node == node:
@@ -197,7 +197,7 @@ class Relay:
                 await changed.wait()
 
     def _is_unreachable(self) -> bool:
-        """Record that the active node did not answer. Return True once, after SILENCE_S of silence."""
+        """Record that the active node did not answer. Return True once, after SILENCE_S."""
         now = trio.current_time()
         self._silent_since = min(self._silent_since, now)
         told, self._told = self._told, self._told or now - self._silent_since >= SILENCE_S

@@ -3,7 +3,7 @@
 [plans.free]
 destinations = 5            # a built-in plan keeps what the file leaves out
 
-[plans.enterprise]          # a plan of one's own says everything, except what is in `LATER`
+[plans.enterprise]          # a new plan sets every field, except those in `LATER`
 control_per_minute = 60000
 ...
 """
@@ -20,10 +20,10 @@ from engine.plans.plans import BUILT_IN, FIRST, Plan, overridden
 from engine.runtime.toml_file import read
 from engine.settings import Settings
 
-# Ten years: longer, and the days before the epoch of ids come into reach of a wrong clock.
+# Ten years. With a longer retention, a wrong clock could reach back before the epoch of ids.
 MOST_DAYS = 3_650
 MOST = 1_000_000_000  # of anything that is counted; it must fit an integer column
-# Members that a file of an earlier release lacks in plans of its own: as in `scale`.
+# Fields that a new plan can omit, because files of earlier releases lack them: the values of `scale`.
 LATER: Mapping[str, int] = MappingProxyType(
     {
         name: getattr(BUILT_IN[FIRST], name)

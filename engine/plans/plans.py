@@ -1,6 +1,6 @@
 """Plans: the limits of a workspace and of its customers, as data. Nothing here awaits or refuses.
 
-The three built-in plans stand below; an operator changes them and adds others in a file (`plans_file`).
+An operator can change the three built-in plans and add others in a file (`plans_file`).
 """
 
 from collections.abc import Callable, Mapping
@@ -12,8 +12,8 @@ from msgspec import Struct, structs
 from engine.model.quotas import Quota, Quotas
 from engine.model.read_models import Models
 
-FALLBACK = "free"  # of a workspace whose plan is not defined any more
-FIRST = "scale"  # of the first workspace, and of callers that are not known yet
+FALLBACK = "free"  # for a workspace whose plan is no longer defined
+FIRST = "scale"  # for the first workspace, and for callers that are not known yet
 DAY_MS = 86_400_000
 CUSTOMER_PART = 10  # an overridden rate is divided by this for one customer
 
@@ -24,7 +24,7 @@ SHARED_PART = 2
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """The limits of a plan. Names are unique; those of the built-in plans are always there."""
+    """The limits of a plan. Names are unique, and the built-in plans always exist."""
 
     name: str
     control_per_minute: int  # requests of the workspace to the control plane
@@ -32,7 +32,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     transforms: int  # transform scripts of the workspace
     destinations: int  # of one environment, without archived ones
     rules: int  # routing rules of one environment
-    retention_days: int  # that events and deliveries are shown
+    retention_days: int  # for which events and deliveries are shown
     # Of one customer's account, unless the account has its own quota (`engine.model.quotas`).
     customer_destinations: int = 20
     customer_rules: int = 100
@@ -40,9 +40,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     customer_per_minute: int = 120  # requests of all embed sessions of the customer
 
 
-# Retention: the default retry schedule runs for 76 hours, and twice that, so that a dead delivery can be
-# looked into after a weekend, is a week; `scale` has the longest period of analytics. Destinations: an
-# own system or two; a customer base; and what still loads into memory within seconds at a start.
+# Retention: a week is twice the 76 hours of the default retry schedule, so that an operator can examine
+# dead deliveries after a weekend. `scale` has the longest period of analytics. Destinations: enough for
+# one's own systems, for a customer base, and as many as a start loads into memory within seconds.
 BUILT_IN: Mapping[str, Plan] = MappingProxyType(
     {
         plan.name: plan
@@ -86,7 +86,7 @@ def overridden(
     ingest_per_minute: int | None = None,
     retention_days: int | None = None,
 ) -> Mapping[str, Plan]:
-    """Return the plans with the settings' overrides; None leaves each plan its own."""
+    """Return the plans with the settings' overrides; None changes nothing."""
     given = {
         "control_per_minute": control_per_minute,
         "ingest_per_minute": ingest_per_minute,
@@ -99,7 +99,7 @@ def overridden(
 
 
 class Plans:
-    """The plans of workspaces. Owner of nothing: it reads the models."""
+    """The plans of workspaces. It only reads the models."""
 
     def __init__(self, models: Models, plans: Mapping[str, Plan] = BUILT_IN) -> None:
         self._models = models
@@ -109,7 +109,7 @@ class Plans:
         self.first = plans[FIRST]
 
     def of(self, workspace: str) -> Plan:
-        """Return a workspace's plan, the least one where its own is not defined here."""
+        """Return a workspace's plan, or the plan `FALLBACK` if its own is not defined."""
         known = self._models.workspaces.get(workspace)
         if known is None:
             return self._fallback
@@ -130,8 +130,8 @@ class Plans:
 
     @property
     def longest_retention_days(self) -> int:
-        """The number of days for which the log of every workspace must be kept: after a change to the
-        plan with the longest retention, the log must be there."""
+        """The number of days for which every workspace's log must be kept: any workspace can change to
+        the plan with the longest retention."""
         return max(plan.retention_days for plan in self._plans.values())
 
     def _unknown(self, workspace: str, name: str) -> Plan:
@@ -150,8 +150,8 @@ class Plans:
 class Visibility:
     """The visibility of an environment's log: how far back its plan shows it.
 
-    Partitions are kept for the longest plan. A delivery that is older than a shorter plan is there, but
-    not shown, whatever its state.
+    Partitions are kept for the plan with the longest retention. A delivery that is older than its own
+    plan's retention still exists, but is not shown, whatever its state.
     """
 
     def __init__(self, plans: Plans, now: Callable[[], float]) -> None:
@@ -165,7 +165,7 @@ class Visibility:
 
 
 class AccountLimits(Struct, frozen=True):
-    """The limits that an account's sessions act by."""
+    """The limits of a customer's account and its sessions."""
 
     destinations: int
     rules: int
@@ -173,13 +173,13 @@ class AccountLimits(Struct, frozen=True):
     requests_per_minute: int
 
     def of(self, quota: Quota) -> int:
-        """Return the plan of this name."""
+        """Return the limit that a quota sets."""
         number: int = getattr(self, quota.value)
         return number
 
 
 def limits_of(plan: Plan, quotas: Quotas) -> AccountLimits:
-    """Return the limits of an account: its own quotas, else its plan's, and never more than the plan."""
+    """Return the limits of an account: its own quotas or else its plan's, at most the plan's limits."""
     return AccountLimits(
         destinations=_limit(quotas.destinations, plan.customer_destinations, plan.destinations),
         rules=_limit(quotas.rules, plan.customer_rules, plan.rules),

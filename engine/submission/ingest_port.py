@@ -7,7 +7,7 @@ from engine.submission.receipts import Done
 
 
 class IngestPort(Protocol):
-    """What takes requests; see `engine.ingest.ingest.Ingest`."""
+    """The taker of ingestion requests; see `engine.ingest.ingest.Ingest`."""
 
     def submit(
         self,
@@ -19,5 +19,5 @@ class IngestPort(Protocol):
         key: str | None = None,
         trace: str | None = None,
     ) -> None:
-        """Take one request's body; `done` is called exactly once, now or later. `hops`: of its events.
-        `key`: the idempotency key of its one event, as the head states it. `trace`: of its events."""
+        """Take one request's body, and call `done` exactly once, now or later. `hops` and `trace` are
+        those of its events. `key`: the idempotency key of its only event, from the request's head."""

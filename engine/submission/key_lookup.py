@@ -1,7 +1,7 @@
 """The look-up of idempotency keys before a commit, for events that their schema refuses.
 
-If a key was accepted before, the answer is the same again, even if the schema refuses the event now. An
-event that passes its schema is not looked up here: its commit does that.
+If a key was accepted before, the answer is the same again, even if the schema refuses the event now. The
+key of an event that passes its schema is looked up by its commit.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class ClaimReader(Protocol):
 
 
 class KeyedRefusal(Refusal):
-    """A refusal of an event whose idempotency key may have been accepted before."""
+    """A refusal of an event whose idempotency key can have been accepted before."""
 
     def __init__(self, refusal: Refusal, accepted: Accepted) -> None:
         super().__init__(refusal.code, refusal.message, refusal.details)
@@ -73,9 +73,9 @@ class KeyLookup:
 def duplicates(
     entries: list[Accepted | Refusal], holders: dict[str, Claimed]
 ) -> dict[str, Claimed]:
-    """Replace the refusal of each event that was accepted before (or earlier in the same batch).
+    """Replace the refusal of each event that was accepted before, or earlier in the batch, by the event.
 
-    Returns the holders by the id of the repeated event, as a commit does.
+    Return the holders by the id of the repeated event, as a commit does.
     """
     known: dict[str, Claimed] = {}
     earlier: dict[str, Claimed] = {}

@@ -1,6 +1,6 @@
-"""Replies to ingestion requests: receipts for what is durable, refusals for the rest, as JSON.
+"""Replies to ingestion requests, as JSON: receipts for durable events, refusals for others.
 
-Built by hand where every event pays for it; event types and ids need no escaping.
+The JSON of frequent replies is built by hand, for speed. Event types and ids need no escaping.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ from engine.model.instants import iso
 from engine.ports import Claimed, KeyClaim
 from engine.submission.submission import Fate
 
-NAMED = 100  # reasons of a batch that are told; the results of one that is taken in part tell all
-RETRY_AFTER_S = 1  # what an overloaded answer asks for: a group takes far less than a second
+NAMED = 100  # reasons in the reply to a batch without a valid event; other batches get all reasons
+RETRY_AFTER_S = 1  # Retry-After of an overloaded reply: a group takes far less than a second
 _MESSAGES = {
     "overloaded": "the service cannot take events now, try again later",
     "internal": "the outcome is unknown: repeat the request with the same idempotencyKey",
@@ -26,8 +26,8 @@ _MESSAGES = {
 class Reply(Struct, gc=False):
     """The answer to an ingestion request.
 
-    Of a success `body` is the JSON. Of an error it is empty; `code`, `message` and `details` say what
-    both lanes render alike, with the request's id.
+    For a success, `body` is the JSON. For an error it is empty: the server renders `code`, `message` and
+    `details` with the request's id.
     """
 
     status: int
@@ -76,7 +76,7 @@ def receipt(accepted: Accepted, fate: Fate) -> Reply:
 
 
 def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
-    """Return the reply to a batch: a line for each of its events, in their order."""
+    """Return the reply to a batch: a line for each event, in order."""
     if fate.refusal is not None:
         return failed(fate.refusal)
     lines: list[str] = []
@@ -111,8 +111,8 @@ def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
 
 
 def none_valid(refusals: Sequence[Refusal]) -> Reply:
-    """Return the reply to a batch without a single valid event: the first hundred reasons; or, where
-    some were not judged at all, that one may try again."""
+    """Return the reply to a batch without a valid event: the first `NAMED` reasons, or `overloaded` if an
+    event could not be checked."""
     for refusal in refusals:
         if refusal.code == "overloaded":
             return refused(refusal)

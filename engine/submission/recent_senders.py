@@ -1,19 +1,20 @@
-"""The last two environments that sent events: the answer to whether a tenant shares the process now.
+"""The last two environments that sent events, which show if several tenants use the process now.
 
-What only protects tenants from each other is left out while one of them is alone. Nothing here awaits.
+While one tenant is alone, work that only protects tenants from each other is left out. Nothing here
+awaits.
 """
 
 from collections.abc import Callable
 
 import trio
 
-# An environment that sent within this time counts. A tenant who sends now and then has all events but the
-# first of a minute treated alike.
+# An environment counts for this long after an event, so that a tenant who sends only now and then still
+# counts between its events.
 LATELY_S = 60.0
 
 
 class RecentSenders:
-    """Owner of the two environments and their times. Used on the trio thread."""
+    """Owner of the two environments and their times, on the trio thread."""
 
     __slots__ = ("_before", "_before_at", "_last", "_last_at", "_now")
 
@@ -30,6 +31,6 @@ class RecentSenders:
         self._last_at = self._now()
 
     def others_than(self, environment: int) -> bool:
-        """Return whether another environment has sent within `LATELY_S`."""
+        """Return True if another environment has sent within `LATELY_S`."""
         at = self._before_at if environment == self._last else self._last_at
         return self._now() - at < LATELY_S

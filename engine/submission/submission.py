@@ -19,9 +19,9 @@ KEY_HELD_MS = 24 * 3600 * 1000  # how long an idempotency key is held, as the AP
 class Fate(Struct, frozen=True):
     """The result of a submission.
 
-    `refusal` is None when its events are durable; `lost` then has, by event id, who held the
-    idempotency keys of those that were not written. Otherwise it is the code of an error:
-    `overloaded` (surely not accepted) or `internal` (it may have been).
+    `refusal` is None if the events are durable. `lost` then has the events that were not written because
+    their idempotency key was held, each by its id with the holder. Otherwise `refusal` is an error code:
+    `overloaded` (certainly not accepted) or `internal` (possibly accepted).
     """
 
     refusal: str | None = None
@@ -55,10 +55,10 @@ class Submission:
         self.events = events
         self.deliveries = deliveries
         self.claims = claims
-        self.size = size  # bytes of its events, for the bounds
+        self.size = size  # bytes of its events, for limits on bytes
         self.settle = settle  # called exactly once
-        self.files = files  # of its events, whose content is held until it is settled
-        # Rows that it will write: what the bounds on counts are about.
+        self.files = files  # of its events; their content is held until `settle`
+        # The rows that it writes, for limits on counts.
         self.weight = len(events) + len(deliveries)
 
 
@@ -92,7 +92,7 @@ Submit = Callable[[Submission], None]
 
 
 def logged(submit: Submit) -> Submit:
-    """Return `submit`, which logs what it gets if the log level is `debug`."""
+    """Return `submit`, with a log of what it gets if the log level is `debug`."""
     return told(submit) if logging.getLogger(NAME).isEnabledFor(logging.DEBUG) else submit
 
 
