@@ -119,7 +119,7 @@ class Attaching:
         return whole
 
     async def let_go(self, attached: Attached) -> None:
-        """Release the content, when the events are accepted or refused."""
+        """Release the content after the events are accepted or refused."""
         while attached.held:
             await self._depot.let_go(attached.held.pop())
 

@@ -1,8 +1,8 @@
 """The carrier of files: it fetches an event's files before an attempt is sent, and signs their URLs.
 
-Many destinations can need the same event's files. One look-up and one fetch serve all of them. The
-carrier remembers a failure for a moment: a thousand deliveries of one event must not send a thousand
-requests to a source that is down. The carrier does not decide about retries.
+One look-up and one fetch serve all deliveries of an event. The carrier remembers a failure for a moment:
+a thousand deliveries of one event must not send a thousand requests to a source that is down. The carrier
+does not decide about retries.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,9 +1,9 @@
 """The depot: it stores streams as blobs by hash, and removes blobs that no row names.
 
-Content has a key of environment and hash. Equal files of one environment are stored once, and nobody
-can learn of another environment's files. The depot marks a hash before it puts the blob; the removal of
-rows also marks their hashes. To settle a mark is to look for a row, remove the blob if there is none,
-and remove the mark. A crash leaves at most a mark, which the next start settles.
+Content has a key of environment and hash. Equal files of one environment are stored once, and no
+environment can learn of another's files. The depot marks a hash before it puts the blob, and the removal
+of rows marks their hashes. To settle a mark is to look for a row, remove the blob if there is none, and
+remove the mark. A crash leaves at most a mark, which the next start settles.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ Key = tuple[int, bytes]
 
 @dataclass(slots=True, eq=False)
 class Kept:
-    """Content that is durable and held: the depot does not remove it before its release."""
+    """Durable content that the depot does not remove before its release."""
 
     environment: int
     sha256: bytes

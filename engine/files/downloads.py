@@ -12,7 +12,7 @@ from msgspec import Struct
 
 NAME_BYTES = 180  # in UTF-8: file systems allow 255, and browsers add " (1)" and ".crdownload"
 _SUFFIX_BYTES = 20  # of `NAME_BYTES`, kept for the suffix of a shortened name
-_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # some system forbids these; some browsers decode `%`
+_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # some systems forbid these; browsers can decode `%`
 # Controls, bidi overrides, line ends.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)

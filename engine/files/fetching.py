@@ -1,7 +1,7 @@
 """Fetches of files from their sources into the depot, for deliveries and for events without deliveries.
 
-A fetch makes the file's row and its event's payload final. A fault of the source is a `SourceError`. A
-file that does not arrive whole is removed.
+A fetch makes the file's row and its event's payload final. A fault of the source is a `SourceError`. The
+content of a file that does not arrive whole is removed.
 """
 
 from collections.abc import Callable

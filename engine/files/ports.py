@@ -71,8 +71,7 @@ class Suspicion(Protocol):
 
 
 class SuspectStore(Protocol):
-    """The hashes that can have a blob without a row. A hash is marked before its blob is put, and when
-    rows are removed, so that every blob without a row is found."""
+    """The hashes that can have a blob without a row; see `engine.files.depot`."""
 
     async def suspect(self, environment: int, sha256: bytes) -> None:
         """Mark a hash."""

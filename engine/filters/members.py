@@ -24,7 +24,7 @@ class MemberValue(Struct, frozen=True):
 
 
 def members_of(tree: Node) -> tuple[Member, ...]:
-    """Return the members that an expression names, each once, the longest chains only."""
+    """Return at most `MOST` members that an expression names, each once, with its whole path."""
     return tuple(dict.fromkeys(_members(tree)))[:MOST]
 
 
@@ -43,7 +43,7 @@ def _members(node: Node) -> Iterator[Member]:
 
 
 def _chain(node: Node) -> Member | None:
-    """Return the member that a node stands for, None for any other expression."""
+    """Return the member that a node names, None for any other expression."""
     if isinstance(node, Field):
         return (node.name,)
     if isinstance(node, Has) and node.operand is None:

@@ -1,8 +1,7 @@
 """Subtrees that only the CEL library can evaluate; closures evaluate the operands below them.
 
 A subtree that the library evaluates holds no macro and no `&&`, `||` or `?:`, so that its work is
-bounded by its length. Its operands are texts and numbers of bounded length, and each evaluation takes
-steps.
+bounded by its length. The length of its operands is bounded too, and each evaluation takes steps.
 """
 
 from collections.abc import Callable
@@ -38,7 +37,7 @@ _CAUSES = (ValueError, TypeError, KeyError, IndexError, ArithmeticError, Runtime
 
 
 def is_opaque(node: Node) -> bool:
-    """Return True if a node's value may be of a kind that JSON does not have."""
+    """Return True if a node's value can be of a kind that JSON does not have."""
     match node:
         case Opaque():
             return True
@@ -196,7 +195,7 @@ def _quoted(text: str) -> str:
 
 
 def _words(error: Exception) -> str:
-    """Return the kind of an error: the library's own words hold values of the event."""
+    """Return the kind of an error, because the library's own text holds values of the event."""
     if isinstance(error, TypeError):
         return NO_OVERLOAD
     if isinstance(error, ZeroDivisionError):

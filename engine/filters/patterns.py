@@ -12,7 +12,7 @@ from engine.filters.syntax import FilterError
 LENGTH = 256
 # Characters and classes, each counted as often as it is repeated: 500 compile in some 300 us.
 WEIGHT = 500
-TEXT = 4096  # characters of a text that may be matched
+TEXT = 4096  # characters of a text that can be matched
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
 _ESCAPED = re.compile(r"\\(x\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)
 _REPEAT = re.compile(r"\{(\d{1,4})(?:,(\d{0,4}))?\}", re.ASCII)
@@ -21,7 +21,7 @@ _CLASS_WEIGHT, _DOT_WEIGHT = 3, 8  # a dot is any of UTF-8's sequences
 
 
 def translated(source: str, at: int, pattern: str) -> str:
-    """Return the pattern for the library. Raises FilterError where it is refused."""
+    """Return the pattern for the library. Raises FilterError if it is refused."""
     if len(pattern) > LENGTH:
         raise FilterError(source, at, f"a pattern has at most {LENGTH} characters")
     try:

@@ -34,8 +34,8 @@ class Filter:
         self._evaluate = evaluate
 
     def matches(self, facts: Facts) -> bool:
-        """Return True if the filter is true for an event. Raises EvaluationError where it is neither
-        true nor false."""
+        """Return True if the filter is true for an event. Raises EvaluationError if it is neither true
+        nor false."""
         facts.begin()
         value = self._evaluate(facts)
         if value is True:

@@ -91,7 +91,7 @@ def decoded(document: bytes) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """Return an integer as orjson does: a double where 64 bits do not hold it."""
+    """Return an integer as orjson does: as a double if 64 bits do not hold it."""
     if len(digits) <= _INTEGER_DIGITS and INT_MIN <= (value := int(digits)) <= UINT_MAX:
         return value
     return float(digits)

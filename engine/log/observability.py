@@ -138,7 +138,7 @@ class Troubles(Protocol):
         troubles: Sequence[DeliveryTrouble],
         most: int,
     ) -> Sequence[TroubleCount]:
-        """Return the counts of each of some destinations."""
+        """Return the counts by destination."""
 
 
 class AuditFilter(Struct, frozen=True, kw_only=True):
@@ -161,7 +161,7 @@ class AuditPage(Struct, frozen=True):
 
 
 class AuditReach(Struct, frozen=True):
-    """The entries that a caller may see: those of one environment and, if `workspace` is set, those about
+    """The entries that a caller can see: those of one environment and, if `workspace` is set, those about
     the workspace as a whole."""
 
     environment: int

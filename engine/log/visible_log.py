@@ -34,13 +34,13 @@ class VisibleDeliveries:
     async def deliveries(
         self, environment: int, which: DeliveryFilter, below: str | None, limit: int
     ) -> DeliveryPage:
-        """Return a page of deliveries; see the port."""
+        """See the port."""
         from_ms = max(which.from_ms or 0, self._visibility.floor_ms(environment))
         shown = structs.replace(which, from_ms=from_ms)
         return await self._log.deliveries(environment, shown, below, limit)
 
     async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
-        """Return one delivery with everything that belongs to it; see the port."""
+        """See the port."""
         if created_at_ms(delivery) < self._visibility.floor_ms(environment):
             return None
         return await self._log.delivery(environment, delivery)
@@ -48,19 +48,19 @@ class VisibleDeliveries:
     async def attempts(
         self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
     ) -> AttemptPage:
-        """Return a page of attempts; see the port."""
+        """See the port."""
         if created_at_ms(delivery) < self._visibility.floor_ms(environment):
             return AttemptPage([], more=False)
         return await self._log.attempts(environment, delivery, below, limit, max_bytes)
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
-        """Return one delivery's row; see the port."""
+        """See the port."""
         if created_at_ms(delivery) < self._visibility.floor_ms(environment):
             return None
         return await self._log.entry(environment, delivery)
 
     async def record_inspection(self, delivery: Delivery, attempt: Attempt) -> None:
-        """Write a test; see the port."""
+        """See the port."""
         await self._log.record_inspection(delivery, attempt)
 
 
@@ -74,14 +74,14 @@ class VisibleEvents:
     async def events(
         self, environment: int, which: EventFilter, below: str | None, limit: int
     ) -> EventPage:
-        """Return a page of events; see the port."""
+        """See the port."""
         from_ms = max(which.from_ms or 0, self._visibility.floor_ms(environment))
         return await self._log.events(
             environment, structs.replace(which, from_ms=from_ms), below, limit
         )
 
     async def event(self, environment: int, event: str) -> EventDetail | None:
-        """Return one event; see the port."""
+        """See the port."""
         if created_at_ms(event) < self._visibility.floor_ms(environment):
             return None
         return await self._log.event(environment, event)
@@ -89,5 +89,5 @@ class VisibleEvents:
     async def deliveries_to(
         self, environment: int, events: Sequence[str], customer: str
     ) -> dict[str, int]:
-        """Return how many deliveries go to a customer's destinations; see the port."""
+        """See the port."""
         return await self._log.deliveries_to(environment, events, customer)

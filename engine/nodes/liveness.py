@@ -228,7 +228,8 @@ def namesake(liveness: Liveness) -> NodeRow | None:
     Of two machines with one name, the machine with the smaller address keeps it. None: this machine can
     keep its name.
 
-    A machine has one process for each part, and starts it again only after its end.
+    A machine has at most one process for each part, so a second live node of this name and part runs on
+    another machine.
     """
     mine = next((row for row in liveness.rows if row.id == liveness.me), None)
     if mine is None or mine.part.whole or mine.address is None:

@@ -44,8 +44,7 @@ def placement(places: PartPlaces) -> dict[int, str]:
     """Return the machine that each part belongs on. A part that no machine can work for is left out.
 
     The numbers of parts per machine differ by at most one. A machine keeps the parts that it holds, up to
-    its share. So from a balanced placement, only the parts of a leaving machine or the share of a joining
-    machine move.
+    its share: if a machine leaves or joins a balanced placement, only its parts or its share move.
     """
     machines = sorted(frozenset().union(*places.offers.values()))
     if not machines:
@@ -87,7 +86,7 @@ def weight(part: int, machine: str) -> bytes:
 
 def belongs_on(liveness: Liveness, part: int, parts: int, without: str | None = None) -> str | None:
     """Return the machine that a part belongs on, as a node sees all nodes; None if no machine can work
-    for it. `without`: a machine to leave out, to learn which one would follow it."""
+    for it. `without`: a machine to leave out, to learn which machine would follow it."""
     rows = [row for row in liveness.rows if row.machine != without]
     dead = [row for row in rows if liveness.state(row.id) is NodeState.DEAD]
     return placement(places_of(rows, parts, dead)).get(part)

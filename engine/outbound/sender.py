@@ -38,8 +38,8 @@ MOST_MADE = 1 << 20  # bytes that a script can return; each run reserves as many
 
 
 class OutboundSender:
-    """The engine's sender, in front of the wire. An attempt that needs a stage is a `Preparation`;
-    together these hold a bounded number of bytes. Owner of `stopped`."""
+    """The engine's sender, in front of the wire. A `Preparation` takes an attempt through its stages; all
+    preparations together hold a bounded number of bytes. Owner of `stopped`."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class OutboundSender:
         self.script_limit = script_limit or ScriptLimit()
 
     def stop(self) -> None:
-        """Send and report nothing any more. The next process repeats the attempts under way."""
+        """Send and report nothing from now on. The next process repeats the attempts under way."""
         self.stopped = True
         self.held.clear()
 
@@ -84,7 +84,7 @@ class OutboundSender:
             Preparation(self, transmission, done).begin()
 
     def forget(self, destination: str) -> None:
-        """Pass on that a destination's actor leaves. This sender keeps nothing beyond an attempt."""
+        """Tell the wire that a destination's actor leaves."""
         self.wire.forget(destination)
 
 
@@ -306,7 +306,8 @@ class Preparation:
         self._passed_on = True
         self._uncount()
         self._hold(0)
-        self._stages.timers.call_later(0, partial(self._done, outcome))  # `done` not within `send`
+        # `done` is never called within `send`.
+        self._stages.timers.call_later(0, partial(self._done, outcome))
 
     def _uncount(self) -> None:
         if self._counted:

@@ -38,9 +38,9 @@ FAILED_S = 1.0
 # Cached tokens of at most 6 KiB each; the least recently used one leaves first. A workspace with more
 # clients than its share displaces its own tokens.
 KEPT = 4_096
-AT_ONCE = 32  # fetches, each a connection and a task; an environment has no more than are free
-AT_ONCE_EACH = 4  # of one environment, whose endpoints may all hang
-# Of one customer, whose endpoints may all hang: the other customers have the rest.
+AT_ONCE = 32  # fetches, each a connection and a task; one environment leaves at least as many free
+AT_ONCE_EACH = 4  # of one environment, whose endpoints can all hang
+# Of one customer, whose endpoints can all hang: the other customers have the rest.
 AT_ONCE_CUSTOMER = 2
 NO_LIMIT = 1 << 30  # for all customers together: AT_ONCE and AT_ONCE_EACH bound them
 WAITING_EACH = 1_024  # clients of one environment or customer that wait for a fetch
@@ -91,7 +91,7 @@ class Tokens:
         self._spawn(self._fetch, key, customer)
 
     def refused(self, key: Key, value: bytes) -> None:
-        """Forget a token that a receiver answered with 401, unless another one has replaced it."""
+        """Forget a token that a receiver answered with 401, unless another token has replaced it."""
         kept = self._kept.found.get(key)
         if kept is not None and kept.result == value:
             self._kept.drop(key[1], key)

@@ -92,8 +92,8 @@ class Relay:
             self._changed = trio.Event()
 
     def part(self) -> None:
-        """Close each carried connection as soon as its request is answered. Also send the clients'
-        addresses to the nodes, which end the connections that are never quiet with an answer."""
+        """Close each carried connection as soon as its request is answered. Send the clients' addresses
+        to the nodes: they end the connections that never become quiet, each with its next answer."""
         if self._parting.is_set():
             return
         self._parting.set()

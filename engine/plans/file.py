@@ -20,7 +20,7 @@ from engine.plans.plans import BUILT_IN, FIRST, Plan, overridden
 from engine.runtime.toml_file import read
 from engine.settings import Settings
 
-# Ten years. With a longer retention, a wrong clock could reach back before the epoch of ids.
+# Ten years. With more and a wrong clock, the earliest shown day could be before the epoch of ids.
 MOST_DAYS = 3_650
 MOST = 1_000_000_000  # of anything that is counted; it must fit an integer column
 # Fields that a new plan can omit, because files of earlier releases lack them: the values of `scale`.

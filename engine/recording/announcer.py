@@ -1,7 +1,6 @@
 """The announcer: it makes the service's own events from outcomes and snapshots that became durable.
 
-Deliveries of the service's own events announce nothing: their dead letters, open circuits and 410s are
-silent, so that no own event causes another.
+Deliveries of own events announce nothing, so that no own event causes another.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +39,7 @@ class AnnounceOnce(Protocol):
 
 
 class Announcer:
-    """The maker of own events. It owns nothing. `find` returns a destination as it is configured now."""
+    """The maker of own events. `find` returns a destination's present configuration."""
 
     def __init__(self, announce: AnnounceOnce, find: Callable[[str], Destination | None]) -> None:
         self._announce = announce
@@ -111,7 +110,7 @@ class Announcer:
             self._say(write.environment, RECOVERED, write.destination, payload, since)
 
     def disabled(self, destination: str, environment: int, at_ms: int, reason: str) -> None:
-        """Announce a destination that is disabled now. Reasons: `GONE` (a 410), `FAILING` (too long),
+        """Announce a disabled destination. Reasons: `GONE` (a 410), `FAILING` (too long),
         `CALLER`."""
         at = iso(at_ms)
         payload = {"reason": reason, "disabledAt": at}
@@ -144,8 +143,8 @@ def _open_circuit(snapshot: Snapshot | None) -> CircuitSnapshot | None:
 
 
 def _failing_since(snapshot: Snapshot | None) -> float | None:
-    """Return the time of the first failure after the last success. Return None if the destination does
-    not count as failing, or must not be announced."""
+    """Return the time of the first failure after the last success; None if the destination does not count
+    as failing, or must not be announced."""
     if snapshot is None or snapshot.row is None or snapshot.row.quiet:
         return None
     row = snapshot.row

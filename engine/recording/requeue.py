@@ -54,7 +54,7 @@ class DeadStretch(Struct):
 
 
 class DeadLetterStore(Protocol):
-    """Reads of the dead-letter queue in the order of ids, in which requests in bulk work."""
+    """Reads of the dead-letter queue in the order of ids, for bulk requests."""
 
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int

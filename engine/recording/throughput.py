@@ -129,7 +129,7 @@ class Throughput:
 
 
 class ProcessRates:
-    """The rates of a process over its last looks: events and deliveries a second. It has one caller."""
+    """The rates of a process over its last looks: events and deliveries a second."""
 
     def __init__(self, throughput: Throughput, now: Callable[[], float]) -> None:
         """`now` is on a monotonic clock, in seconds."""

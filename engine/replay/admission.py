@@ -1,7 +1,6 @@
 """The admission of a chunk: the originals whose lanes have room, and the entry that writes them.
 
-A lane that is stuck is parked, and the other lanes continue. For a lane that is only full, the leg
-waits.
+A stuck lane is parked, and the others continue. For a lane that is only full, the leg waits.
 """
 
 import math
@@ -114,8 +113,7 @@ def _until(
 
 
 def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
-    """Return the lost originals of a stretch, without those in lanes that are being parked: the read of
-    the lane finds these."""
+    """Return the lost originals of a stretch, without those that the read of a parked lane will find."""
     return {
         key: lane
         for key, lane in stretch.lost.items()
@@ -151,8 +149,8 @@ class ChunkEntry:
 
 
 def replay_of(original: Delivery, identifier: str, job: ReplayJob) -> Delivery:
-    """Return a new delivery of the original's event, to the same destination and in the same lane. In the
-    mode MISSING the original is not an earlier delivery, so `replay_of` stays None."""
+    """Return a new delivery with the original's event, destination and lane. In the mode MISSING,
+    originals are not deliveries, so `replay_of` is None."""
     missing = job.mode is ReplayMode.MISSING
     return Delivery(
         identifier,

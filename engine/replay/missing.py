@@ -1,8 +1,8 @@
 """The reader of jobs in the mode MISSING: it finds events that match a destination's rules and have no
 delivery.
 
-The cursor moves along the events. Each event that is found becomes an original with the event's id.
-Lanes are parked and chunks written as for any other replay.
+The cursor moves along the events. Each found event becomes an original with the event's id, as in other
+replays.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ class MissingReads:
         self._routes = routes
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """Count on; see the protocol."""
+        """See the protocol."""
         found = await self._stretch(job, leg, leg.counted, None, EVERY, COUNTED_BYTES, None)
         types = Counter(each.event.type for each in found.originals)
         return await self._store.tally(job, leg, found.through, types.total(), found.end, types)
@@ -31,7 +31,7 @@ class MissingReads:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read on; see the protocol."""
+        """See the protocol."""
         if lane is None:
             return await self._stretch(job, leg, leg.cursor, None, limit, max_bytes, None)
         until = shifted(leg.cursor, 1)

@@ -13,9 +13,8 @@ _MEMORY = 0.85  # weight of the old measure after a second: it halves in 4 s
 LONG_STEP_S = 0.25
 STEP_REST = 3.0  # times as long as the step took
 RETRY_S = 1.0  # after the database was away, for the job that noticed
-# A job fails after this many steps in a row that the database cancelled because they took too long. The
-# rest after each is twice as long as the one before. No job fails if the database is merely busy for half
-# a minute.
+# A job fails after this many steps in a row that the database cancelled as too slow. The rest after each
+# is twice as long as the one before, so that no job fails if the database is busy for half a minute.
 SLOW_MOST = 5
 SLOW_REST_S = 1.0
 TOO_SLOW = (
@@ -108,8 +107,7 @@ class Rests:
         self._jobs[job] = now + RETRY_S
 
     def gave_up(self, job: str, now: float) -> bool:
-        """Note that the database cancelled a job's step because it took too long. Return True if the job
-        must end."""
+        """Note that the database cancelled a job's slow step. Return True if the job must end."""
         slow = self._slow[job] = self._slow.get(job, 0) + 1
         self._jobs[job] = now + SLOW_REST_S * 2 ** (slow - 1)
         return slow >= SLOW_MOST

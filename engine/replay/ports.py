@@ -100,7 +100,7 @@ class OrderStep(Struct):
     environment: int
     job: str
     destination: str
-    step: int  # the number of steps that the leg must have had before
+    step: int  # as in Chunk
     through: str
     exhausted: bool
     ordered: list[str]
@@ -123,7 +123,7 @@ class WaitingReplay(Struct, frozen=True):
 
 
 class ReplayActors(Protocol):
-    """The actors of destinations, which take orders for their deliveries."""
+    """The actors of destinations."""
 
     def tell(self, destination: str, message: Ordered, /) -> None:
         """Send an order to a destination's actor, which skips deliveries that have ended."""
@@ -250,7 +250,7 @@ class ReplayStore(Reading, Protocol):
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> Enqueued:
         """Write a chunk's deliveries and move the cursor, in one transaction on the intake connection;
-        see `entries.QueueEntry`. Deliveries whose event is gone are not written but skipped."""
+        see `entries.QueueEntry`. Deliveries whose event is gone are skipped."""
 
     async def pass_over(self, chunk: Chunk) -> bool:
         """Move the cursor and park lanes, without writing deliveries."""

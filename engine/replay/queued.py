@@ -39,8 +39,8 @@ class _Item(Struct, gc=False):
 
 
 class _Lane(Struct):
-    """The replays that wait in one lane. `items`: by id, the place of each among all replays that were
-    enqueued for the destination."""
+    """The replays that wait in one lane. `items`: by id, the place of each among all that were enqueued
+    for the destination."""
 
     items: dict[str, int]
     moved_at: float
@@ -146,7 +146,7 @@ class QueuedReplays:
         return 0 if queue is None else queue.count
 
     def congested(self, now: float) -> bool:
-        """Return True if so many replays wait that a destination may have only `LEAST`."""
+        """Return True if so many replays wait that each destination can have only `LEAST`."""
         if len(self._items) >= MOST or self._bytes >= CONGESTION_BYTES:
             return True
         if now >= self._still_at + COUNT_AGAIN_S:
@@ -155,7 +155,7 @@ class QueuedReplays:
         return len(self._items) - self._still >= CONGESTION
 
     def room(self, destination: str, window: int, *, congested: bool) -> int:
-        """Return how many more may be enqueued for a destination now; 0 if too few to be worth it."""
+        """Return how many more can be enqueued for a destination now; 0 if few are not worth it."""
         return _room(self.waiting(destination), window, congested=congested)
 
     def room_by_key(self, destination: str, window: int, now: float, *, congested: bool) -> int:

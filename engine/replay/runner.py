@@ -39,7 +39,7 @@ from engine.replay.queued import LANE, QueuedReplays, withdraw
 from engine.replay.running_job import RunningJob, in_turn
 from engine.replay.views import finished_payload
 
-CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for
+CHUNK = 128  # replays in one transaction: live events can wait some 3 ms for it
 CHUNK_BYTES = 512 * 1024  # of payload in one transaction
 # While events come in, chunks are small, with rests between: a live event seldom waits for a chunk.
 LIVE_CHUNK = 32
@@ -224,8 +224,7 @@ class ReplayRunner:
         return worked
 
     def _rest(self, job: ReplayJob, took_s: float) -> None:
-        """Let an environment rest after a long step, if other environments have jobs. Put the job behind
-        all other jobs."""
+        """Let an environment rest if other environments have jobs, and put the job behind all others."""
         if any(each.job.environment != job.environment for each in self.jobs.values()):
             self._rests.took(job.environment, took_s, trio.current_time())
         if job.id in self.jobs:
@@ -375,7 +374,7 @@ class ReplayRunner:
         """Write a chunk through the entry queue. Return None if the store refused it because the leg was
         not at the chunk's step."""
         entry = ChunkEntry(self._store, chunk)
-        # Counted before the write: the first attempts may be over before this task runs again.
+        # Counted before the write: the first attempts can end before this task runs again.
         self._queued.add(replays, trio.current_time())
         entered: list[Delivery] = []
         began = trio.current_time()

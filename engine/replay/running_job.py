@@ -11,7 +11,7 @@ from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import Meter
 from engine.replay.ports import Chunk, OrderStep
 
-ASK_AGAIN_S = 5.0  # the store is asked this often if a job has ended, even without a sign of it
+ASK_AGAIN_S = 5.0  # how often the store is asked whether a job without news has ended
 LOOKED_AT = 256  # legs that one turn examines to find one with room; there can be thousands
 _UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
@@ -67,8 +67,8 @@ class RunningJob:
             self.stirred = True
 
     def may_have_ended(self, now: float) -> bool:
-        """Return True if the store should be asked whether the job has ended: a delivery or a leg has
-        ended, or `ASK_AGAIN_S` have passed since the last time."""
+        """Return True if the runner must ask the store whether the job has ended: a delivery or a leg has
+        ended, or `ASK_AGAIN_S` have passed."""
         if not self.stirred and now < self._asked_at + ASK_AGAIN_S:
             return False
         self.stirred, self._asked_at = False, now
