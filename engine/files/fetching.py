@@ -43,7 +43,7 @@ class Sources:
         files: FileStore,
         workspace_of: Callable[[int], str | None],
     ) -> None:
-        """`workspace_of` returns the workspace of an environment, whose share of fetches is used."""
+        """`workspace_of` returns an environment's workspace, whose share of fetches is used."""
         self._fetcher = fetcher
         self._depot = depot
         self._files = files

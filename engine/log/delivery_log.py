@@ -343,7 +343,7 @@ class DeadLetterLog(Protocol):
     async def page(
         self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int
     ) -> DeadPage:
-        """Return a page of entries below a place. A page with `below` can be short, even empty."""
+        """Return a page of entries below a place."""
 
     async def groups(self, environment: int, which: DeliveryFilter) -> DeadGroups:
         """Return the groups of a bounded number of entries."""

@@ -153,8 +153,7 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
 
 
 class AuditPage(Struct, frozen=True):
-    """A page, newest first. If `below` is set, there can be more entries below it. A page can be short,
-    even empty."""
+    """A page, newest first; see `engine.log.delivery_log.DeliveryPage`."""
 
     items: list[AuditEntry]
     below: str | None

@@ -17,7 +17,7 @@ class Authenticator:
         self._spawn = spawn
 
     def prepare(self, destination: Destination, done: Callable[[Headers | Failure], None]) -> None:
-        """Prepare the token or the certificate; see the port."""
+        """See the port."""
         match destination.authentication:
             case ClientCredentials() as client:
 
@@ -35,7 +35,7 @@ class Authenticator:
                 done(())
 
     def refused(self, destination: Destination, headers: Headers) -> bool:
-        """Forget the token that a receiver refused; see the port."""
+        """Forget the refused token; see the port."""
         client = destination.authentication
         if not isinstance(client, ClientCredentials):
             return False

@@ -19,7 +19,7 @@ SHARE_BYTES = 48 * MIB
 
 
 class HeldStatistics(Struct, frozen=True):
-    """The bytes that are held, and the attempts that wait."""
+    """The held bytes, and the number of waiting attempts."""
 
     bytes: int
     waiting: int
@@ -58,7 +58,7 @@ class HeldBytes:
         self._waiting.clear()
 
     def statistics(self) -> HeldStatistics:
-        """Return the bytes held and the attempts that wait."""
+        """Return the counts."""
         return HeldStatistics(self._bytes, self._waiting.count)
 
     def _let_in(self) -> None:

@@ -96,7 +96,7 @@ class ScriptRuns(Protocol):
     async def perform(
         self, script: Script, body: bytes, now_ms: int, seed: str
     ) -> Transformed | Failure:
-        """Run a script over an outbound body, as `TransformStage.run` does."""
+        """See `TransformStage.run`."""
 
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
         """Compile a source, for the account whose session asks. Return its error with the place, or

@@ -58,8 +58,8 @@ class Trials:
         event: Event,
         customer: SessionCustomer | None = None,
     ) -> Trial:
-        """Run a script over the body of an event, exactly as a delivery would, for the `customer` whose
-        session asks."""
+        """Run a script over an event's body, as a delivery does, for the `customer` whose session
+        asks."""
         body = outbound_body(event)
         with self._slots.taken(workspace, customer):
             return await self._run(workspace, script, body, event.occurred_at_ms, event.id)

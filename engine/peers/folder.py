@@ -1,7 +1,7 @@
 """The folder of the sockets that link the workers of one parent. Only its owner enters.
 
-The parent holds a lock on the folder. The lock ends with the parent and its workers, even if they are
-killed. The next parent removes the folders without a lock.
+The parent holds a lock on the folder, which ends with the parent and its workers, even if they are
+killed. The next parent removes folders without a lock.
 """
 
 import fcntl

@@ -219,8 +219,8 @@ class Relay:
     async def _carry(
         self, client: trio.SocketStream, link: trio.SocketStream, carried: _Carried, token: object
     ) -> None:
-        """Carry bytes in both directions until both have ended, one has broken, or `aim` or `part` ends
-        the connection."""
+        """Carry bytes until both directions have ended, one has broken, or `carried.scope` is
+        cancelled."""
         try:
             async with client, link:
                 with carried.scope:

@@ -1,8 +1,7 @@
 """The feed: windows on the outcomes of an environment, for people who watch them live.
 
-The recorder feeds it after each commit. A window keeps the first few outcomes between two looks and
-counts the rest, or only counts dead letters. While no window is open, the recorder does not call the
-feed.
+The recorder calls the feed after each commit while a window is open. A window keeps the first few
+outcomes between two looks and counts the rest, or only counts dead letters.
 """
 
 from collections import Counter

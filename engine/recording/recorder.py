@@ -221,7 +221,7 @@ class Recorder:
             later.before = write.before
 
     async def _gather(self) -> None:
-        """Let outcomes gather, for less time if something can wait for one of them."""
+        """Let outcomes gather, for less time if one is awaited."""
         rows = max(len(self._marks), len(self._snapshots))
         if len(self._waiting) >= self._enough or rows >= ROWS_AT_ONCE:
             return

@@ -108,7 +108,7 @@ class RequeueEntry:
     async def write(
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> list[Delivery]:
-        """Requeue; see the protocol."""
+        """See the protocol."""
         requeued = await self._store.requeue(
             self._environment, self._ids, base, dirty, self._audited, again=again
         )
@@ -134,7 +134,7 @@ class DiscardEntry:
     async def write(
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> list[Delivery]:
-        """Discard; see the protocol."""
+        """See the protocol."""
         self.done = await self._store.discard(
             self._environment, self._ids, self._audited, again=again
         )

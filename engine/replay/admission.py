@@ -42,7 +42,7 @@ class Fitting(Struct):
 def room_at(
     destination: Destination, job: ReplayJob, queued: QueuedReplays, now: float, *, congested: bool
 ) -> int:
-    """Return how many replays of a job may be enqueued for a destination now."""
+    """Return how many replays of a job can be enqueued for a destination now."""
     window = LANE if destination.ordering is Ordering.STRICT else WINDOW
     rate = job.rate_per_second
     if rate is not None:  # after an outage of the destination, all waiting replays go at once
@@ -134,7 +134,7 @@ class ChunkEntry:
     async def write(
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> list[Delivery]:
-        """Write the chunk; see the protocol."""
+        """See the protocol."""
         written = await self._store.enqueue(self._chunk, base, dirty, again=again)
         if written.ids is None:
             return []
@@ -174,7 +174,7 @@ STRETCHES = 20  # read of one destination at most, to find a sample: some 0.1 s
 
 
 class ReplaySamples:
-    """The reader of a job's sample deliveries. It writes nothing."""
+    """The reader of a job's sample deliveries."""
 
     def __init__(self, reading: Callable[[ReplayJob], Reading], identity: Identity) -> None:
         self._reading = reading

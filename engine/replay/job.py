@@ -24,7 +24,7 @@ WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class ReplaySelection(Struct, frozen=True, kw_only=True):
-    """The deliveries that a job selects: those that match every field that is given. None selects all.
+    """The deliveries that a job selects. A field of None selects all.
 
     `from_ms` (inclusive) and `to_ms` (exclusive) limit the deliveries' creation, in Unix time.
     `event_types` are patterns, as in a routing rule. A job that cancels or retries has
@@ -81,7 +81,7 @@ class ReplayJob(Struct, frozen=True, kw_only=True):
 
     @property
     def created_at_ms(self) -> int:
-        """The instant of the job's creation."""
+        """The time of the job's creation."""
         return created_at_ms(self.id)
 
     @property
@@ -138,7 +138,7 @@ INDEXES = 64  # pattern indexes kept for concurrent jobs, up to 50 KB each
 async def named_among(patterns: tuple[str, ...], types: Sequence[str]) -> list[str]:
     """Return the `types` that a pattern matches. The work yields after each slice.
 
-    The database gets these types, not the patterns: a query with a hundred patterns took half a minute.
+    A query gets these types, not the patterns: with a hundred patterns it took half a minute.
     """
     return await worked_off(partial(_named, patterns, types))
 

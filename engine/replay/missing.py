@@ -63,8 +63,7 @@ class MissingReads:
     async def _selected(
         self, job: ReplayJob, leg: Leg, events: list[Event], lane: str | None
     ) -> list[Event]:
-        """Return the events of a stretch that the job selects and that match a rule of the
-        destination."""
+        """Return the events that the job selects and that match a rule of the destination."""
         patterns = job.selection.event_types
         if lane is not None:
             events = [each for each in events if each.lane == lane]

@@ -33,7 +33,7 @@ _ORDERS = {JobKind.CANCEL: Order.CANCEL, JobKind.RETRY: Order.RETRY}
 
 
 class OrderGiver:
-    """Gives the orders of all jobs. The state of each job is in its `RunningJob`."""
+    """The giver of all jobs' orders. Each job's state is in its `RunningJob`."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """The pace of replay jobs: their rates, their measured speed, and rests after slow or failed steps.
 
-Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on any one clock.
+Nothing here awaits or reads a clock. Instants are seconds on any one clock.
 """
 
 import math

@@ -85,7 +85,7 @@ class OrderStretch(Struct):
 
 
 class OrderState(Struct, frozen=True):
-    """The present row of a delivery with an order. `changed`: changed since the job was created."""
+    """The present row of a delivery with an order. `changed`: since the job's creation."""
 
     id: str
     waits: bool
@@ -205,15 +205,15 @@ class JobStore(Protocol):
         """Return a job's legs, those with most deliveries first."""
 
     async def types(self, environment: int, job: str, limit: int) -> list[tuple[str, int]]:
-        """Return the event types of a dry run with their numbers of deliveries, most first."""
+        """Return a dry run's event types with their numbers of deliveries, most first."""
 
 
 class ReplayStore(Reading, Protocol):
     """The jobs, for the runner that works on them."""
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all jobs that are PENDING, RUNNING or PAUSED, oldest first. A job whose id is `known`
-        comes without the delivery ids of its selection, which can be many and never change."""
+        """Return all unfinished jobs, oldest first. A job whose id is `known` comes without the delivery
+        ids of its selection, which can be many and never change."""
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         """Return a job's legs with their parked lanes, in order of destination."""

@@ -1,6 +1,6 @@
 """The counts and limits of queued replays (enqueued, not yet attempted), by destination and lane.
 
-Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on any one clock.
+Nothing here awaits or reads a clock. Instants are seconds on any one clock.
 """
 
 from collections.abc import Iterable

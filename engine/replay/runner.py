@@ -182,7 +182,6 @@ class ReplayRunner:
             self._hear()  # note the replays that were attempted since the store was asked
 
     def _hear(self) -> None:
-        """Note the durable settlements of replays."""
         settlements = self._settled.take()
         self._queued.settled(settlements, trio.current_time())
         for each in settlements:

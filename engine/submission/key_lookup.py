@@ -42,7 +42,7 @@ class KeyedRefusal(Refusal):
 
 
 class KeyLookup:
-    """Asks the store, a few keys at a time. Owner of the number of callers that wait."""
+    """The look-up in the store. Owner of the number of callers that wait."""
 
     def __init__(self, reader: ClaimReader, now: Callable[[], float]) -> None:
         self._reader = reader
