@@ -33,12 +33,12 @@ from engine.wire.resolver import Lookup, Resolver, system_lookup
 from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
-_INSPECTION = DeliveryOrigin.INSPECTION  # an enumeration's look-up costs as much as a call
+_INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs as much as a call
 # A pool is dropped with its destination's actor. If there are more actors than this, some pools are
 # dropped earlier, and their heads are prepared again. A pool takes 1.4 KB with the state of its signer's
 # hashes: 94 MB in all.
 POOLS_KEPT = 65_536
-# pools examined to make room for a new pool: no attempt pays for all of them
+# pools examined to make room for a new one, so that no attempt has to examine all
 POOLS_EXAMINED = 16
 DESCRIPTORS_LIMIT = 1_000_000  # if the system sets no limit
 
@@ -81,7 +81,7 @@ class WireClient:
         lookup: Lookup = system_lookup,
         hops: Hops | None = None,
     ) -> None:
-        """Must be called within trio. `tls` None: the settings' context. `lookup` runs in threads."""
+        """Call this within trio. `tls` None: a context from the settings. `lookup` runs in threads."""
         idle = IdleConnections(timers, clock)
         proxy = settings.egress_proxy
         limit = descriptor_limit(settings.descriptor_share_outbound)
@@ -145,7 +145,7 @@ class WireClient:
         pool.submit(exchange, beyond_limit=delivery.origin is _INSPECTION)
 
     def forget(self, destination: str) -> None:
-        """Drop a destination's queue; see the port."""
+        """Drop a destination's queue; see `Sender.forget`."""
         self._pools.pop(destination, None)
 
     @property
@@ -163,8 +163,7 @@ class WireClient:
         wiring, alive = self._wiring, self._wiring.alive
         waiting = wiring.counts.waiting
         return WireStatistics(
-            # Every exchange is in exactly one of these three counts, so attempts need not
-            # count.
+            # Every exchange waits in a queue, or has an opening or a connection.
             in_flight=waiting + len(alive.openings) + len(alive.connections) - len(wiring.idle),
             waiting=waiting,
             descriptors=wiring.descriptors.used,
@@ -215,8 +214,8 @@ class WireClient:
             pool.configure(destination)
             return pool
         if origin is _INSPECTION:
-            # `forget` is perhaps never called for an INSPECTION's destination, so its pool is for this
-            # attempt only. It keeps no connection, like a pool beyond the limit.
+            # `forget` may never be called for an INSPECTION's destination, so this pool serves one
+            # attempt. With `busy` at the limit, the pool closes its connection after the attempt.
             pool = ExchangeQueue(self._wiring, destination)
             pool.busy = destination.concurrency
             return pool
@@ -229,7 +228,7 @@ class WireClient:
         for key in [key for key, _ in zip(self._pools, range(POOLS_EXAMINED), strict=False)]:
             pool = self._pools.pop(key)
             if not pool.quiet:
-                self._pools[key] = pool  # to the tail
+                self._pools[key] = pool  # now last in the order
 
 
 def descriptor_limit(share: float) -> int:

@@ -1,7 +1,7 @@
 """The connection to a receiver: it sends a request, receives the answer, becomes idle, and closes.
 
-It is registered for reading from its start to its end: a byte or an end of stream while it is idle closes
-it. Nothing here decides where to connect, or what a status means.
+The reactor always watches it for reading: a byte, or the end of the stream, closes an idle connection.
+Nothing here decides where to connect, or what a status means.
 """
 
 import socket
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from engine.wire.exchange_queue import ExchangeQueue
 
 READ_BYTES = 65536  # with a larger buffer, every recv() maps and unmaps memory
-AGE_S = 300.0  # after that a new connection finds a receiver that moved, or drains a node
-# The most bytes of TLS (answers to key updates) that wait for a peer that does not read, besides the
-# request.
+# An older connection closes after its exchange: a new one finds a receiver that has moved, and leaves a
+# node of the receiver that is being drained.
+AGE_S = 300.0
+# The most bytes that TLS itself (answers to key updates) keeps for a peer that does not read.
 TLS_REPLIES_LIMIT = 64 * 1024
 
 
@@ -60,13 +61,13 @@ class OutboundConnection:
         self.exchange: OutboundExchange | None = None
         self._answer = Response()
         self._unsent: memoryview | None = None  # bytes of a request or of TLS
-        self._write_error: OSError | None = None  # nothing can be sent; an answer can still come
+        self._write_error: OSError | None = None  # sending failed; an answer can still come
         self._reused = False
         self._closed = False
         # an end of stream that came before this connection's turn in the handshakes
         self._end: OSError | None = None
-        self._shaking = False  # whether it waits for its turn
-        self._making = True  # whether it has a place of `Openings`
+        self._shaking = False  # True while it waits for its turn in the handshakes
+        self._making = True  # True while it has a place of `Openings`
         self._until = wiring.clock.instant() + AGE_S
         self._tls = TlsChannel(wiring.context_of(origin), origin.host) if origin.tls else None
         self._registration = wiring.reactor.register(sock, self, READ)
@@ -82,7 +83,7 @@ class OutboundConnection:
         return "waiting for the answer" if self._unsent is None else "sending the request"
 
     def start(self, exchange: OutboundExchange) -> None:
-        """Send a request: as much of it as the socket takes at once."""
+        """Send a request. What the socket does not take now, `ready` sends later."""
         self.exchange = exchange
         exchange.holder = self
         tls = self._tls
@@ -132,7 +133,7 @@ class OutboundConnection:
         return self._answer, self._wiring.clock.instant()
 
     def close(self) -> None:
-        """Close. Harmless if it is closed. The connection must have no exchange."""
+        """Close the connection, which must have no exchange. Harmless if it is closed."""
         if self._closed:
             return
         self._closed = True
@@ -232,8 +233,8 @@ class OutboundConnection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """End the connection, after its turn for the handshake's bytes: they can give the reason. A peer
-        that sends a whole handshake and closes must not overtake other connections."""
+        """End the connection. Bytes of a handshake that still wait are handled first, in their turn: they
+        can give the reason, and a peer that closes must not overtake other connections."""
         if self._shaking:
             self._end = error
             self._wiring.reactor.unregister(self._registration)
@@ -255,7 +256,7 @@ class OutboundConnection:
                     self._made()
             exchange = self.exchange
             if exchange is None:
-                if data:  # bytes without an exchange
+                if data:
                     self.close()
                     return
             elif data:
@@ -287,9 +288,9 @@ class OutboundConnection:
             self._fail(connection_error(error or self._write_error))
 
     def _cut(self, exchange: OutboundExchange, error: OSError | None) -> None:
-        """Handle the end of the connection within an answer. It is the regular end of some answers.
+        """Handle the end of the connection within an answer, which is the regular end of some answers.
 
-        Over TLS this includes an end without close_notify: the whole head came, and the head decides.
+        Over TLS, close_notify can be missing: once the head has come, it decides.
         """
         if error is not None:
             words = "the connection was reset within the answer"

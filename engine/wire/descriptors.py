@@ -1,7 +1,6 @@
 """The outbound share of the process's descriptors, which workspaces take in turn.
 
-Idle connections are evicted before a race has to wait. Waiting workspaces take turns, and each leaves
-some descriptors to the others.
+Idle connections are evicted before a race has to wait. No workspace can take all descriptors.
 """
 
 import errno
@@ -13,8 +12,8 @@ from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
 REST_S = 0.1  # after the system refused a descriptor: other parts of the process can give some back
-# A workspace has at most PORTION times the free descriptors; idle connections count as free. A workspace
-# alone has two thirds, so most installations, which have one, lose little. Each of two has two fifths.
+# A workspace has at most PORTION times the free descriptors; idle connections count as free. So the only
+# workspace of an installation can have two thirds, and each of two workspaces two fifths.
 PORTION = 2
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -63,7 +62,7 @@ class Descriptors:
 
     @property
     def most(self) -> int:
-        """The number of descriptors of the workspace that has most."""
+        """The largest number of descriptors that one workspace has."""
         return self._held.most
 
     def wanted(self, workspace: str) -> bool:
@@ -119,7 +118,7 @@ class Descriptors:
         self._serve()
 
     def _serve(self) -> None:
-        if self._serving:  # an evicted connection calls this: the outer call continues
+        if self._serving:  # called by an eviction below: the outer call continues
             return
         self._serving = True
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class ExchangeQueue:
     """Owner of the count of a destination's running exchanges, and holder of the waiting ones.
 
-    Each actor in memory has a queue, and few queues are busy: members that are mostly empty are created
+    Each actor in memory has a queue, and few queues are busy, so mostly empty members are created only
     when needed.
     """
 
@@ -107,8 +107,8 @@ class ExchangeQueue:
         """Count a complete exchange as ended. Leave its connection idle at the origin if it is reusable.
 
         A connection beyond the concurrency is closed, also after the concurrency was lowered. No
-        connection is opened while one is idle. So an origin has at most as many connections as its
-        destinations may have exchanges.
+        connection is opened while one is idle. So an origin never has more connections than its
+        destinations' concurrencies add up to.
         """
         self.busy -= 1
         origin = connection.origin
@@ -128,13 +128,14 @@ class ExchangeQueue:
                 self._next()
 
     def ended(self) -> None:
-        """Count an exchange as ended, whose connection has ended too."""
+        """Count an exchange as ended, together with its connection."""
         self.busy -= 1
         if self._waiting:
             self._next()
 
     def replace(self, exchange: OutboundExchange) -> None:
-        """Open a new connection for an exchange whose reused connection was dead, as others can be."""
+        """Open a new connection for an exchange whose reused connection was dead: other idle connections
+        can be dead too."""
         self.wiring.counts.replaced += 1
         self._open(exchange)
 
@@ -145,7 +146,7 @@ class ExchangeQueue:
             self._next()
 
     def offered(self) -> None:
-        """Start exchanges that wait for a connection: one has become idle."""
+        """Start waiting exchanges: a connection has become idle."""
         if self._wanted is not None:
             self._wanted.leave(self)
             self._wanted = (
@@ -173,7 +174,6 @@ class ExchangeQueue:
         Opening(self, exchange).begin()
 
     def _goes_next(self, origin: ReceiverOrigin) -> bool:
-        """Return True if the next waiting exchange needs a connection to this origin."""
         waiting = self._waiting
         return waiting is not None and next(iter(waiting)).origin is origin
 
@@ -200,8 +200,8 @@ class ExchangeQueue:
                 self._waiting = None
 
     def _want(self) -> None:
-        """Wait in the line of the next exchange's origin while only a connection is missing: another
-        destination can leave one idle there first."""
+        """Join the line of the next exchange's origin if only a connection is missing: another
+        destination's connection can become idle there. Leave the line otherwise."""
         wanted: ReceiverOrigin | None = None
         if self._waiting and self.busy < self.destination.concurrency:
             wanted = next(iter(self._waiting)).origin

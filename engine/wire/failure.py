@@ -36,10 +36,10 @@ class WireError(Exception):
 
 
 def connection_error(error: OSError | None) -> WireError:
-    """Return the words for a system error; None: an end without an error."""
+    """Return the failure for a system error. None: the peer closed the connection."""
     if error is None:
         return WireError(ErrorCategory.CONNECTION, "the connection was closed before an answer")
-    # An error without words is named by its symbol: its text could contain an address.
+    # Other errors are named by their symbol: the system's text could contain an address.
     symbol = errno.errorcode.get(error.errno or 0, "unknown")
     words = _WORDS.get(error.errno or 0) or f"the connection failed ({symbol})"
     return WireError(ErrorCategory.CONNECTION, words)
@@ -63,7 +63,7 @@ def judge(status: int) -> tuple[ErrorCategory | None, str | None]:
 
 
 def retry_after_s(headers: Iterable[tuple[bytes, bytes]], now: float) -> float | None:
-    """Return the seconds from `now` that a Retry-After asks for; None if no usable one is there."""
+    """Return the seconds from `now` that a Retry-After asks for; None without a usable one."""
     for name, value in headers:
         if name.lower() == b"retry-after":
             return _delay(value.strip(), now)

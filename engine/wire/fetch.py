@@ -21,7 +21,7 @@ from engine.wire.target import parse_target
 from engine.wire.wiring import Wiring
 
 AT_ONCE = 32  # fetches, each with a connection, a task and 64 KiB; more would not be faster
-AT_ONCE_WORKSPACE = 4  # a workspace whose sources hang uses an eighth of all
+AT_ONCE_WORKSPACE = 4  # a workspace whose sources hang holds at most an eighth of all
 WAIT_S = 60.0  # for a turn: as long as a destination's timeout; then the attempt fails
 REDIRECTS = 5  # a shortener, a canonical host and a signed store need three
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -48,8 +48,8 @@ class SourceError(Exception):
 
 
 class FetchedSource:
-    """A response with a body to read. `content_type` and `length` are as the source states them, if it
-    does."""
+    """A response with a body to read. `content_type` and `length` are as the source states them, or
+    None."""
 
     def __init__(self, stream: FetchStream) -> None:
         self._stream = stream
@@ -75,8 +75,8 @@ class Fetcher:
 
     @asynccontextmanager
     async def get(self, url: str, workspace: str) -> AsyncIterator[FetchedSource]:
-        """Request a URL, follow redirects, and let the block read the source. The limits include the
-        block.
+        """Request a URL, follow redirects, and let the block read the source. The time limits include
+        the block.
 
         Raises SourceError for every fault of the source or of its connection, within the block too.
         """

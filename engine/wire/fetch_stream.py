@@ -1,7 +1,7 @@
 """The fetch stream: one connection for one request, with look-up, guard, race, TLS and a streamed answer.
 
-A task drives it. It uses the parts of deliveries, but a connection of its own. It reads only as fast as
-its reader, so a source is never ahead of the disk. Nothing here follows a redirect or judges a status.
+A task drives it. It shares the wiring of deliveries, and opens a connection of its own. It reads only as
+fast as its reader, so memory holds little of a file. Nothing here follows a redirect or judges a status.
 """
 
 import socket
@@ -39,7 +39,7 @@ _DIGITS = 18  # digits of a Content-Length; int() of a long numeral is quadratic
 
 
 class Download(Response):
-    """A response of any length. Its reader takes the pieces before it feeds more bytes."""
+    """A response of any length. The reader must take the pieces before it feeds more bytes."""
 
     __slots__ = ("_pieces",)
 
@@ -83,7 +83,7 @@ class Download(Response):
 
 
 class FetchStream:
-    """A context for one request to a source. Raises WireError for every fault of the source."""
+    """A context manager for one request to a source. Raises WireError for every fault of the source."""
 
     def __init__(self, wiring: Wiring, target: Target, workspace: str, progress_s: float) -> None:
         """`workspace` is charged for the look-up's thread and the descriptor. `progress_s`: how long the
@@ -197,7 +197,6 @@ class FetchStream:
                 raise connection_error(error) from None
 
     async def _feed(self) -> None:
-        """Read once and feed the response."""
         if self._ended:
             raise connection_error(None)
         data = await self._receive()
@@ -225,7 +224,7 @@ class FetchStream:
         if not self.answer.begun:
             raise connection_error(None)
         if tls is not None and not tls.closed and self.answer.unframed:
-            # Others can cut the connection; only close_notify shows that the source ended it.
+            # A third party can cut the connection; only close_notify shows that the source ended it.
             words = "the connection was cut within the body"
             raise WireError(ErrorCategory.PROTOCOL, words)
         self.answer.end()

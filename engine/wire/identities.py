@@ -36,12 +36,13 @@ from engine.wire.tls import AuthoritiesError, client_context
 # part evicts its own contexts.
 KEPT = 256
 _MAKERS = 2  # threads: more would slow down deliveries
-_MAKERS_EACH = 1  # of one workspace: others do not wait for its thousand identities
+_MAKERS_EACH = 1  # for each workspace: one with a thousand identities does not delay others
 _WAITING_EACH = 1 << 20  # no limit here: waiting attempts are bounded elsewhere
 # A handshake signs on the loop: 4,096 bits take some 5 ms, 8,192 take 30 ms, 16,384 take 200 ms.
 MOST_RSA_BITS = 4_096
-MOST_EXPONENT_BITS = 64  # 65537 has 17; the blinding of a signature pays for each bit
-# Why a context cannot be made: the library, the key, the system (no descriptor), the authorities' file.
+MOST_EXPONENT_BITS = 64  # 65537 has 17; each further bit makes signatures slower
+# The errors of making a context: the library's, the key's, the system's (no descriptor), and those of
+# the authorities' file.
 UNUSABLE = (OSError, ValueError, AuthoritiesError)
 _FIELD = "authentication"
 
@@ -101,9 +102,9 @@ def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
 
 
 def _judged_key(text: str) -> _Key:
-    """Return a key whose signatures are quick. Raises ValueError, whose message quotes nothing."""
+    """Return a key whose signatures are quick. Raises ValueError; its message quotes no part of a key."""
     try:
-        # A test of the primes would take half a second. Key and certificate must match, no more.
+        # Testing the primes would take half a second. That key and certificate match is enough.
         key = load_pem_private_key(text.encode(), None, unsafe_skip_rsa_key_validation=True)
     except TypeError:
         raise ValueError("has a passphrase: give the key without one") from None
@@ -175,7 +176,7 @@ class Identities:
     def _made(self, identity: MutualTls) -> ssl.SSLContext:
         context = client_context(self._authorities)
         context.post_handshake_auth = (
-            True  # for receivers that ask for it only on some paths (TLS 1.3)
+            True  # for receivers that ask for a certificate only on some paths (TLS 1.3)
         )
         load_identity(context, identity)
         return context

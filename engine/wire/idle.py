@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 # Many servers end idle connections after 5 s. The client ends them earlier and so rarely uses a dead one.
 IDLE_S = 4.0
-# In one call, about a millisecond: thousands can have become idle at the same time.
+# A call closes at most this many, in about a millisecond: thousands can have become idle at once.
 CLOSED_AT_ONCE = 64
-EXAMINED = 256  # to find one of a workspace, when descriptors are used up: some 20 us
+EXAMINED = 256  # connections examined to find one of a workspace, in some 20 us
 
 
 class IdleConnections:
-    """Owner of the order. It has a connection exactly while its origin lists the connection as idle."""
+    """Owner of the order. A connection is in it exactly while its origin lists it as idle."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
         self._clock = clock
         self._since: dict[OutboundConnection, float] = {}  # when each became idle, oldest first
-        # Remove a connection that was taken from its origin. Each attempt calls it: no Python call frame.
+        # Removes a connection that was taken from its origin. Each attempt calls it: a method in C.
         self.taken: Callable[[OutboundConnection], None] = self._since.__delitem__
         self._timer: Timer | None = None
 
@@ -66,7 +66,7 @@ class IdleConnections:
             if left > 0:
                 self._timer = self._timers.call_later(left, self._sweep)
                 return
-            if connection in self._since:  # not closed when another one closed
+            if connection in self._since:  # to close one connection can close another
                 connection.close()
         if self._since:
             self._timer = self._timers.call_later(0, self._sweep)

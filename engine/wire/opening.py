@@ -1,7 +1,7 @@
 """The opening of a connection: look-up, guard, turn, descriptor, race.
 
-An opening reports later, never at once: the caller that begins an exchange must not be called back before
-it returns. Until its turn comes, an opening takes a connection that becomes idle at the origin.
+An opening never reports its outcome before `begin` has returned. Until its turn comes, an opening takes a
+connection that becomes idle at the origin.
 """
 
 import socket
@@ -60,7 +60,7 @@ class Opening:
     def begin(self) -> None:
         """Ask for the addresses."""
         resolver, origin = self._wiring.resolver, self._origin
-        # Idle connections there can be dead, as the replaced one was.
+        # If the exchange replaces a dead connection, the origin's idle connections can be dead too.
         if not self.exchange.replaced:
             origin.want(self)
         known = resolver.known(origin.host)

@@ -17,8 +17,9 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# A workspace has at most as many places as are free: one whose receivers all hang has half of all, each
-# further one at most half of the rest. If receivers answer, a place is free after a round trip or two.
+# A workspace has at most as many places as are free. A workspace whose receivers all hang can have half
+# of all places, the next such workspace half of the rest. If receivers answer, a place is free after a
+# round trip or two.
 PORTION = 1
 # After a step, handshakes pause for REST times its duration. So they use at most a quarter of the
 # loop: 500 a second. A single handshake does not wait.
@@ -62,13 +63,13 @@ class Openings:
         self._lines.add(workspace, waiting)
 
     def leave(self, waiting: OpeningWaiter, workspace: str) -> None:
-        """Leave the queue. Harmless if it is not in it."""
+        """Leave the queue. Harmless if the opening is not in it."""
         self._lines.leave(workspace, waiting)
 
     def give(self, workspace: str) -> None:
         """Give back a place: the connection is open, or failed."""
         self._held.remove(workspace)
-        # If nothing is free, no look: thousands can wait, and `take` would examine each.
+        # Without a free place, `take` would examine each of thousands of waiting openings in vain.
         while self._lines and self.used < self.limit:
             found = self._lines.take(self._may)
             if found is None:
@@ -96,7 +97,7 @@ class Handshakes:
         self._lines: FairWaiters[str, Shaking] = FairWaiters()
         self._timer: Timer | None = None
         self._at_it = False
-        self._until = 0.0  # of trio's clock: no step before
+        self._until = 0.0  # on trio's clock: the next step begins no earlier
         self.steps = 0  # since the start
 
     @property
@@ -111,7 +112,7 @@ class Handshakes:
             self._timer = self._timers.call_at(max(trio.current_time(), self._until), self._turn)
 
     def leave(self, shaking: Shaking, workspace: str) -> None:
-        """Leave the line. Harmless if it is not in it."""
+        """Leave the line. Harmless if the connection is not in it."""
         self._lines.leave(workspace, shaking)
 
     def _turn(self) -> None:

@@ -39,9 +39,9 @@ class ReceiverOrigin:
         self.host = host
         self.port = port
         self.identity = identity
-        # A dict: thousands can end at once, each wherever it is in the order.
+        # A dict: thousands can end at once, at any place in the order.
         self.idle: dict[OutboundConnection, None] = {}
-        # The queues and openings that wait for a connection; most origins never have any.
+        # The queues and openings that wait for a connection; None for most origins.
         self.line: dict[Wanting, None] | None = None
 
     def want(self, who: Wanting) -> None:

@@ -1,6 +1,6 @@
 """The race of connections to a name's addresses: attempts begin 250 ms apart, the first wins (RFC 8305).
 
-The race connects only to the addresses that it gets, which the egress guard has checked.
+The race does not check addresses: the egress guard has checked those of receivers.
 """
 
 import errno
@@ -107,7 +107,7 @@ class Race:
             return
         self._wiring.descriptors.give(self._workspace)
         if not self._candidates:
-            # never at once: the caller that began the race has not returned
+            # later: `begin` has not returned
             self._timer = self._wiring.timers.call_later(0, self._fail)
 
     def arrived(self, candidate: ConnectingSocket, *, hung_up: bool = False) -> None:

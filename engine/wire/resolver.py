@@ -81,7 +81,7 @@ class Resolver:
         self._active = Tally()  # threads
 
     def known(self, host: str) -> Resolution | None:
-        """Return a recent answer."""
+        """Return a recent answer, or None."""
         entry = self._cache.get(host)
         if entry is None or entry[0] <= trio.current_time():
             return None
@@ -114,7 +114,7 @@ class Resolver:
     def _leave(self, question: Question, waiter: Waiter) -> None:
         """Remove a caller that gave up. If no other caller waits for the name, remove the name too.
 
-        While name servers hang, every attempt for their names gives up, and the next attempt asks again.
+        While name servers hang, every attempt gives up, and names without a caller would fill the queue.
         """
         question.waiters.pop(waiter, None)
         if question.waiters or question.payer is not None:
@@ -135,8 +135,8 @@ class Resolver:
             self._begin(question, workspace)
 
     def _may_begin(self, workspace: str) -> bool:
-        # A workspace has at most as many threads as stay free. So the next workspace still finds one, for
-        # as long as possible, while the name servers of many workspaces hang.
+        # At most as many threads as stay free: the next workspace finds one, for as long as possible,
+        # while the name servers of many workspaces hang.
         free = THREADS - self.threads
         return self._active.of(workspace) < min(THREADS_WORKSPACE, free)
 
@@ -168,7 +168,7 @@ class Resolver:
         self._remember(question.host, answer)
         self._begin_some()
         waiters = list(question.waiters)
-        # each waiter refers to the question: this breaks the cycle, without the garbage collector
+        # Waiters refer to the question: this breaks the cycle without the garbage collector.
         question.waiters.clear()
         for waiter in waiters:
             waiter.answer(answer)

@@ -75,7 +75,7 @@ class Response:
             self.fields = []
 
     def _begin(self) -> None:
-        """Begin to parse. An answer that is known already needs none of this."""
+        """Reset the state of parsing. An answer that is known is not parsed."""
         self.fields = []
         self.excess = False  # bytes came after the end
         self.truncated = False
@@ -140,7 +140,7 @@ class Response:
             self._meaning = self.status, self._headers, self.body
 
     def end(self) -> None:
-        """End the response: the peer closed. Raises WireError unless the response can end so."""
+        """End the response: the peer closed. Raises WireError if the head announces another end."""
         if not self.status:
             raise broken("the connection was closed within the head")
         framed = [

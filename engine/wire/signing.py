@@ -45,7 +45,6 @@ class Signer:
         return self._sign(signed)
 
     def _choose(self, now: float) -> None:
-        """Choose the keys that are valid at `now`, and when to choose again."""
         valid = [(at, sign) for at, sign in self._keys if at is None or at > now]
         if not valid:
             raise ValueError("the destination has no valid signing key")

@@ -12,8 +12,8 @@ from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError
 
 READ_BYTES = 65536
-# Bytes of handshakes, tickets, alerts and empty records in a row without content: a peer must not use the
-# processor for nothing. Certificate chains take some KB.
+# The most bytes in a row (handshakes, tickets, alerts, empty records) without content: they cost CPU
+# time. Certificate chains take some KB.
 SILENT_LIMIT = 256 * 1024
 
 
@@ -43,7 +43,7 @@ def client_context(authorities: Path | None = None) -> ssl.SSLContext:
 
 @cache
 def shared_context(authorities: Path | None = None) -> ssl.SSLContext:
-    """Return the process's shared context: to read the system's authorities takes some 20 ms."""
+    """Return the process's shared context: reading the system's authorities takes some 20 ms."""
     return client_context(authorities)
 
 
@@ -134,7 +134,7 @@ class TlsChannel:
     def goodbye(self) -> bytes:
         """Return close_notify for an orderly end, or the alert that is still to be sent."""
         if self.established and not self.closed:
-            # It raises if the peer's close_notify is missing or the stream broke; its output is enough.
+            # `unwrap` writes close_notify. It raises if the peer's is missing or the stream broke.
             with suppress(ssl.SSLError):
                 self._object.unwrap()
         return self.outgoing()
