@@ -5,25 +5,25 @@ from typing import Any
 
 import requests
 
-ANSWER_BYTES = 64 * 1024  # of an answer that are read: a collector's have some 100 bytes
-ANSWER_S = 10.0  # for reading an answer: what the exporter waits for one by default
+ANSWER_BYTES = 64 * 1024  # the most that is read of an answer; a collector's has some 100 bytes
+ANSWER_S = 10.0  # for reading an answer: the exporter's default timeout
 
 
 class CollectorSession(requests.Session):
-    """A session that reads only the beginning of an answer. The exporter reads only the status. It does
-    not follow a redirect, and would count it as a success."""
+    """A session that reads only the beginning of an answer: the exporter needs only the status. The
+    exporter would count a redirect as a success without following it."""
 
-    _environment: Any = None  # proxies and certificates, as a request takes them
+    _environment: Any = None  # the options of proxies and certificates
 
     def merge_environment_settings(self, *given: Any) -> Any:
-        """Return the options of a request with those of the environment, which is read once: reading
-        it takes a fifth of a request's time. All requests have the same URL and options."""
+        """Return a request's options with those of the environment. They are computed once, which saves
+        a fifth of a request's time: all requests have the same URL and options."""
         if self._environment is None:
             self._environment = super().merge_environment_settings(*given)
         return self._environment
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
-        """Send a request. Raises HTTPError for a redirect: its spans went nowhere."""
+        """Send a request. Raises HTTPError for a redirect: no collector took the spans."""
         response = super().send(request, **{**options, "stream": True})
         try:
             left, until = ANSWER_BYTES, time.monotonic() + ANSWER_S

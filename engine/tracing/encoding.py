@@ -14,25 +14,25 @@ from engine.tracing.ended_span import EndedSpan
 
 NANOSECONDS = 1_000_000_000
 Attributes = Mapping[str, str | int | bool]
-# Some 0.5 MB: those that spans of many events share, and ids of recent events.
+# Attributes that spans of many events share, and the ids of recent events; some 0.5 MB.
 KEPT_ATTRIBUTES = 2_048
-KEPT_NUMBERS = 1_024  # most lengths
+KEPT_NUMBERS = 1_024  # enough for most lengths
 _INT64 = (1 << 64) - 1
 _TIMES = Struct("<BQBQ")  # start_time_unix_nano and end_time_unix_nano, with their tags
 _STARTED, _ENDED = 0x39, 0x41
-# Flags: parents are remote.
+# The field of flags, which say that a parent is remote.
 _ROOT, _CHILD = b"\x85\x01\x00\x01\x00\x00", b"\x85\x01\x00\x03\x00\x00"
 _UNSET, _ERROR = b"\x7a\x00", b"\x18\x02"  # a status without a code; the code of a failure
 
 
 def field(tag: bytes, content: bytes) -> bytes:
-    """Return a field whose content has its length before it."""
+    """Return a length-delimited field: tag, length, content."""
     return tag + _varint(len(content)) + content
 
 
 def span_bytes(ended: EndedSpan, attributes: Attributes, dropped: int) -> bytes:
-    """Return a span as a field of `ScopeSpans`. `attributes`: those within the limits, which have
-    `dropped` others."""
+    """Return a span as a field of `ScopeSpans`. `attributes` are within the limits; `dropped` others
+    were not."""
     context = ended.context
     parts = [b"\x0a\x10", bytes.fromhex(trace_id(context))]
     parts += b"\x12\x08", bytes.fromhex(span_id(context))
@@ -73,7 +73,7 @@ def _failure(words: str | None) -> bytes:
 
 
 def _text(text: str) -> bytes:
-    """Return UTF-8. Lone surrogates, which have none, become question marks."""
+    """Return UTF-8. Lone surrogates become question marks."""
     return text.encode("utf-8", "replace")
 
 

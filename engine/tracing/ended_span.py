@@ -7,18 +7,17 @@ from msgspec import Struct
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import SpanKind
 
-# Sampled, and begun with random ids.
-FLAGS = "03"
+FLAGS = "03"  # of W3C Trace Context: sampled, and the trace's id is random
 _IDS = RandomIdGenerator()
 
 
 class EndedSpan(Struct, frozen=True, gc=False):
-    """One span. `context` is the trace with this span as the parent of what follows. Spans hold no
-    cycles: the garbage collector need not count those that wait."""
+    """One span. Traces are in the form of `traceparent`. Spans hold no cycles, so the garbage collector
+    need not track them (`gc=False`)."""
 
     name: str
-    workspace: str | None  # that it belongs to: workspaces share the queue
-    context: str
+    workspace: str | None  # in whose turn the span is exported
+    context: str  # the trace with this span as the parent of what follows
     parent: str | None  # the trace that the span continues; None: it begins the trace
     began: float  # seconds since the epoch
     ended: float

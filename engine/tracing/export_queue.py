@@ -1,8 +1,7 @@
 """The queue of ended spans, and the thread that exports them.
 
-The trio thread only puts spans. A collector that hangs or is away costs spans, which are
-counted, and neither memory nor time of the loop. Workspaces take turns, so that none uses up the queue
-or the rate of the others.
+The trio thread only puts spans. While a collector hangs or is away, spans are lost and counted; they fill
+no memory and delay no event. Workspaces take turns, so that no workspace uses up the queue or the rate.
 """
 
 import logging
@@ -19,7 +18,7 @@ from engine.core.throttle import TokenBucket
 from engine.runtime.fair_queue import FairQueue
 from engine.tracing.ended_span import EndedSpan
 
-QUEUE = 4_096  # spans that wait, of some 2 KB each; more are dropped
+QUEUE = 4_096  # spans that can wait, of some 2 KB each; further spans are dropped
 BATCH = 256  # spans of one request: their encoding holds the interpreter for 0.7 ms
 GATHER_S = 1.0  # how long the first span of a batch waits for others
 REASON_CHARACTERS = 300  # of the log: a collector's message can have any length
@@ -42,7 +41,7 @@ class SpanExport(Protocol):
 
 
 class ExportStatistics(Struct, frozen=True):
-    """Spans since the start: every span that ended is in one of the four."""
+    """Spans since the start. Each is in one of the four counts."""
 
     exported: int
     failed: int  # the collector did not take them
@@ -57,13 +56,13 @@ class ExportQueue:
     def __init__(
         self, export: SpanExport, rate: float, now: Callable[[], float] = time.monotonic
     ) -> None:
-        """`rate`: the most spans a second that are exported."""
+        """`rate`: the most spans that are exported in a second."""
         self._exporter = export
         self._now = now
         self._bucket = TokenBucket(rate, now())
-        self._lock = threading.Lock()  # of the spans, for microseconds
+        self._lock = threading.Lock()  # guards `_spans`; held for microseconds
         self._spans: FairQueue[str | None, EndedSpan] = FairQueue()
-        self._longest: str | None = None  # the workspace with the most spans, as far as was seen
+        self._longest: str | None = None  # about the workspace with the most waiting spans
         self._thread: threading.Thread | None = None
         self._some = threading.Event()
         self._many = threading.Event()
@@ -73,7 +72,7 @@ class ExportQueue:
         logging.getLogger(LIBRARY).addFilter(self._reason)
 
     def put(self, span: EndedSpan) -> None:
-        """Queue a span. Called on the trio thread. Where the queue is full, the workspace with the most
+        """Queue a span. Called on the trio thread. If the queue is full, the workspace with the most
         spans loses one."""
         if self._closing.is_set():
             self._dropped += 1
@@ -126,14 +125,14 @@ class ExportQueue:
             while self._spans.count and self._allowed():
                 self._export()
                 if self._spans.count < BATCH and not self._closing.is_set():
-                    break  # those that came meanwhile gather: a request costs as much as 25 spans
+                    break  # let new spans gather first: a request costs as much as 25 spans
             if self._closing.is_set():
                 self._exporter.close()
                 return
             self._rest()
 
     def _rest(self) -> None:
-        """Wait from now on, unless there is work already."""
+        """Make `_run` wait for the next span, unless there is work already."""
         self._some.clear()
         self._many.clear()
         closing = self._closing.is_set()
@@ -143,8 +142,8 @@ class ExportQueue:
             self._many.set()
 
     def _allowed(self) -> bool:
-        """Wait until the rate allows a whole batch, because a request costs as much as many spans.
-        Returns False if the queue is closed and the rate is used up."""
+        """Wait until the rate allows a whole batch. Returns False if the queue is closed and the rate is
+        used up."""
         bucket = self._bucket
         while (lacking := self._whole() - bucket.available(self._now())) > 0:
             if self._closing.wait(lacking / bucket.rate):
@@ -152,7 +151,7 @@ class ExportQueue:
         return True
 
     def _whole(self) -> int:
-        """Return how many spans the next batch should have."""
+        """Return the number of spans that the next batch should have."""
         return min(BATCH, self._spans.count, int(self._bucket.capacity))
 
     def _export(self) -> None:
@@ -183,8 +182,7 @@ class ExportQueue:
 
 
 class _LastWords(logging.Filter):
-    """Keeps the last message that the library logged, instead of having one written for every
-    request."""
+    """The last message that the library logged. The filter keeps the message out of the log."""
 
     words = "unknown"
 

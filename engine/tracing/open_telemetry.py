@@ -1,4 +1,4 @@
-"""The OpenTelemetry SDK as it is set up here: by the standard's `OTEL_...` variables."""
+"""The set-up of the OpenTelemetry SDK by the standard's `OTEL_...` variables."""
 
 import logging
 import os
@@ -26,18 +26,18 @@ class Exporter(Protocol):
     """A session with a collector of traces."""
 
     def send(self, request: bytes) -> bool:
-        """Send a request of spans. Returns False if the collector did not take them."""
+        """Send spans as an encoded request. Returns False if the collector did not take them."""
 
     def shutdown(self) -> None:
         """End the session."""
 
 
 class OtlpExporter(OTLPSpanExporter):
-    """The library's exporter, for spans that are encoded already. Its client repeats, compresses and
-    logs. The client is private: `pyproject.toml` names the versions that have it."""
+    """The library's exporter, for spans that are encoded already. The library's client repeats requests,
+    compresses and logs. It is a private member: `pyproject.toml` pins the versions that have it."""
 
     def send(self, request: bytes) -> bool:
-        """Send a request, as the protocol says."""
+        """Send an encoded request; see `Exporter.send`."""
         return self._client.export(request).success
 
 
@@ -45,7 +45,7 @@ class Export:
     """The export of ended spans. Used by the export queue's thread alone."""
 
     def __init__(self, exporter: Exporter, resource: Resource) -> None:
-        """Raises ValueError if a limit of OpenTelemetry's variables is wrong."""
+        """Raises ValueError if a limit in an `OTEL_...` variable is wrong."""
         self._exporter = exporter
         self._limits = SpanLimits()
         scope = InstrumentationScope("angarium", VERSION)
@@ -68,7 +68,7 @@ class Export:
         self._exporter.shutdown()
 
     def _encoded(self, ended: EndedSpan) -> bytes:
-        """Return a span with attributes within the variables' limits."""
+        """Return a span's bytes, with its attributes cut to the limits."""
         attributes = ended.attributes
         most, longest = self._limits.max_span_attributes, self._limits.max_span_attribute_length
         if longest is None and (most is None or len(attributes) <= most):
@@ -93,8 +93,8 @@ def otlp_exporter() -> OtlpExporter:
 
 
 def resource_of(node: str) -> Resource:
-    """Return the attributes of this process that all its spans have; `OTEL_SERVICE_NAME` and
-    `OTEL_RESOURCE_ATTRIBUTES` take precedence."""
+    """Return the attributes of this process. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take
+    precedence."""
     own = {SERVICE_NAME: "angarium", "service.version": VERSION, "service.instance.id": node}
     stated = Resource.create()
     given = {

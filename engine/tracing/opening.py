@@ -1,5 +1,5 @@
-"""The opening of traces: from the settings to the tracer and its queue, or None. The libraries are
-imported only here, so that a server without traces loads none of them."""
+"""The opening of tracing: it makes the tracer and its queue from the settings. The libraries are imported
+only here, so that a server without traces loads none of them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from engine.tracing.export_queue import ExportQueue
     from engine.tracing.tracer import Tracer
 
-FLUSH_S = 2.0  # of the grace time, for the spans that wait: one request to a healthy collector
+# The part of the stop's grace time for exporting the waiting spans. A healthy collector needs less.
+FLUSH_S = 2.0
 _LIBRARIES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 
 class TracingError(Exception):
-    """Traces are asked for and cannot be exported."""
+    """The settings turn traces on, but they cannot be exported. The message says why."""
 
 
 class Tracing(Struct, frozen=True):
@@ -35,25 +36,25 @@ class Tracing(Struct, frozen=True):
     queue: "ExportQueue"
 
     def ingest(self, ingest: IngestPort) -> IngestPort:
-        """Return ingestion with spans."""
+        """Return ingestion that makes spans."""
         from engine.tracing.traced import TracedIngest
 
         return TracedIngest(ingest, self.tracer)
 
     def store(self, store: IntakeStore) -> IntakeStore:
-        """Return an intake's store with spans."""
+        """Return an intake's store that makes spans."""
         from engine.tracing.traced import TracedIntakeStore
 
         return TracedIntakeStore(store, self.tracer)
 
     def sender(self, sender: Sender) -> Sender:
-        """Return a sender with spans."""
+        """Return a sender that makes spans."""
         from engine.tracing.traced import TracedSender
 
         return TracedSender(sender, self.tracer)
 
     async def close(self) -> None:
-        """Export what waits, within a bounded time."""
+        """Export the waiting spans, for at most FLUSH_S."""
         await trio.to_thread.run_sync(self.queue.close, FLUSH_S, abandon_on_cancel=True)
 
 
@@ -61,7 +62,8 @@ class Tracing(Struct, frozen=True):
 def request_span(
     tracing: Tracing | None, trace: str | None, environment: EnvironmentModel, route: str
 ) -> Iterator[str | None]:
-    """Make the span `accept` of a request that is not ingested as JSON. Gives the trace of its event."""
+    """Make the span `accept` of a request that `TracedIngest` does not see. The block gets the trace for
+    its event."""
     span = None
     if tracing is not None:
         from engine.tracing.traced import guarded
@@ -82,7 +84,7 @@ def request_span(
 
 
 def check_tracing(settings: Settings) -> None:
-    """Raise TracingError where the settings ask for traces that cannot be exported."""
+    """Raise TracingError if the settings turn traces on that cannot be exported."""
     if settings.traces_sample is None:
         return
     if not all(map(_found, _LIBRARIES)):
@@ -104,8 +106,8 @@ def open_tracing(
     now: Callable[[], float],
     workspace_of: Callable[[int], str | None],
 ) -> Tracing | None:
-    """Return the tracing of a server named `node`; None where it is off. `workspace_of` returns the
-    workspace of an environment, by its number."""
+    """Return the tracing of the server `node`; None if it is off. `workspace_of` returns the workspace of
+    an environment's number."""
     if settings.traces_sample is None:
         return None
     from engine.tracing.export_queue import ExportQueue

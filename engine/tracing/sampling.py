@@ -1,5 +1,4 @@
-"""The choice of the requests that begin a trace. The number of requests before the next chosen one is
-drawn in advance."""
+"""The random choice of requests that begin a trace."""
 
 import math
 import sys
@@ -8,8 +7,8 @@ from random import random
 
 
 class Sampler:
-    """Chooses a share of the requests at random. `left`: requests until the next one that is chosen.
-    Callers count it down themselves, so that a request that is left out costs one comparison."""
+    """The chooser of a random share of requests. `left`: the number of requests before the next chosen
+    one. Callers can count it down themselves, so that other requests cost one comparison."""
 
     __slots__ = ("_chance", "_ratio", "left")
 
@@ -21,7 +20,7 @@ class Sampler:
         self.draw()
 
     def chosen(self) -> bool:
-        """Return whether the request at hand begins a trace."""
+        """Return True if the present request begins a trace. Counts the request."""
         if self.left:
             self.left -= 1
             return False
@@ -29,8 +28,8 @@ class Sampler:
         return True
 
     def draw(self) -> None:
-        """Draw how many requests come before the next one that is chosen: a geometric distribution, as
-        if each request were drawn by itself."""
+        """Draw the number of requests before the next chosen one. Its distribution is geometric, as if
+        each request were drawn by itself."""
         if self._ratio >= 1:
             self.left = 0
         elif self._ratio <= 0:

@@ -73,27 +73,27 @@ class TracedIntakeStore:
         try:
             acceptance = await self._store.accept(group)
         except StoreError as error:
-            if not group.again:  # only the first failure: it is written until the store is back
+            if not group.again:  # one span only: the intake repeats the group
                 guarded(self._tracer.committed, group.events, began, {}, type(error).__name__)
             raise
         guarded(self._tracer.committed, group.events, began, acceptance.lost)
         return acceptance
 
     async def draw(self) -> int:
-        """Return the base of a group's seqs; see `IntakeStore.draw`."""
+        """See `IntakeStore.draw`."""
         return await self._store.draw()
 
     async def check(self) -> None:
-        """Check the connection, and connect again if necessary; see `IntakeStore.check`."""
+        """See `IntakeStore.check`."""
         await self._store.check()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
-        """Delete backlog rows; see `IntakeStore.forget_backlog`."""
+        """See `IntakeStore.forget_backlog`."""
         await self._store.forget_backlog(destinations)
 
 
 class TracedSender:
-    """A sender that makes the spans `wait` and `attempt`. The request's parent is the attempt."""
+    """A sender that makes the spans `wait` and `attempt`. The parent of the request is the attempt."""
 
     def __init__(self, sender: Sender, tracer: Tracer) -> None:
         self._sender = sender
@@ -110,7 +110,7 @@ class TracedSender:
         self._sender.send(transmission, done)
 
     def forget(self, destination: str) -> None:
-        """Release the resources of a destination whose actor leaves; see `Sender.forget`."""
+        """See `Sender.forget`."""
         self._sender.forget(destination)
 
 
@@ -122,7 +122,7 @@ def _ended(
 
 
 def guarded(make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-    """Call a function that makes or ends a span; return None if it raises. A barrier: events go on
+    """Call a function that makes or ends a span; return None if it raises. The event then continues
     without the span."""
     try:
         return make(*args, **kwargs)

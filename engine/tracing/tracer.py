@@ -1,8 +1,8 @@
 """The tracer: it decides which events are traced, and makes their spans. Nothing here awaits.
 
 An event has four kinds of spans: `accept`, from the whole request to the answer; `commit`; `wait`, from
-the commit to an attempt or between two attempts; and `attempt`. They need only the trace that is stored
-with the event, so that any server continues it.
+the commit to an attempt or between two attempts; and `attempt`. A span needs only the trace that is
+stored with the event, so any server can continue the trace.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,8 @@ from engine.submission.receipts import Reply
 from engine.tracing.ended_span import EndedSpan, new_trace, random_span
 from engine.tracing.sampling import Sampler
 
-# Instants that are remembered for the spans `wait`, of each kind: the longest queue of one second.
+# Instants of each kind that are remembered for the spans `wait`. Without its instant, a retry has no such
+# span, and a first wait begins when the delivery was made.
 REMEMBERED = 10_000
 Attributes = dict[str, str | int | bool]
 FAULT = 500  # the first status that says that the server has failed
@@ -40,16 +41,16 @@ class Instants:
         self._found[identifier] = at
 
     def of(self, identifier: str) -> float | None:
-        """Return an instant that is remembered."""
+        """Return an instant, None if it is not remembered."""
         return self._found.get(identifier)
 
     def take(self, identifier: str) -> float | None:
-        """Return an instant, and forget it."""
+        """Return an instant, as `of`, and forget it."""
         return self._found.pop(identifier, None)
 
 
 class OpenSpan:
-    """A span that is under way. `trace`: the trace for what happens within the span."""
+    """A span that has not ended. `trace`: the trace for what happens within the span."""
 
     __slots__ = ("_attributes", "_began", "_parent", "_tracer", "_workspace", "trace")
 
@@ -122,7 +123,7 @@ class AttemptSpan(OpenSpan):
             status = outcome.status
             attributes["angarium.attempt.outcome"] = word(category)
             attributes["error.type"] = word(category) if status is None else str(status)
-            # A script's words can hold what it was given: the payload.
+            # A script's message can quote the payload.
             words = None if category is ErrorCategory.TRANSFORM else outcome.message
             self._tracer.attempts_failed.note(str(attributes["angarium.delivery.id"]), now)
         self._end("attempt", now, SpanKind.CLIENT, failed=category is not None, words=words)
@@ -138,9 +139,9 @@ class Tracer:
         now: Callable[[], float],
         workspace_of: Callable[[int], str | None],
     ) -> None:
-        """`ended` takes the spans. `sampler` chooses the requests without a trace that begin one.
-        A request with a trace is traced if its sender samples it. `workspace_of` returns the
-        workspace of an environment, by its number."""
+        """`ended` takes the spans. `sampler` chooses among the requests without a trace; a request with a
+        trace is traced if its sender samples it. `workspace_of` returns the workspace of an
+        environment's number."""
         self.ended = ended
         self.sampler = sampler
         self.now = now
@@ -151,7 +152,7 @@ class Tracer:
     def accept(
         self, trace: str | None, environment: EnvironmentModel, route: str, size: int | None = None
     ) -> AcceptSpan | None:
-        """Begin the span of a request; None where it is not traced."""
+        """Begin the span of a request; return None if the request is not traced."""
         if trace is None:
             if not self.sampler.chosen():
                 return None
@@ -175,7 +176,7 @@ class Tracer:
         lost: Mapping[str, Claimed],
         error: str | None = None,
     ) -> None:
-        """Make the spans of a commit: one for each trace of its group. `error`: it failed."""
+        """Make the spans of a commit: one for each trace of its group. `error`: the failure's type."""
         traced = [event for event in events if event.trace is not None and event.id not in lost]
         if not traced:
             return
@@ -211,7 +212,7 @@ class Tracer:
             )
 
     def attempt(self, transmission: Transmission, trace: str) -> AttemptSpan:
-        """Begin the span of an attempt, and make the span of the time that its delivery has waited."""
+        """Begin the span of an attempt, and make the span of its delivery's wait."""
         destination, delivery = transmission.destination, transmission.delivery
         workspace = destination.workspace
         now, number, event = self.now(), transmission.number, delivery.event
@@ -225,7 +226,7 @@ class Tracer:
             context, since = with_span(trace, random_span()), min(since, now)
             self.ended(EndedSpan("wait", workspace, context, trace, since, now, subject))
         target = destination.target
-        # No url.full: addresses of receivers can hold their secrets.
+        # No url.full: URLs of receivers can hold secrets.
         attributes = subject | {
             "angarium.workspace.id": workspace,
             "angarium.event.id": event.id,
@@ -242,7 +243,7 @@ class Tracer:
         return AttemptSpan(self, workspace, own, trace, attributes, now)
 
     def _waited_since(self, delivery: Delivery, number: int) -> float | None:
-        """Return since when a delivery has waited; None if only another process knows that."""
+        """Return the instant since which a delivery has waited; None if only another process knows it."""
         if number > 1:
             return self.attempts_failed.take(delivery.id)
         created = created_at_ms(delivery.id) / 1000
