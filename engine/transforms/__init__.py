@@ -1,1 +1,1 @@
-"""Transform scripts: tenants' JavaScript, run in processes that have nothing but their jobs."""
+"""Transform scripts: tenants' JavaScript, run in confined worker processes."""

@@ -1,7 +1,7 @@
 """A run of a script: its frame for a worker, the cost of the script's runs, and the result of an answer.
 
-An answer comes from a process that a tenant's script ran in. A malformed answer raises ValueError, and
-that process is ended. Nothing here does I/O.
+An answer comes from a process in which a tenant's script ran, so nothing here trusts it: a malformed
+answer raises ValueError. Nothing here does I/O.
 """
 
 import json
@@ -19,25 +19,25 @@ from engine.model.headers import checked
 from engine.outbound.ports import Failure, Headers, Transformed
 from engine.transforms import worker
 
-QUICK_S = 0.002  # of CPU: scripts whose runs take no more go before others
-NEW_S = 0.005  # the expectation for a script that has never run
+QUICK_S = 0.002  # the most CPU of a quick run; quick scripts go before others
+NEW_S = 0.005  # the expected CPU of a script that has never run
 PROOFS = 3  # quick runs until a script counts as quick
-MOST_PROOFS = 1_000  # at most, after repeated runs that were not quick
+MOST_PROOFS = 1_000  # the same at most: each run that is not quick raises the number
 LONGEST_SEED = 256  # bytes of a seed that are used
-_WEIGHT = 0.2  # of the latest run in the expectation
+_WEIGHT = 0.2  # of the latest run in the expected CPU
 
 
 Answer = Callable[[Transformed | Failure], None]
 _RUN = Layout("<dH")
 LOG_BYTES = 4096
 MESSAGE_CHARACTERS = 500
-# An answer, at its largest: a result, headers, logs, each character of which JSON may write as six.
+# The largest answer: a result, and headers and logs, whose characters JSON can write as six each.
 ANSWER_BYTES = worker.OUTPUT + 256 * 1024
 _CUT = "\N{HORIZONTAL ELLIPSIS}".encode()  # at the end of logs that were cut
 
 
 class KnownScript(Struct, eq=False):
-    """A source of one workspace, or of a customer's account in it, with what its runs have cost."""
+    """A source of a workspace, or of one of its customers, with the expected cost of a run."""
 
     workspace: str
     source: str
@@ -45,20 +45,20 @@ class KnownScript(Struct, eq=False):
     key: bytes = b""
     expected_s: float = NEW_S
     owed: int = PROOFS  # quick runs until the script counts as quick
-    strikes: int = 0
+    strikes: int = 0  # runs that were not quick
 
     def __post_init__(self) -> None:
-        """Make the key of workspace and source, so that a worker never takes one script for another."""
+        """Make the key from workspace and source, so that workspaces share no context in a worker."""
         text = f"{self.workspace}\0{self.source}".encode("utf-8", "surrogatepass")
         self.key = sha256(text).digest()[: worker.KEY]
 
     @property
     def quick(self) -> bool:
-        """True if the script has proved quick, so that other scripts can wait behind it."""
+        """True if the script has proved quick, so that other jobs can wait behind it in a worker."""
         return self.owed == 0
 
     def ran(self, cpu_s: float) -> None:
-        """Update the expectations after a run."""
+        """Update the expected CPU, and whether the script is quick, after a run."""
         self.expected_s += (cpu_s - self.expected_s) * _WEIGHT
         if cpu_s <= QUICK_S:
             self.owed -= self.owed > 0
@@ -68,7 +68,7 @@ class KnownScript(Struct, eq=False):
 
 
 class Cost(Struct, frozen=True):
-    """Seconds of CPU: of the run alone, and with the work before it, such as compiling the script."""
+    """Seconds of CPU: of the run alone, and with other work such as compiling the script."""
 
     run_s: float
     all_s: float
@@ -82,13 +82,13 @@ class Job(Struct, eq=False):
     content: bytes  # the bytes behind the job's number in its frame
     since: float  # trio's clock
     answer: Answer
-    expected_s: float = 0.0  # CPU that it was expected to need when it was sent
-    losses: int = 0  # workers that died while they ran it, for no known reason
+    expected_s: float = 0.0  # CPU that the job was expected to need when it was sent
+    losses: int = 0  # workers that ended while they ran the job
     done: bool = False
 
     @property
     def size(self) -> int:
-        """The bytes that the job holds while it waits."""
+        """The bytes of the job."""
         return len(self.content)
 
     def finish(self, result: Transformed | Failure) -> None:
@@ -102,7 +102,7 @@ def run_of(
     known: KnownScript, body: bytes, now_ms: int, seed: str, since: float, answer: Answer
 ) -> Job:
     """Return the run of a script over a body."""
-    # The caller of a trial writes its seed: the cut can fall within a character.
+    # A caller that tries a script writes its seed: the cut can fall within a character.
     planted = seed.encode("utf-8", "replace")[:LONGEST_SEED].decode("utf-8", "ignore").encode()
     head = _RUN.pack(now_ms, len(planted))
     return Job(known, worker.RUN, b"".join((head, known.key, planted, body)), since, answer)
@@ -153,7 +153,7 @@ def _is_text(headers: Headers) -> bool:
 
 
 def _text_of(body: bytes) -> bytes:
-    """Return the bytes of a string that is sent as it is. Lone surrogates are replaced."""
+    """Return the text of a JSON string. Lone surrogates become question marks."""
     text = json.loads(body)
     if not isinstance(text, str):
         raise ValueError("not a string")  # noqa: TRY004 (as above)

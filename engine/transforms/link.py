@@ -1,7 +1,7 @@
-"""The link to one worker process: its socket, the jobs in it, and its end.
+"""The link to one worker process: the socket, the jobs in flight, and the end of the process.
 
-The link calls back with the result of each job, and never decides which job is next. Whatever the process
-does, each of its jobs is answered within a bounded time or given back.
+The link reports the result of each job, and does not choose the next job. Whatever the process does, the
+link answers each job within a bounded time or gives it back.
 """
 
 import importlib.util
@@ -25,30 +25,30 @@ from engine.runtime.timers import Timer, Timers
 from engine.transforms import seal, worker
 from engine.transforms.job import ANSWER_BYTES, Cost, Job, failure, result_of
 
-WALL_S = 0.250  # from the beginning of a run
-# A run that had less than its CPU by then waited for the machine, which is not the script's fault. It
-# gets this long in all: a worker that gets no CPU at all must not hold its jobs for ever.
+WALL_S = 0.250  # the time limit of a run
+# The time limit of a run that has used less than its CPU after WALL_S: it waited for the machine, which
+# is not the script's fault. A worker without any CPU must not hold its jobs for ever.
 STARVED_S = 5.0
-STARVED_LOOK_S = 0.05
-START_S = 10.0  # until a worker must have started: it takes 20 ms on an idle machine
-LOOK_S = 0.002  # between two looks for the exit code of a process that ended
-LOOKS = 500  # the most such looks: a killed process is gone at once, unless the machine hangs
-SOURCES = 256  # the most that a worker is sent before it is told to forget all sources
+STARVED_LOOK_S = 0.05  # between two checks of such a run
+START_S = 10.0  # the time limit of a worker's start, which takes 20 ms on an idle machine
+LOOK_S = 0.002  # between two checks for the exit code of a process that ended
+LOOKS = 500  # the most such checks: a killed process ends at once, unless the machine hangs
+SOURCES = 256  # the most sources that a worker keeps; at one more it forgets all
 SOURCE_BYTES = 8 * 1024 * 1024  # the same, in bytes of sources
 READ_BYTES = 256 * 1024
-# With these settings the largest strings of a run are returned to the system, and leave no garbage.
+# With these settings the allocator returns a run's largest strings to the system.
 _ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_ARENA_MAX": "1", "TZ": "UTC"}
 _FOLDER = Path(__file__).parent
 _TOOK_LONG = "the script took longer than 250 ms"
 _BROKE = "the script broke the process that it ran in"
 
 log = structlog.get_logger("angarium.transforms")
-_told: set[bytes] = set()  # incomplete confinements that were logged already
+_told: set[bytes] = set()  # incomplete confinements that were already logged
 
 
 class Link:
     """A worker. Owner: the pool. The link calls `answered` with each job's result and cost, `freed` when
-    there is room again, and `ended` when the process has ended, with the jobs that must run again."""
+    the worker has room again, and `ended` with the jobs that must run again, after `lose`."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Link:
         freed: Callable[["Link"], None],
         ended: Callable[["Link", list[Job]], None],
     ) -> None:
-        """Start the process. Raises OSError where that fails."""
+        """Start the process. Raises OSError if that fails."""
         self._reactor = reactor
         self._timers = timers
         self._answered = answered
@@ -67,7 +67,7 @@ class Link:
         self._ended = ended
         self.flying: deque[Job] = deque()
         self.expected_s = 0.0  # CPU that the jobs in flight are expected to need
-        self.alone = False  # the job in flight is of a script that is not quick
+        self.alone = False  # the job in flight is slow: no other job is sent
         self.said_hello = False
         self.cause = ""  # the reason that the process gave for not starting
         self.idle_since = trio.current_time()
@@ -82,7 +82,7 @@ class Link:
         self._socket, theirs = socket.socketpair()
         try:
             with theirs:
-                # Nothing of the command line comes from outside.
+                # No argument comes from outside.
                 self.process = subprocess.Popen(  # noqa: S603 (as just said)
                     _command(theirs.fileno(), nice),
                     stdin=subprocess.DEVNULL,
@@ -103,7 +103,7 @@ class Link:
     # --- sending
 
     def send(self, jobs: Iterable[Job]) -> None:
-        """Send jobs behind those that were sent before."""
+        """Send jobs behind those in flight."""
         now = trio.current_time()
         for job in jobs:
             if job.kind == worker.RUN:
@@ -120,7 +120,7 @@ class Link:
         self._flush()
 
     def _introduce(self, job: Job) -> None:
-        """Send a source ahead of its first job."""
+        """Send the job's source, unless the worker has it."""
         known = job.known
         if known.key in self._sources:
             return
@@ -173,7 +173,7 @@ class Link:
         try:
             self._take(done)
         except (ValueError, TypeError, KeyError):
-            # Errors of decoding a malformed answer.
+            # the answer is malformed
             log.warning("transforms.answer_malformed", pid=self.process.pid)
             self.lose(_BROKE)
         for job, result, cost in done:
@@ -182,7 +182,7 @@ class Link:
             self._freed(self)
 
     def _take(self, done: list[tuple[Job, Transformed | Failure, Cost]]) -> None:
-        """Take the answers that have come. Raises ValueError at a malformed one, whose job stays in
+        """Decode the answers that have come. Raises ValueError for a malformed answer, whose job stays in
         flight."""
         at, size, buffer = 0, worker.FRAME.size, self._in
         while len(buffer) >= at + size:
@@ -220,7 +220,7 @@ class Link:
     # --- the end
 
     def _look(self) -> None:
-        """Check whether the run that is under way has used up its time."""
+        """End the process if its start or its present run has used up its time."""
         self._watch = None
         if self.closed:
             return
@@ -239,27 +239,27 @@ class Link:
             self.lose(_TOOK_LONG)
 
     def _used_s(self) -> float:
-        """Return the process's CPU, by the clock that the kernel keeps for it."""
+        """Return the CPU that the process has used, by the kernel's clock of the process."""
         try:
             return time.clock_gettime((~self.process.pid << 3) | 2)
         except OSError:
             return float("inf")
 
     def abort(self, error: BaseException | None) -> None:
-        """Lose the process: it hung up (None), or `ready` raised."""
+        """End the process: it closed its socket (None), or `ready` raised."""
         if not self.closed and error is None:
-            self._read()  # answers from before its end
+            self._read()  # answers that it sent before its end
         self.lose(None if error is None else _BROKE)
 
     def lose(self, reason: str | None) -> None:
-        """End the process. Its present job fails with `reason`. Without a reason the job fails if it
-        used up its CPU or lost its second worker; otherwise it runs again."""
+        """End the process. Its present job fails with `reason`. Without a reason, the job fails if it has
+        used up its CPU or lost a second worker; otherwise the job runs again."""
         if not self.closed:
             self._shut()
             self._conclude(reason, LOOKS)
 
     def _conclude(self, reason: str | None, looks: int) -> None:
-        # A socket closes some moments before the kernel has the exit code of its process.
+        # The socket closes some moments before the kernel has the exit code.
         code = self.process.poll()
         if code is None and looks:
             self._timers.call_later(LOOK_S, partial(self._conclude, reason, looks - 1))
@@ -278,8 +278,7 @@ class Link:
             self._answered(guilty, failure(reason or _BROKE), Cost(WALL_S, WALL_S))
 
     def close(self) -> None:
-        """End the process without a callback. The process is gone when this returns, since no process
-        can catch the signal."""
+        """Kill the process without a callback, and wait for its end."""
         if not self.closed:
             self._shut()
         self.process.wait()
@@ -291,12 +290,11 @@ class Link:
             self._watch = None
         self._reactor.close(self._registration, self._socket)
         if self.process.poll() is None:
-            # A process that died by itself keeps its exit code.
             self.process.kill()
 
 
 def _tell_confined(content: bytes) -> None:
-    """Log once that a worker has more rights than a script needs: the machine cannot take them away."""
+    """Log once that this machine cannot confine its workers fully."""
     if content == bytes((seal.NO_NEW_PRIVILEGES | seal.FILTERED,)):
         return
     if content not in _told:
@@ -311,7 +309,7 @@ def _tell_confined(content: bytes) -> None:
 
 
 def _command(descriptor: int, nice: int) -> list[str]:
-    """Return the command line of a worker: an interpreter that imports nothing of the server's."""
+    """Return the command line of a worker: an interpreter that imports no module of the server."""
     return [
         sys.executable, "-I", "-S", "-B", worker.__file__, str(descriptor),
         _library(), os.fspath(_FOLDER / "hardened.js"), str(nice),
@@ -319,7 +317,7 @@ def _command(descriptor: int, nice: int) -> list[str]:
 
 
 def _library() -> str:
-    """Return the file of the script engine, which is never loaded into this process."""
+    """Return the file of the script engine, which only workers load. Raises OSError without it."""
     spec = importlib.util.find_spec("_quickjs")
     if spec is None or spec.origin is None:
         raise OSError("the library that runs scripts is not installed")

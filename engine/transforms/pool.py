@@ -1,7 +1,7 @@
 """The pool of worker processes that run scripts, so that a script harms only its own workspace.
 
-Nothing here waits: jobs are queued, workers are written to when they have room, and answers come through
-the reactor. Workers start when there is a job, and end when there has been none for a while.
+Nothing here waits: the pool queues jobs and sends them to workers with room, and answers come through the
+reactor. Workers start when there is a job, and end after `IDLE_S` without one.
 """
 
 from collections import OrderedDict
@@ -23,19 +23,19 @@ from engine.transforms.link import Link
 from engine.transforms.waiting import JobQueue
 
 WINDOW_JOBS = 32  # jobs of one worker at a time, enough that it never waits for the engine
-WINDOW_S = 0.004  # CPU that these jobs are expected to need: a new job may wait behind them
+WINDOW_S = 0.004  # expected CPU of these jobs, which bounds how long a new job waits behind them
 WINDOW_BYTES = 1024 * 1024  # of the bodies in one batch; the last body may exceed it
-PATIENCE_S = 60.0  # how long a run can wait: its attempt has not begun, so no attempt is lost
-IDLE_S = 60.0  # after this long without a job, a worker is ended
+PATIENCE_S = 60.0  # how long a job can wait; then it fails
+IDLE_S = 60.0  # a worker ends after this time without a job
 SWEEP_S = 1.0
-KNOWN = 4_096  # scripts that are remembered; a forgotten one must prove itself quick again
-# Sources in memory, which can take four times their UTF-8 size. A script that is only tried is stored
-# nowhere else, and a caller that tries many scripts must not fill the memory.
+KNOWN = 4_096  # scripts that are remembered; a forgotten script must prove itself quick again
+# Bytes of remembered sources, which can take four times their UTF-8 size. A caller that tries many
+# scripts must not fill the memory.
 KNOWN_BYTES = 64 * 1024 * 1024
-# The niceness of workers. Quick scripts are as much a part of deliveries as the engine is. New and slow
-# scripts get what the server and its database leave, but never nothing.
+# The niceness of workers: for quick scripts only, of the only worker, and for all scripts. Quick scripts
+# run beside the engine; new and slow scripts get the CPU that the server and its database leave.
 NICE_QUICK, NICE_ONLY, NICE_ANY = 0, 5, 15
-BACKOFF_S = 0.1  # after a worker that did not start; each further one doubles it
+BACKOFF_S = 0.1  # the pause after a worker that did not start; each further failure doubles it
 MOST_BACKOFF_S = 10.0
 
 OVERLOADED = Failure(ErrorCategory.TRANSFORM, "transforms are overloaded")
@@ -55,7 +55,7 @@ class TransformStatistics(Struct, frozen=True):
 
     workers: int
     started: int
-    lost: int  # workers that were killed or died, without those ended when idle
+    lost: int  # workers that were killed or died; not those that ended when idle
     waiting: int
     running: int
     runs: int
@@ -67,14 +67,14 @@ class TransformPool:
     """Implements `engine.outbound.ports.TransformStage`. Owner of the workers and of the waiting jobs."""
 
     def __init__(self, reactor: Reactor, timers: Timers, workers: int) -> None:
-        """`workers` is the most processes. Half of them, at least one, take new and slow scripts; the
-        others, if any, take scripts that have proved quick."""
+        """`workers` is the most processes. Half of them, at least one, take all scripts; the others take
+        only scripts that have proved quick."""
         self._reactor = reactor
         self._timers = timers
         self._for_any = max(1, workers // 2)
         self._size = workers
-        self._links: list[Link | None] = [None] * workers  # the first half takes any job
-        self._slow_last = [False] * workers
+        self._links: list[Link | None] = [None] * workers  # the first `_for_any` take all scripts
+        self._slow_last = [False] * workers  # whether a worker's last job was slow
         self._waiting = JobQueue()
         self._known: OrderedDict[tuple[str, str | None, str], KnownScript] = OrderedDict()
         self._known_bytes = 0
@@ -82,11 +82,11 @@ class TransformPool:
         self._sweeping = False
         self._closed = False
         self._not_before = 0.0  # on trio's clock: no worker starts earlier
-        self._in_a_row = 0  # workers in a row that did not start
+        self._in_a_row = 0  # consecutive workers that did not start
         self._started = self._lost = self._runs = self._failures = 0
         self._cpu_s = 0.0
 
-    # --- what callers do
+    # --- methods for callers
 
     def run(
         self,
@@ -109,8 +109,8 @@ class TransformPool:
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
         """Return the error of a source that is not a script, with line and column; None for a script.
 
-        `customer` is the account whose session asks. Raises Refusal 503 `overloaded` if the answer
-        takes too long.
+        `customer` is the account whose session asks. Raises Refusal 503 `overloaded` if scripts cannot be
+        checked now.
         """
         known = KnownScript(workspace, source, customer)
         result = await self._await(
@@ -154,7 +154,7 @@ class TransformPool:
         return [link.process.pid for link in self._links if link is not None]
 
     async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Wait until cancelled; then end the workers. Runs that wait fail."""
+        """Wait until cancelled, then close the pool."""
         task_status.started()
         try:
             await trio.sleep_forever()
@@ -212,13 +212,13 @@ class TransformPool:
     def _finish(job: Job, result: Transformed | Failure) -> None:
         try:
             job.finish(result)
-        except Exception:  # a barrier: an error with one answer must not stop the others
+        except Exception:  # an error with one result must not stop the others
             log.exception("transforms.result_failed")
 
     # --- workers
 
     def _kick(self, delay_s: float = 0.0) -> None:
-        """Dispatch soon: jobs that are submitted until then are sent together."""
+        """Dispatch after a delay, so that jobs submitted in the meantime are sent together."""
         if not self._kicked:
             self._kicked = True
             self._timers.call_later(delay_s, self._dispatch)
@@ -240,14 +240,14 @@ class TransformPool:
         if link is None and not (waiting.quick or (for_any and waiting.slow)):
             return
         if link is not None and link.closed:
-            return  # the link calls back when its process has ended
+            return  # `_ended` is called when the process has ended
         if link is not None and link.alone:
             if link.flying:
                 return
             link.alone = False
         if for_any and waiting.slow and not (self._slow_last[index] and waiting.quick):
             if link is not None and link.flying:
-                return  # the worker must finish first: no job waits behind a slow script
+                return  # the slow script must run alone, so the worker must finish its jobs first
             job = waiting.take_slow(trio.current_time())
             if job is not None:
                 self._slow_last[index] = True
@@ -307,7 +307,7 @@ class TransformPool:
         return NICE_ANY if index < self._for_any else NICE_QUICK
 
     def _hold_back(self) -> None:
-        """Start no worker for a while, because one did not start."""
+        """Pause the start of workers, because one did not start."""
         pause_s = min(MOST_BACKOFF_S, BACKOFF_S * 2 ** min(self._in_a_row, 10))
         self._in_a_row += 1
         self._not_before = trio.current_time() + pause_s
@@ -340,7 +340,7 @@ class TransformPool:
                 self._waiting.add(job, first=True)
         self._kick()
 
-    # --- from time to time
+    # --- periodic work
 
     def _sweep_later(self) -> None:
         if not self._sweeping:
@@ -357,6 +357,6 @@ class TransformPool:
                 link.close()
                 self._links[index] = None
         self._waiting.forget(now)
-        self._kick()  # a workspace that was held back may have its turn now
+        self._kick()  # a workspace beyond its share can be within it again
         if self._waiting.count or any(link is not None for link in self._links):
             self._sweep_later()

@@ -1,8 +1,8 @@
 """The queue of jobs for workers: workspaces take turns, and each turn is equally long in CPU.
 
-Within a workspace each customer's jobs, and the jobs of no customer, take turns by the job. A run is
-charged afterwards with the CPU that it took, so that a workspace with slow scripts waits until the
-others have had as much. Nothing here awaits.
+Within a workspace its customers take turns, one job each; jobs without a customer have turns too. The
+queue charges a run's CPU after the run, so a workspace with slow scripts waits until the others have had
+as much. Nothing here awaits.
 """
 
 from collections import Counter, deque
@@ -12,30 +12,29 @@ from msgspec import Struct
 from engine.runtime.fair_queue import FairQueue
 from engine.transforms.job import Job
 
-TURN_S = 0.001  # of CPU a turn: some twenty plain scripts
-LEAST_S = 0.00005  # the least charge of a run: the engine works for it, too
-MOST_JOBS = 10_000  # of a workspace that wait: as many as all attempts in flight, by default
-MOST_BYTES = 64 * 1024 * 1024  # of their bodies
-CUSTOMER_PART = 4  # one customer may have a quarter of both, so that others' jobs find room
-# A run's CPU beyond this counts against the workspace's share: plain scripts never come near.
-FREE_S = 0.001
+TURN_S = 0.001  # the CPU of a turn: some twenty plain scripts
+LEAST_S = 0.00005  # the least charge of a run, because the engine works for it too
+MOST_JOBS = 10_000  # waiting jobs of a workspace: the default number of all attempts in flight
+MOST_BYTES = 64 * 1024 * 1024  # waiting bytes of a workspace
+CUSTOMER_PART = 4  # one customer can have a quarter of both, so that others' jobs find room
+FREE_S = 0.001  # a run's CPU beyond this counts against the share; plain scripts need less
 SHARE = 0.25  # of a core, beside `FREE_S`: the machine has other work
-BURST_S = 0.5  # of CPU beyond the share, before slow scripts wait: ten of the worst runs
+BURST_S = 0.5  # CPU beyond the share before a workspace's slow scripts wait: ten of the worst runs
 
 
 class WorkspaceQueue:
-    """The jobs of one workspace. Its customers take turns, and so do the jobs of no customer."""
+    """The waiting jobs of one workspace, quick or slow, in turns of its customers."""
 
     def __init__(self) -> None:
         self._jobs: FairQueue[str | None, Job] = FairQueue()  # by customer
         self._bytes: Counter[str | None] = Counter()
 
     def __len__(self) -> int:
-        """Return the number of jobs that wait."""
+        """Return the number of jobs."""
         return self._jobs.count
 
     def held_by(self, customer: str | None) -> tuple[int, int]:
-        """Return how many jobs of a customer wait, and their bytes."""
+        """Return the number of a customer's jobs, and their bytes."""
         return self._jobs.waiting(customer), self._bytes[customer]
 
     def append(self, job: Job) -> None:
@@ -49,7 +48,7 @@ class WorkspaceQueue:
         self._jobs.put_back(job.known.customer, job)
 
     def popleft(self) -> Job:
-        """Take the next job; its customer's next turn comes after all others'."""
+        """Take the next job. Its customer's next turn comes after all other customers'."""
         return self._take(next(iter(self._jobs)))
 
     def expired(self, before: float) -> list[Job]:
@@ -70,22 +69,22 @@ class WorkspaceQueue:
 
 
 class WorkspaceJobs(Struct, eq=False):
-    """The waiting jobs of one workspace, and the CPU that its jobs have had."""
+    """The waiting jobs of one workspace, and its account of CPU."""
 
     workspace: str
     quick: WorkspaceQueue
     slow: WorkspaceQueue
     bytes: int = 0
-    credit_s: float = 0.0  # left of its turn; below 0 it took more than its turn
+    credit_s: float = 0.0  # CPU left of its turn; negative if it took more than its turn
     owed_s: float = 0.0  # CPU used beyond its share, as of `owed_at`
     owed_at: float = 0.0
 
     def debt_s(self, now: float) -> float:
-        """Return the CPU that the workspace has taken beyond its share."""
+        """Return the CPU that the workspace has used beyond its share."""
         return max(0.0, self.owed_s - (now - self.owed_at) * SHARE)
 
     def has_room(self, job: Job) -> bool:
-        """Return True if one more job may wait."""
+        """Return True if the workspace, and the job's customer, can have one more waiting job."""
         if len(self.quick) + len(self.slow) >= MOST_JOBS or self.bytes + job.size > MOST_BYTES:
             return False
         customer = job.known.customer
@@ -100,12 +99,12 @@ class WorkspaceJobs(Struct, eq=False):
         )
 
     def idle(self, now: float) -> bool:
-        """Return True if nothing needs to be remembered of the workspace."""
+        """Return True if the workspace has no jobs and no debt."""
         return not self.quick and not self.slow and self.debt_s(now) <= 0
 
 
 class JobQueue:
-    """Owner of the queues: the pool. Quick scripts and other scripts have turns of their own."""
+    """The jobs of all workspaces. Owner: the pool. Quick and slow scripts have separate turns."""
 
     def __init__(self) -> None:
         self._tenants: dict[str, WorkspaceJobs] = {}
@@ -116,17 +115,17 @@ class JobQueue:
 
     @property
     def quick(self) -> bool:
-        """True if a quick script waits."""
+        """True if a job of a quick script waits."""
         return bool(self._quick)
 
     @property
     def slow(self) -> bool:
-        """True if another script waits."""
+        """True if a job waits that is not quick."""
         return bool(self._slow)
 
     def add(self, job: Job, *, first: bool = False) -> bool:
-        """Queue a job, at the head of its workspace if it comes back (`first`); return False where
-        there is no room."""
+        """Queue a job; return False if there is no room. A job that a worker gave back goes to the head
+        of its workspace (`first`), also without room."""
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             name = job.known.workspace
@@ -146,11 +145,11 @@ class JobQueue:
         return True
 
     def take_quick(self) -> Job | None:
-        """Return the quick job whose turn it is."""
+        """Remove and return the next quick job."""
         return self._take(self._quick, quick=True) if self._quick else None
 
     def take_slow(self, now: float) -> Job | None:
-        """Return the slow job whose turn it is, of a workspace that is within its share."""
+        """Remove and return the next slow job of a workspace within its share; None if there is none."""
         allowed: deque[WorkspaceJobs] = deque()
         held: deque[WorkspaceJobs] = deque()
         for tenant in self._slow:
@@ -167,7 +166,7 @@ class JobQueue:
                 break
             ring.rotate(-1)
         else:
-            # All have had their turn. All get equally many new turns, until one of them may go.
+            # All have had their turn. All get the fewest new turns that let one of them continue.
             turns = int(-max(tenant.credit_s for tenant in ring) / TURN_S) + 1
             for tenant in ring:
                 tenant.credit_s = min(TURN_S, tenant.credit_s + turns * TURN_S)
@@ -186,7 +185,7 @@ class JobQueue:
         return job
 
     def charge(self, job: Job, cpu_s: float, now: float) -> None:
-        """Charge a job's CPU, less the CPU that it was expected to need."""
+        """Charge the CPU of a job's run. The expected CPU was charged when the job was taken."""
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             return
@@ -212,6 +211,6 @@ class JobQueue:
         return found
 
     def forget(self, now: float) -> None:
-        """Forget workspaces that have nothing waiting and owe nothing."""
+        """Forget the workspaces without jobs and without debt."""
         for name in [name for name, tenant in self._tenants.items() if tenant.idle(now)]:
             del self._tenants[name]

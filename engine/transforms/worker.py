@@ -1,7 +1,7 @@
 """The worker process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE NICE`.
 
-The worker answers jobs. Its file imports next to nothing, so that it starts in some 15 ms, and a script
-cannot reach what the process does not have. The engine trusts none of its answers.
+The worker answers jobs. This file imports very little, so that a worker starts in some 15 ms and holds
+nothing that a script could reach. The engine trusts none of its answers.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ TYPE_CHECKING = False  # `typing` would double the time that a start takes
 if TYPE_CHECKING:
     from typing import Any
 
-CPU_S = 0.050  # of one run, as the script engine counts it, at its own checkpoints
-# Native functions do not check that limit. The kernel does: its signal ends the process, with or without
-# the server. The kernel's ticks are up to 10 ms long, and a compilation may come on top.
+CPU_S = 0.050  # the limit of one run, which the script engine checks between operations
+# Native functions do not check `CPU_S`. The kernel enforces this limit: its signal ends the process. The
+# kernel's ticks are up to 10 ms long, and a job can also compile its script.
 HARD_CPU_S = 0.100
-HEAP = 32 * 1024 * 1024  # of one script
-# Of JavaScript's calls. The process has 8 MiB, and native functions take little between two checks.
+HEAP = 32 * 1024 * 1024  # bytes of one script
+# Bytes of JavaScript's calls. The process has 8 MiB; native functions take little between two checks.
 STACK = 512 * 1024
 OUTPUT = 1024 * 1024  # bytes of a result
 CONTEXTS = 64  # contexts that are kept; 0.5 MB each at rest
 ADDRESS_SPACE = 384 * 1024 * 1024  # for contexts at rest, a run, its strings, the interpreter
-RESIDENT = 96 * 1024 * 1024  # past it all contexts are dropped; garbage can be as large as a heap
+RESIDENT = 96 * 1024 * 1024  # above it all contexts are dropped; garbage can be as large as a heap
 # The same for addresses. The rest, up to `ADDRESS_SPACE`, is for the next run.
 ADDRESSES = 192 * 1024 * 1024
-# Growth of the process by a run, past which its garbage is collected. A plain run leaves none.
-# Memory that was never touched is not resident, but its addresses are missing for the next script.
+# If a run leaves more addresses taken than this, its garbage is collected. A plain run leaves none.
+# Memory that was never touched is not resident, but the next script cannot have its addresses.
 LEFT = 4 * 1024 * 1024
-CORE_BYTES = 1  # no core dump fits, and Linux pipes none to a collector; 0 would only stop files
-# A user id without an account. PostgreSQL needs an account, so no database runs under this id. (`nobody`
-# would not do: PostgreSQL runs as `nobody` where no account can be made.)
+CORE_BYTES = 1  # prevents core dumps in files and, unlike 0, pipes to a collector
+# A user id without an account. PostgreSQL needs an account, so no database runs under this id. `nobody`
+# would not do: where no account can be made, PostgreSQL runs as `nobody`.
 ACCOUNT = 65533
 
-# The process has this thread alone. The thread's clock is exact. The process's clock stands still
-# between ticks of the kernel (10 ms) while a CPU timer is set, and ours always is.
+# The process has only this thread. The thread's clock is exact; the process's clock stands still between
+# ticks of the kernel (10 ms) while a CPU timer is set, as here.
 cpu_time = time.thread_time
 
 FRAME = Struct("<I")
@@ -49,9 +49,9 @@ ANSWER = Struct("<IcId")  # number, kind, microseconds of CPU, seconds of CPU of
 
 SOURCE, RUN, CHECK, FORGET = b"S", b"R", b"C", b"X"
 READY, BODY, SKIP, FAILED, SOUND = b"H", b"B", b"N", b"F", b"K"
-UNABLE = b"U"  # instead of a greeting: why the process cannot start here
-NOT_STARTED = 9  # the exit code of a process that cannot start; `confine` returns others
-REFUSED = b"E"  # failed as well, with a message of this process in plain text
+UNABLE = b"U"  # instead of READY: the process cannot start here; the content says why
+NOT_STARTED = 9  # the exit code of a process that cannot start; `confine` returns other numbers
+REFUSED = b"E"  # the run failed, with a message of this process in plain text
 READ_BYTES = 256 * 1024
 KEY = 16  # bytes that name a source
 
@@ -75,7 +75,7 @@ class ScriptContext:
     __slots__ = ("_context", "_limited_s", "_run")
 
     def __init__(self, library: Any, prelude: str, source: str) -> None:
-        """Raises BrokenScriptError."""
+        """Compile the script. Raises BrokenScriptError."""
         if "\0" in source:
             raise BrokenScriptError("the source holds a NUL character")
         require_script(library, source)
@@ -91,12 +91,12 @@ class ScriptContext:
             raise BrokenScriptError(said(error)) from None
 
     def run(self, body: str, now_ms: float, seed: str) -> tuple[str, bool]:
-        """Call the script. Return its result, and whether the context may be used again."""
+        """Call the script. Return its result, and whether the context can be used again."""
         began = cpu_time()
         if self._limited_s != CPU_S:
             self._limit(CPU_S)
         result: str = self._run(body, now_ms, seed)
-        # Pending jobs, such as promises, belong to this run and not to a later one.
+        # JavaScript's pending jobs, such as promises, belong to this run and not to a later run.
         pending = self._context.execute_pending_job
         while pending():
             left = began + CPU_S - cpu_time()
@@ -117,9 +117,9 @@ class ScriptContext:
 
 
 def require_script(library: Any, source: str) -> None:
-    """Raise BrokenScriptError where a source is not a script by itself.
+    """Raise BrokenScriptError if a source is not a whole script.
 
-    The brackets of a script come in pairs, so it cannot end the function that it is put into.
+    The brackets of a whole script come in pairs, so it cannot end the function that surrounds it.
     """
     context = library.Context()
     context.set_memory_limit(HEAP)
@@ -153,13 +153,13 @@ class Worker:
         self._library = library
         self._prelude = prelude
         self._sources: dict[bytes, str] = {}
-        self._runners: dict[bytes, ScriptContext] = {}  # the one used latest is the last
+        self._runners: dict[bytes, ScriptContext] = {}  # the last was used latest
         self._memory = os.open("/proc/self/statm", os.O_RDONLY)
         self._size = self._measure()[0]  # in bytes of addresses, after the last job
 
     def serve(self, held: int) -> None:
-        """Greet with the measures of `seal` that hold; read jobs and answer them. Ends when the server
-        does."""
+        """Send READY with the measures of `seal` that hold, then read and answer jobs until the server
+        closes the socket."""
         self._write(0, READY, 0.0, bytes((held,)))
         buffer = bytearray()
         while True:
@@ -188,7 +188,7 @@ class Worker:
             self._sources.clear()
             self._runners.clear()
         else:
-            # The process ends when a job takes more: nothing in here can prevent that.
+            # If the job takes more CPU, the kernel ends the process; a script cannot prevent that.
             _signal.setitimer(_signal.ITIMER_PROF, HARD_CPU_S)
             began = cpu_time()
             number = FRAME.unpack_from(frame, 1)[0]
@@ -197,7 +197,7 @@ class Worker:
             else:
                 kind, content, began = self._run(frame)
             took_s = cpu_time() - began
-            # Memory is freed before the answer, so that the next job neither waits nor pays for it.
+            # Before the answer, so that the next job neither waits nor pays for the freeing.
             self._stay_small()
             self._write(number, kind, took_s, content)
 
@@ -212,7 +212,7 @@ class Worker:
         return (SOUND, b"") if result[:1] == "N" else _framed(result)
 
     def _run(self, frame: bytes) -> tuple[bytes, bytes, float]:
-        """Return the answer, and the CPU time at which the run began. Compiling is not part of it."""
+        """Return the answer, and the CPU time at which the run began, after compiling."""
         _, now_ms, length = JOB.unpack_from(frame, 1)
         at = 1 + JOB.size
         key = frame[at : at + KEY]
@@ -226,7 +226,7 @@ class Worker:
         except BrokenScriptError as error:
             return *_refused(str(error)), began
         except (self._library.JSException, UnicodeError, MemoryError) as error:
-            # An interrupted run may have left anything behind: its context is not used again.
+            # The context of an interrupted run can be in any state: it is not used again.
             self._runners.pop(key, None)
             return *_refused(said(error)), began
         if not good:
@@ -251,7 +251,7 @@ class Worker:
             left = left[os.write(self._descriptor, left) :]
 
     def _stay_small(self) -> None:
-        """Free what the last job has left: its garbage, then its context, at need all contexts."""
+        """Free memory after a job: its garbage, then its context, and if need be all contexts."""
         size, resident = self._measure()
         if size - self._size > LEFT and self._runners:
             key = next(reversed(self._runners))
@@ -266,7 +266,7 @@ class Worker:
         self._size = size
 
     def _measure(self) -> tuple[int, int]:
-        """Return the process's bytes: of addresses, and of memory."""
+        """Return the bytes of the process's addresses and of its resident memory."""
         size, resident, _ = os.pread(self._memory, 64, 0).split(maxsplit=2)
         return int(size) * _PAGE, int(resident) * _PAGE
 
@@ -276,7 +276,7 @@ def _refused(message: str) -> tuple[bytes, bytes]:
 
 
 def _framed(result: str) -> tuple[bytes, bytes]:
-    """Return the answer that the prelude gives: its kind, and up to three lines of JSON."""
+    """Return the prelude's result as an answer: its kind, and up to three lines of JSON."""
     kind, _, text = result.partition("\n")
     content = text.encode()
     if content.find(b"\n") > OUTPUT:
@@ -286,8 +286,8 @@ def _framed(result: str) -> tuple[bytes, bytes]:
 
 
 def confine() -> int:
-    """Give up the rights that scripts do not need; return which measures of `seal` hold."""
-    # Loaded by its name, while files can be opened. No other module is loaded from its folder.
+    """Give up the rights that scripts do not need. Return the flags of `seal.confine`."""
+    # The path names this folder only for this import, while files can still be opened.
     sys.path.insert(0, os.path.dirname(__file__))
     seal: Any = __import__("seal")
     del sys.path[0]
@@ -317,15 +317,15 @@ def joined(prelude: str) -> str:
 
 
 def main() -> None:
-    """Serve as a worker, as the command line says. Without arguments exit with the result of `confine`.
+    """Serve as a worker, as the command line says. Without arguments, exit with the result of `confine`.
 
-    A process that cannot start says why on its socket, or else on its output: there is no other trace.
+    A process that cannot start writes the reason to its socket, or without arguments to its output.
     """
     try:
         if len(sys.argv) == 1:
             os._exit(confine())
         worker, held = start()
-    except Exception as error:  # a barrier: the process ends, with a reason
+    except Exception as error:
         text = f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:NAMED]
         if len(sys.argv) == 1:
             os.write(1, text)
@@ -337,8 +337,7 @@ def main() -> None:
 
 
 def start() -> tuple[Worker, int]:
-    """Return the worker that the command line describes, in this process, and the result of
-    `confine`."""
+    """Return the worker that the command line describes, and the result of `confine`."""
     descriptor, library, prelude = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     os.nice(int(sys.argv[4]))
     loader = importlib.machinery.ExtensionFileLoader("_quickjs", library)
