@@ -1,1 +1,1 @@
-"""Event schemas: judged when they are made, so that checking an event has a known cost."""
+"""Event schemas. Each is judged when it is made, so that the cost of checking an event is bounded."""

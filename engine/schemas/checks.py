@@ -1,6 +1,6 @@
 """The active schemas of this process, each compiled when an event first needs it.
 
-The texts stay in memory and are bounded for each environment. A compiled schema is some twenty times as
+The texts stay in memory, within each environment's bounds. A compiled schema is some twenty times as
 large as its text, so this module bounds how many stay compiled.
 """
 
@@ -16,7 +16,7 @@ from engine.runtime.slices import no_pause
 from engine.schemas.compiled import CompiledSchema, bound_compiling
 
 log = structlog.get_logger("angarium.schemas")
-COMPILED_BYTES = 8 << 20  # of the texts of schemas that stay compiled
+COMPILED_BYTES = 8 << 20  # the texts of all schemas that stay compiled
 
 
 class SchemaCheck:
@@ -30,24 +30,20 @@ class SchemaCheck:
         self._compiled: CompiledSchema | None = None
 
     def check(self, payload: bytes, pause: Callable[[], None] = no_pause) -> None:
-        """Raise Refusal `schema_violation` where a payload does not conform.
-
-        See `CompiledSchema.check`.
-        """
+        """Raise Refusal `schema_violation` if a payload does not conform; see `CompiledSchema.check`."""
         compiled = self._compiled
         if compiled is None:
             compiled = self._compiler.compile(self, pause)
-            pause()  # it takes milliseconds
+            pause()  # compiling takes milliseconds
         compiled.check(payload, pause)
 
     @property
     def compiled(self) -> bool:
-        """True if it is compiled at the moment."""
+        """True while the schema is compiled."""
         return self._compiled is not None
 
     def use(self, compiled: CompiledSchema) -> bool:
-        """Keep a compiled schema. Returns False if the check of another event has set one during a
-        pause."""
+        """Keep a compiled schema. Return False if another event's check has set one during a pause."""
         if self._compiled is not None:
             return False
         self._compiled = compiled
@@ -68,18 +64,16 @@ class SchemaCompiler:
         self._bytes = 0
 
     def compile(self, check: SchemaCheck, pause: Callable[[], None] = no_pause) -> CompiledSchema:
-        """Return the compiled schema of a check, and have the check keep it. `pause` is called between
-        the steps."""
+        """Compile the schema of a check, which keeps it. `pause` is called between the steps."""
         schema = check.schema
         try:
             document = json.loads(schema.document)
             bound_compiling(document, pause)
             compiled = CompiledSchema(document, schema.weight, pause)
         except Refusal as refusal:
-            # The schema was compiled when it was made, so another version of the library refuses it, or
-            # a newer bound. Compiling is one call, which would hold the loop for every tenant, each time
-            # that the schema is compiled again. Refusing the events would lose those that nobody sends
-            # again.
+            # The schema was compiled when it was made, so a newer library or a newer bound refuses it.
+            # Compiling it without the bound could hold the loop for every tenant. Refusing its events
+            # could lose events.
             log.exception(
                 "schema.unusable",
                 schema=schema.id,
@@ -100,7 +94,7 @@ class SchemaCompiler:
 
 
 class ActiveSchemas:
-    """The active versions of this process, put into the read models."""
+    """The active versions of this process, which it puts into the read models."""
 
     def __init__(self, models: Models, compiler: SchemaCompiler | None = None) -> None:
         self._models = models
@@ -108,7 +102,7 @@ class ActiveSchemas:
         self.types: set[tuple[int, str]] = set()  # environment and event type; read by others
 
     def put(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
-        """Check events of a type against a version, or against nothing."""
+        """Let events of a type be checked against a version; None: against nothing."""
         present = self._models.check_of(environment, event_type)
         if active is None:
             self.types.discard((environment, event_type))

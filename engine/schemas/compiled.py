@@ -1,6 +1,6 @@
 """A compiled schema: it checks payloads, within a bound on the work of one event.
 
-A library validates. This module decides which payloads the library gets, and how its errors are worded.
+A library validates. This module decides which payloads the library gets, and how errors are worded.
 """
 
 import json
@@ -31,35 +31,34 @@ from engine.schemas.places import DIALECT, objects_of, read_places
 from engine.schemas.weight import weigh
 
 SCHEMA_BYTES = 64 * 1024
-# The work of one event, in units of the weight: 12 ms in the worst case that was tried, and once or
-# twice as much again to say where the event does not conform.
+# The most work of one event, in units of the weight: 12 ms in the worst case that was tried. Finding the
+# errors takes once or twice as long again.
 MAX_WORK = 200_000
 # The validator can list every error, or only the first. All errors of a large event take seconds. If the
 # schema has alternatives, the first error alone can take seconds: it contains all errors of each
 # alternative, once for each level.
-ALL_ERRORS_WORK = 5_000
-ALTERNATIVES_WORK = 8_000  # times the depth
-ERRORS_A_NUMBER = 20  # how often a long number is compared, and shown, when errors are listed
-EACH = 0  # name of an object: `propertyNames` can have an error for any
-BYTES_A_UNIT = 32  # of text, beside the values
-# From this size on a payload is decoded, checked and reported on in steps of milliseconds at worst.
+ALL_ERRORS_WORK = 5_000  # up to this work, all errors outside of alternatives are listed
+ALTERNATIVES_WORK = 8_000  # up to this work times depth, also those within alternatives
+ERRORS_A_NUMBER = 20  # how often a long number is compared and shown when errors are listed
+EACH = 0  # instead of a number of names: `propertyNames` can have an error for every name
+BYTES_A_UNIT = 32  # bytes of text that cost one value
+# From this size on, a payload is handled in steps, which take milliseconds at worst.
 STEPS_BYTES = 16 * 1024
-STEPS_WORK = 20_000  # a payload whose text takes a tenth of MAX_WORK is handled in such steps, too
+STEPS_WORK = 20_000  # the same for the work of a payload's text: a tenth of MAX_WORK
 MESSAGE_LENGTH = 240
 PATH_LENGTH = 512
 LONG_DIVISORS = 500  # of one schema: each takes up to 20 us to compile
 _OF_SCHEMAS = Prices(each=40, unique=4, divides=False)  # of the meta-schema, with its error
-_REGEX_BYTES = 1 << 20  # of one compiled pattern, and of the cache of its matching
-# More digits than programs write for a float. The pattern begins with the rare dot, which makes it
-# quick.
+_REGEX_BYTES = 1 << 20  # the limit of a compiled pattern, and of its matcher's cache
+# More digits than programs write for a float. The pattern begins with the rare dot, which makes it quick.
 _LONG_NUMBER = re.compile(rb"\.(?:\d{18}|(?<=\d{17}\.))")
-# The decoder takes 13 us for a float near the ends of its range, a thousandth of that for any other:
-# from this size on a payload is searched for such floats, and if it has any, decoded by another decoder.
+# msgspec takes 13 us to decode a float near the ends of its range, and a thousandth of that for others.
+# From this size on, a payload with such floats is decoded by the exact decoder.
 _EXPONENTS_BYTES = 4 * 1024
 _LARGE_EXPONENT = re.compile(rb"[eE][+-]?0*[23]\d\d")
-_LONG_INTEGER = 4_000  # digits; beyond, the interpreter refuses to make an int of them
+_LONG_INTEGER = 4_000  # digits; the interpreter refuses to make an int of more
 _decode = msgspec.json.Decoder().decode
-# Formats are checked, except `regex`, whose check would compile the value.
+# `regex` is not checked, because the check would compile the value.
 _FORMATS = {"regex": lambda _: True}
 
 
@@ -120,7 +119,7 @@ def _meet_meta_schema(schema: Any) -> None:
 
 
 class CompiledSchema:
-    """A checker of payloads. Raises Refusal 400 where a schema cannot be compiled."""
+    """A checker of payloads. Raises Refusal 400 if the schema cannot be compiled."""
 
     __slots__ = (
         "_free_bytes",
@@ -136,7 +135,7 @@ class CompiledSchema:
     def __init__(self, schema: Any, weight: int, pause: Callable[[], None] = no_pause) -> None:
         """`pause` is called between the steps, which take milliseconds each."""
         self.weight = max(weight, 1)
-        # A value takes two bytes at least: up to here nothing needs to be counted.
+        # A value has at least two bytes, so a payload of this size is within MAX_WORK uncounted.
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
         self._schema = schema
         self._prices: Prices = prices(schema, self.weight, Steps(pause))
@@ -149,9 +148,9 @@ class CompiledSchema:
         self._outline: jsonschema_rs.Draft202012Validator | None = None  # made when first needed
 
     def check(self, payload: bytes, pause: Callable[[], None] = no_pause) -> None:
-        """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform.
+        """Raise Refusal `schema_violation` if a payload (JSON as received) does not conform.
 
-        `pause` is called between the steps of a large payload's check, and may give way to others.
+        `pause` is called between the steps of a large payload's check.
         """
         large = len(payload) >= STEPS_BYTES
         if len(payload) > self._free_bytes and self._work(payload) > MAX_WORK:
@@ -172,7 +171,7 @@ class CompiledSchema:
             raise self._violation(value, payload, long_numbers, "payload")
 
     def check_example(self, example: Any) -> None:
-        """Raise Refusal 400 where an example does not conform."""
+        """Raise Refusal 400 if an example does not conform."""
         text = json.dumps(example).encode()
         if self._work(text) > MAX_WORK:
             raise invalid("example", "has too many values for its schema")
@@ -199,7 +198,7 @@ class CompiledSchema:
         try:
             errors = self._errors(value, payload, long_numbers)
         except ValueError:
-            # A number too long to be shown, which the validator checks but cannot return.
+            # The validator can check a number that is too long, but cannot return it.
             errors = []
         details = tuple(_detail(name, each) for each in errors[:MAX_DETAILS])
         if not details:
@@ -209,7 +208,8 @@ class CompiledSchema:
     def _errors(
         self, value: Any, payload: bytes, long_numbers: float
     ) -> list[jsonschema_rs.ValidationError]:
-        """Return as many errors as can be listed in some milliseconds."""
+        """Return the errors that can be listed in milliseconds: all, the outline's, or the outline's
+        first."""
         work = self._work(payload)
         names = work // self.weight if self._names == EACH else self._names
         work = work * names + int(long_numbers) * ERRORS_A_NUMBER
@@ -227,8 +227,8 @@ class CompiledSchema:
 
 
 def _names_complained_of(schema: Any, steps: Steps) -> int:
-    """Return how many names of one object can each cause an error that shows the whole object: the
-    length of the longest `required`, or `EACH` for all names that the object has."""
+    """Return the most errors that can each show the same whole object: the length of the longest
+    `required`, or `EACH` for an error for each name."""
     most = 1
     for value in objects_of(schema, steps):
         if "propertyNames" in value:
@@ -242,7 +242,7 @@ def _names_complained_of(schema: Any, steps: Steps) -> int:
 def _outlined(schema: Any) -> jsonschema_rs.Draft202012Validator:
     try:
         return _validator(outline(schema))
-    except Refusal:  # a reference to what the outline leaves out
+    except Refusal:  # a reference leads to a part that the outline leaves out
         return _validator(True)
 
 
@@ -265,20 +265,20 @@ def _validator(schema: Any) -> jsonschema_rs.Draft202012Validator:
 
 
 def decode(payload: bytes) -> Any:
-    """Return well-formed JSON as values that a schema can judge. If a name is given twice, its
-    last value counts, as with most readers."""
+    """Return well-formed JSON as values that a schema can check. If an object repeats a name, the last
+    value counts, as with most readers."""
     return _read(payload)[0]
 
 
 def _read(payload: bytes) -> tuple[Any, bool]:
-    """Return what `decode` returns, and whether fractions were kept with every digit."""
+    """Return the values, and whether the exact decoder made them."""
     if len(payload) >= _EXPONENTS_BYTES and _LARGE_EXPONENT.search(payload) is not None:
         return _exact(payload), True
     try:
         value = _decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _exact(payload), True
-    # b"." is searched first, since that is nearly free
+    # b"." first: that search is nearly free
     if b"." in payload and _LONG_NUMBER.search(payload) is not None:
         return _exact(payload), True
     return value, False
@@ -309,7 +309,7 @@ def _cut(message: str) -> str:
 
 
 def _exact(payload: bytes) -> Any:
-    """Decode with every digit. A lone surrogate becomes U+FFFD."""
+    """Decode numbers with all their digits. A lone surrogate becomes U+FFFD."""
     text = (without_surrogates(payload, b"\\ufffd") if b"\\u" in payload else payload).decode()
     return json.loads(text, parse_int=_integer, parse_float=Decimal)
 

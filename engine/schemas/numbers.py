@@ -15,41 +15,37 @@ from msgspec import Struct
 from engine.core.pattern_index import Steps
 from engine.schemas.places import objects_of, values_of
 
-# Of one long number under any schema: to convert it, and to tell whether it is an integer.
-BASE = 15
-COMPARED = 10  # with one bound or one number of an `enum` or a `const`
-DIVIDED = 300  # by a `multipleOf` that is no integer: done in fractions of whole numbers
-# What the digits of one long number add to its price: their number and its square, each divided by one
-# of these.
+BASE = 15  # to convert a long number, and to tell whether it is an integer
+COMPARED = 10  # to compare it with one bound, or one number of an `enum` or a `const`
+DIVIDED = 300  # to divide it by a `multipleOf` that is no integer, with fractions of integers
+# The price of d digits, relative to a long number of few digits: 1 + d / DIGITS + d * d / SQUARE.
 DIGITS, SQUARE = 64, 20_000
-# Of two long numbers that `uniqueItems` compares, and what the digits of one of them add.
+# The price of a pair that `uniqueItems` compares: PAIR + d / PAIR_DIGITS + d * d / PAIR_SQUARE.
 PAIR, PAIR_DIGITS, PAIR_SQUARE = 4.0, 10, 400
-EXACT_DIGITS = (
-    10_000  # from here on the validator compares the size of numbers, and not their digits
-)
-SHORT_DIGITS = 17  # of a fraction that a float holds
-SHORT_EXPONENT = 18  # of ten, on either side: a float beyond is divided as a long number is
+EXACT_DIGITS = 10_000  # from here on the validator compares the sizes of numbers, not their digits
+SHORT_DIGITS = 17  # the digits of a fraction that a float holds
+SHORT_EXPONENT = 18  # of ten: a float above, or below the inverse, is divided as a long number
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _NAMED = ("required", "type", "dependentRequired")
-_MOST = 2**63  # from here on the validator keeps a text, even for an unsigned number of 64 bits
+_MOST = 2**63  # from here on the validator keeps a number as text, even an unsigned one of 64 bits
 # Every digit becomes a zero, so that a run of digits is found as fast as memory is read.
 _RUNS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
-_RUN = b"0" * 19  # digits of the least long integer
+_RUN = b"0" * 19  # the smallest long integer has 19 digits
 
 
 class Prices(Struct, frozen=True):
     """The prices of long numbers under one schema."""
 
-    each: int  # units of one long number of few digits
-    unique: int  # the number of times that it may be compared with all others
-    divides: bool  # whether a float of large or small exponent is long, too
+    each: int  # the price of one long number of few digits
+    unique: int  # how many times it is compared with all others
+    divides: bool  # whether a float of a large or small exponent counts as long
 
 
 def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
     """Return the prices of a schema that weighs `weight` and that its meta-schema has accepted."""
     steps = steps or Steps()
     compared = divided = unique = refers = 0
-    for each in objects_of(schema):  # objects that are no subschemas only make the price higher
+    for each in objects_of(schema):  # an object that is no subschema can only raise the price
         steps.spend(2)  # some 0.7 us
         options = each.get("enum")
         numbers = _numbers(options) if isinstance(options, list) else 0
@@ -60,14 +56,14 @@ def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
         unique += each.get("uniqueItems") is True
         refers += "$ref" in each or "$dynamicRef" in each
     units = BASE + COMPARED * compared + DIVIDED * divided
-    # A subschema that is referred to applies at most as often as the weight says. Any other applies once
-    # to a value, or twice where the validator examines again what was evaluated.
+    # With references, a subschema applies to a value at most as often as the weight says. Without, it
+    # applies once, or twice under `unevaluated...`.
     times = weight if refers else min(weight, 2)
     return Prices(units * times, unique * times, bool(divided))
 
 
 def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
-    """Return the values at places where the meta-schema requires distinct names."""
+    """Return the values of the keywords for which the meta-schema requires distinct items."""
     found: list[Any] = []
     for each in objects_of(schema, steps):
         found += (each[keyword] for keyword in _NAMED if keyword in each)
@@ -75,7 +71,7 @@ def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
 
 
 def long_divisors(schema: Any, steps: Steps | None = None) -> int:
-    """Return how many `multipleOf` of a schema need a division of long fractions."""
+    """Return the number of `multipleOf` that need a division of long fractions."""
     divisors = (each.get("multipleOf") for each in objects_of(schema, steps))
     return sum(1 for each in divisors if isinstance(each, float) and next(_long(each, True), None))
 
@@ -86,7 +82,7 @@ def is_short(value: Any) -> bool:
 
 
 def may_hold_long(payload: bytes) -> bool:
-    """Return True if a payload may hold a long integer. A string of 19 digits looks like one."""
+    """Return True if a payload has 19 digits in a row: it can hold a long integer."""
     return _RUN in payload.translate(_RUNS)
 
 
@@ -116,7 +112,7 @@ def _rounded(number: int | Decimal) -> float:
 
 
 def _long(value: Any, divides: bool) -> Iterator[tuple[int, float]]:
-    """Yield each long number as (digits, float); the digits of its exponent count."""
+    """Yield each long number as (digits, float). The exponent counts as digits."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -139,7 +135,7 @@ def _long(value: Any, divides: bool) -> Iterator[tuple[int, float]]:
 
 
 def _numbers(values: list[Any]) -> int:
-    """Return how many numbers there are in some values, at any depth."""
+    """Return the number of numbers in some values, at any depth."""
     return sum(
         isinstance(value, int | float) and not isinstance(value, bool)
         for value in values_of(values)

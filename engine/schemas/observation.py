@@ -1,7 +1,7 @@
-"""The observation of one place in a type's payloads: its kinds, formats, values and members.
+"""The observation of one place in the payloads of an event type: the kinds, formats, values and members.
 
-The rule: an inferred schema must hold for every observed payload. A property that was not watched from
-the first value on stays open. Nothing here knows events.
+An inferred schema must accept every observed payload. So it says nothing of a property that was not
+observed from the first value on. Nothing here knows events.
 """
 
 import re
@@ -12,15 +12,15 @@ from typing import Any
 
 import jsonschema_rs
 
-MAX_SIGHTS = 1_000  # places in one inference; further places are left open
-MAX_NAMES = 100  # names in one object; with more it is a map, whose names are data
+MAX_SIGHTS = 1_000  # places in one inference; the schema says nothing of further places
+MAX_NAMES = 100  # names in one object; an object with more is a map, whose names are data
 NAME_LENGTH = 128
 ENUM_VALUES = 8
 ENUM_LENGTH = 64
-ENUM_SEEN = 20  # strings needed to tell an enum from chance
+ENUM_SEEN = 20  # strings that must be seen before they can be an enum
 ENUM_EACH = 5  # how often each value must be seen on average
 FORMAT_LENGTH = 1_024
-PAUSE = 256  # values between two pauses: a tenth of a millisecond
+PAUSE = 256  # values between two pauses, which take a tenth of a millisecond
 _FORMATS = {
     name: jsonschema_rs.Draft202012Validator({"format": name}, validate_formats=True).is_valid
     for name in ("date-time", "date", "uuid", "email", "uri")
@@ -36,7 +36,7 @@ class ObservationRoom:
         self.left = sights
 
     def sight(self) -> "Observation | None":
-        """Return a new place, None if there is no room for it."""
+        """Return the observation of a new place, None if there is no room."""
         if self.left <= 0:
             return None
         self.left -= 1
@@ -44,25 +44,26 @@ class ObservationRoom:
 
 
 class Observation:
-    """One place. `seen` counts values by kind; the other members hold what the values had in common."""
+    """One place. `seen` counts the values by kind; the other members hold what the values have in
+    common."""
 
     __slots__ = ("formats", "frozen", "items", "lost", "members", "rest", "seen", "values")
 
     def __init__(self) -> None:
         self.seen: dict[str, int] = {}
-        self.formats: set[str] | None = None  # None until a string was seen
-        self.values: dict[str, int] | None = {}  # None when they are too many
+        self.formats: set[str] | None = None  # None until a string is seen
+        self.values: dict[str, int] | None = {}  # None once there are too many
         self.members: dict[str, Observation] = {}
         self.rest: Observation | None = None  # of a map: the observation of all its values
-        self.frozen = False  # True if members were passed over: no further members are observed
+        self.frozen = False  # True once a member was ignored: no new members are observed
         self.items: Observation | None = None
-        self.lost = False  # True if items were passed over
+        self.lost = False  # True once items were ignored
 
-    # --- looking
+    # --- observing
 
     def look(self, value: Any, room: ObservationRoom) -> Iterator[None]:
-        """Observe a value and everything within it; yield after each slice."""
-        # The innermost is last: a value's members are observed before its next sibling.
+        """Observe a value and everything within it; yield after each `PAUSE` values."""
+        # A stack, the innermost last: a value's members are observed before its next sibling.
         waiting: list[Iterator[tuple[Observation, Any]]] = [iter(((self, value),))]
         looked = 0
         while waiting:
@@ -137,11 +138,10 @@ class Observation:
         rest = self.fold()
         return [] if rest is None else [(rest, value) for _, value in waiting]
 
-    # --- putting together
+    # --- merging
 
     def fold(self) -> "Observation | None":
-        """Become a map. Return the observation of its values, or None if not all values were
-        watched."""
+        """Make this object a map. Return the observation of its values, None if values were ignored."""
         rest = Observation()
         for sight in self.members.values():
             rest.absorb(sight)
@@ -180,7 +180,7 @@ class Observation:
         if self.rest is not None or other.rest is not None:
             self._absorb_map(other)
             return
-        if other.frozen:  # a name that `other` lacks may have been passed over there
+        if other.frozen:  # `other` may have ignored a name that it lacks
             self.members = {name: s for name, s in self.members.items() if name in other.members}
         for name, sight in other.members.items():
             if name not in self.members and not self.frozen:
@@ -200,10 +200,10 @@ class Observation:
         self.frozen = self.frozen or other.frozen
         self.rest = None if self.frozen else rest
 
-    # --- saying
+    # --- the schema
 
     def schema(self, depth: int) -> dict[str, Any]:
-        """Return the schema of the observed values, `depth` levels down."""
+        """Return the schema of the observed values, at most `depth` levels deep."""
         kinds = [kind for kind in _KINDS if kind in self.seen]
         if "number" in kinds and "integer" in kinds:
             kinds.remove("integer")
@@ -247,7 +247,7 @@ class Observation:
         return found
 
     def conflicts(self, path: str = "payload") -> Iterator[tuple[str, str]]:
-        """Yield the places whose values are of several kinds, and how many of each."""
+        """Yield each place with values of several kinds, and the number of values of each kind."""
         kinds = {kind: count for kind, count in self.seen.items() if kind != "null"}
         if len(kinds) > 1 and set(kinds) != {"integer", "number"}:
             yield path, ", ".join(f"{kind} {count} times" for kind, count in sorted(kinds.items()))
@@ -260,7 +260,7 @@ class Observation:
 
 
 def kind_of(value: Any) -> str:
-    """Return the kind of a decoded value, as JSON Schema's types are called."""
+    """Return the JSON Schema type of a decoded value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -277,5 +277,5 @@ def kind_of(value: Any) -> str:
 
 
 def _is(format_name: str, text: str) -> bool:
-    # `a:b` is a URI as well, and says nothing
+    # `a:b` is also a URI, but hardly meant as one
     return (format_name != "uri" or "://" in text) and _FORMATS[format_name](text)

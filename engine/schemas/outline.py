@@ -1,8 +1,8 @@
 """The outline of a schema: the schema without the alternatives that make errors expensive.
 
-A validator says of each alternative why it failed, with everything in it. The outline accepts whatever
-the schema accepts. So an error of the outline is one of the schema, but the outline may accept a payload
-that the schema refuses.
+A validator reports why each alternative failed, with everything within it. The outline accepts every
+payload that the schema accepts, so an error of the outline is an error of the schema. But the outline can
+accept a payload that the schema refuses.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ _WITHIN = frozenset(
     )
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
-CHOICES_TOLD = 8  # alternatives of one value that are kept: an error of the value lists them all
+CHOICES_TOLD = 8  # the most alternatives of a value that are kept: an error lists them all
 # Keywords that refuse more when a subschema accepts more, or that depend on other keywords.
 _CONTRARY = ("not", "if", "contains")
 _DROPPED = ("unevaluatedItems", "unevaluatedProperties", "then", "else", "dependencies")

@@ -1,9 +1,8 @@
-"""The size of a schema's regular expressions, and the price of matching them. Nothing here compiles
-one.
+"""The size of a schema's regular expressions, and the price of matching them. Nothing here compiles them.
 
-Compiling costs time and memory by the size with all repetitions written out: `.{1,9999}` is only nine
-characters long. A unit of the size is a microsecond at most. A text can be made so that the matcher
-follows several places of a pattern at once; each character then takes 10 ns for each place.
+The time and memory of compiling grow with the size of a pattern with all repetitions written out:
+`.{1,9999}` has only nine characters. A unit of the size is a microsecond at most. With a hostile text,
+the matcher follows several places of a pattern at once: 10 ns for each character at each place.
 """
 
 import re
@@ -17,41 +16,39 @@ from engine.schemas.places import objects_of
 
 PATTERN_SIZE = 5_000  # of one pattern: some milliseconds to compile
 PATTERNS_SIZE = 20_000  # of a schema's patterns together: one call that holds the loop for 20 ms
-# The measured cost of preparing a pattern that is more than plain text, however short it is. The library
-# makes an automaton, and lists all texts that a match can begin with: it searches for these texts first.
-PREPARED = 30
+# The measured fixed cost of compiling a pattern, in units of the size. The library makes an automaton,
+# and lists the texts with which a match can begin, to search for them first.
+PREPARED = 30  # a pattern that must begin with `^`
 TEXT = 6  # plain text, which needs no automaton
-BEGINNINGS = 250  # for a match that can begin anywhere
+BEGINNINGS = 250  # a pattern whose match can begin anywhere
 UNICODE_CLASS = (
-    200  # of \p{L} and the like: the tables of all scripts are read, beside `UNICODE_SIZE`
+    200  # each \p{...}, besides `UNICODE_SIZE`: the library reads the tables of all scripts
 )
-# The validator writes out each `\d`, `\w`, `\s` and `\c`, and reads the whole pattern again each time: a
-# pattern with 2,500 of them took 3 s. To read this many characters takes as long as to compile one state
-# (measured).
+# The validator replaces each `\d`, `\w`, `\s` and `\c` by a class, and reads the whole pattern again each
+# time: a pattern with 2,500 of them took 3 s. Reading this many characters takes as long as compiling one
+# state.
 READ_ANEW = 16
-UNICODE_SIZE = 100  # of a class that spans scripts, such as \p{L} or a negated one
+UNICODE_SIZE = 100  # states of a class that spans scripts, such as \p{L} or a negated class
 REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
 CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ANCHORED = re.compile(r"\^(?![*+?{])")
 _PLAIN_TEXT = re.compile(r"\^?[\w \-/:@,;=]*\$?")  # a pattern that needs no automaton
-_WRITTEN_OUT = dict.fromkeys("dDwWc", 10) | dict.fromkeys("sS", 100)  # to how many characters
+_WRITTEN_OUT = dict.fromkeys("dDwWc", 10) | dict.fromkeys("sS", 100)  # characters of the class
 _WIDE = re.compile(r"\\[pPDWS]|\[\^|[^\x00-\x7f]")
-A_UNIT = (
-    8  # characters at one place that take as long as a unit of the weight, a tenth of a microsecond
-)
+A_UNIT = 8  # characters at one place that take a unit of the weight, a tenth of a microsecond
 _FLAGS = re.compile(r"\(\?[a-zA-Z-]*[a-zA-Z]")  # flags; with them `^` can mean every line
-# Keywords whose subschemas concern the value itself, or items below the same name.
+# Keywords whose subschemas apply to the value itself, or to its items.
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 _ITEMS = ("items", "prefixItems", "contains", "unevaluatedItems")
 
 
 def pattern_size(pattern: str) -> int:
-    """Return about the number of states of a pattern. The time is linear; a malformed pattern gives any
-    size."""
-    groups = [0]  # sizes of the groups that are open, the innermost last
+    """Return about the number of states of a pattern, in linear time. The size of a malformed pattern has
+    no meaning."""
+    groups = [0]  # sizes of the open groups, the innermost last
     atom, at = 0, 0
-    closes = True  # False once a class was not closed: then no later class is closed
+    closes = True  # False after an unclosed class, behind which no class is closed
     while at < len(pattern):
         sign = pattern[at]
         if repeat := REPEAT.match(pattern, at):
@@ -68,7 +65,7 @@ def pattern_size(pattern: str) -> int:
         elif sign == "[" and closes:
             found = CLASS.match(pattern, at)
             if found is None:
-                closes = False  # otherwise each of a thousand would be searched to the end
+                closes = False  # or each of a thousand brackets would be searched to the end
                 continue
             atom, at = UNICODE_SIZE if _WIDE.search(found[0]) else 4, found.end()
         elif sign == "\\":
@@ -81,7 +78,7 @@ def pattern_size(pattern: str) -> int:
 
 
 def compiling_size(pattern: str) -> int:
-    """Return the size of a pattern with the work of preparing it and of writing its escapes out."""
+    """Return the cost of compiling a pattern, in the units of its size."""
     if _PLAIN_TEXT.fullmatch(pattern) is not None and pattern.isascii():
         return pattern_size(pattern) + TEXT
     escapes = _ESCAPE.findall(pattern)
@@ -100,7 +97,7 @@ def compiling_size(pattern: str) -> int:
 
 
 def patterns_of(schema: Any, steps: Steps | None = None) -> Iterator[str]:
-    """Yield everything in a document that could be a pattern, wherever it stands."""
+    """Yield everything in a document that could be a pattern, at any place."""
     for value in objects_of(schema, steps):
         if isinstance(pattern := value.get("pattern"), str):
             yield pattern
@@ -111,15 +108,15 @@ def patterns_of(schema: Any, steps: Steps | None = None) -> Iterator[str]:
 class TextPrices(Struct, frozen=True):
     """The prices of text under one schema's patterns."""
 
-    rate: int  # places for each character
-    names: frozenset[str] | None  # the members whose texts are matched, None for all text
+    rate: int  # places of patterns for each character
+    names: frozenset[str] | None  # the members whose texts are matched; None: all text
 
 
 def alive(pattern: str) -> int:
     """Return the most places of a pattern at which a matcher can be at once.
 
-    The matcher is at several places only after the first element of variable length; without a `^`, from
-    the beginning on. A malformed pattern gives any number.
+    With a `^`, the matcher is at one place until the first element of variable length. The number of a
+    malformed pattern has no meaning.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -157,7 +154,7 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             at += 2 if sign == "\\" else 1
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
-            # Of a repeated single character, the matcher follows one copy only.
+            # The matcher follows only one copy of a repeated single character.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -168,8 +165,8 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
 
 
 def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
-    """Return how often the element that ends at a place is repeated, whether that varies, and where the
-    repetition ends."""
+    """Return how often the element that ends at `at` is repeated, whether the number varies, and where
+    the repetition ends."""
     most, varies = 1, False
     while at < len(pattern):
         if pattern[at] in "*+?":
@@ -188,7 +185,7 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
     steps = steps or Steps()
     found: list[
         tuple[str, str | None]
-    ] = []  # patterns, each with the name of the member, if it has one
+    ] = []  # patterns with the name of the member that they are for
     refers = again = False
     waiting: list[tuple[Any, str | None]] = [(schema, None)]
     while waiting:
@@ -213,7 +210,7 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
                 waiting.append((inner, name if keyword in _SAME or keyword in _ITEMS else None))
     if not found:
         return TextPrices(0, frozenset())
-    # All patterns of one value weigh no more than the schema; see `engine.schemas.weight`.
+    # The patterns of one value weigh no more than the schema; see `engine.schemas.weight`.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))
@@ -232,7 +229,7 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
 def text_price(payload: bytes, value: Any, asked: TextPrices, most: int) -> int:
     """Return the price of a payload's text under the patterns, in units of the weight.
 
-    Single texts are examined only where the whole payload's length costs more than `most`.
+    The texts are counted only if the whole payload's length costs more than `most`.
     """
     price = len(payload) * asked.rate // A_UNIT
     names = asked.names

@@ -1,6 +1,6 @@
 """The subschemas of a schema, and the references between them. Nothing here judges their cost.
 
-A document is read once. A reference that the document cannot resolve by itself is refused.
+A document is read once. A reference to another document is refused.
 """
 
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ Way = tuple[str, ...]
 
 
 class Subschema:
-    """One subschema, by its steps from the root. `parts` are the subschemas within it, by keyword and
-    name (or index); `refers` are those that it refers to."""
+    """One subschema. `steps` lead to it from the root. `parts` are the subschemas within it, by keyword
+    and name (or index). `refers` are the targets of its references."""
 
     __slots__ = ("base", "parts", "refers", "schema", "steps")
 
@@ -42,7 +42,7 @@ class Subschema:
 
     @property
     def path(self) -> str:
-        """The path of the subschema, as errors name it."""
+        """The path of the subschema in error messages."""
         return ".".join(("schema", *self.steps))
 
 
@@ -58,7 +58,8 @@ class _Index:
 
 
 def read_places(schema: dict[str, Any] | bool, steps: Steps | None = None) -> Subschema:
-    """Return the root of a schema that its meta-schema has accepted. Raises Refusal 400."""
+    """Return the root of a schema that its meta-schema has accepted. Raises Refusal 400 for a reference
+    or a name that cannot be used."""
     steps = steps or Steps()
     index = _Index()
     root = Subschema(schema, (), "")
@@ -78,7 +79,7 @@ def read_places(schema: dict[str, Any] | bool, steps: Steps | None = None) -> Su
 
 
 def _enter(place: Subschema, schema: dict[str, Any], index: _Index) -> None:
-    """Note the names of a subschema, and whether it refers to others."""
+    """Enter a subschema's names and references into the index."""
     dialect = schema.get("$schema")
     if dialect is not None and dialect.removesuffix("#") != DIALECT:
         raise invalid(f"{place.path}.$schema", f"must be {DIALECT}")
@@ -99,7 +100,7 @@ def _enter(place: Subschema, schema: dict[str, Any], index: _Index) -> None:
 
 
 def _open(place: Subschema, schema: dict[str, Any], steps: Steps) -> list[Subschema]:
-    """Return the subschemas of one, which become its parts."""
+    """Make and return the parts of a subschema."""
     found: list[Subschema] = []
 
     def part(keyword: str, name: str | int | None, value: Any) -> None:
@@ -131,7 +132,7 @@ def _resolve(place: Subschema, index: _Index) -> None:
         target = _target(place, keyword, reference, index)
         place.refers.append(target)
         if keyword == "$dynamicRef" and isinstance(target.schema, dict):
-            # the outermost one of that name applies when the schema is used: all of them count
+            # Which anchor of that name applies depends on the use of the schema, so all are targets.
             others = index.dynamic.get(str(target.schema.get("$dynamicAnchor")), ())
             place.refers += [each for each in others if each is not target]
 
@@ -159,7 +160,7 @@ def _target(place: Subschema, keyword: str, reference: str, index: _Index) -> Su
 
 
 def values_of(document: Any, steps: Steps | None = None) -> Iterator[Any]:
-    """Yield a value and everything within it; names of members are not values. `steps` counts them."""
+    """Yield a value and all values within it, without the names of members. `steps` counts them."""
     waiting = [document]
     while waiting:
         value = waiting.pop()
@@ -173,6 +174,5 @@ def values_of(document: Any, steps: Steps | None = None) -> Iterator[Any]:
 
 
 def objects_of(document: Any, steps: Steps | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a document: the subschemas of a schema, and others such as those in an
-    `enum`."""
+    """Yield the objects in a document: subschemas, but also others, such as those in an `enum`."""
     return (value for value in values_of(document, steps) if isinstance(value, dict))

@@ -46,14 +46,14 @@ class SchemaFilter(Struct, frozen=True, kw_only=True):
 
 
 class SchemaPage(Struct, frozen=True):
-    """A page, newest first. Where `below` is set, more versions have ids below it."""
+    """A page, newest first. If `below` is set, more versions have ids below it."""
 
     items: list[SchemaRecord]
     below: str | None
 
 
 class SchemaBounds(Struct, frozen=True):
-    """The most versions that a type and an environment may have."""
+    """The most versions that a type and an environment can have."""
 
     of_type: int
     of_environment: int
@@ -64,12 +64,12 @@ class SchemaStore(Protocol):
     written nothing."""
 
     async def create(self, schema: SchemaRecord, bounds: SchemaBounds, audit: AuditEntry) -> bool:
-        """Add a draft as the next version of its type, within bounds; the store gives `version`."""
+        """Add a draft as the next version of its type, within bounds. The store sets `version`."""
 
     async def activate(
         self, schema: SchemaRecord, instead_of: str | None, at_ms: int, audit: AuditEntry
     ) -> bool:
-        """Make a version the active one, if `instead_of` (an id) is the present one."""
+        """Make a version the active one, if `instead_of` (an id, or None) is active now."""
 
     async def deprecate(self, schema: SchemaRecord, audit: AuditEntry) -> bool:
         """Leave the type without an active version, if this version is the active one."""
@@ -83,14 +83,14 @@ class SchemaStore(Protocol):
     async def page(
         self, environment: int, which: SchemaFilter, before: str | None, limit: int, max_bytes: int
     ) -> SchemaPage:
-        """Return versions with an id below `before`, newest first: at most `limit`, and of documents
-        and examples at most `max_bytes` where they are several."""
+        """Return versions with an id below `before`, newest first: at most `limit`, and at least one but
+        no more than `max_bytes` of documents and examples."""
 
     async def active_size(self, environment: int) -> tuple[int, int]:
-        """Return how many active versions there are, and the bytes of their documents."""
+        """Return the number of active versions, and the bytes of their documents."""
 
     async def type_of(self, schema: str) -> tuple[int, str] | None:
         """Return the environment and event type of a version: for read models only."""
 
     async def payloads(self, environment: int, events: list[str], max_bytes: int) -> list[bytes]:
-        """Return the payloads of events, the newest first, as many as `max_bytes` allow."""
+        """Return the payloads of events, newest first, up to `max_bytes` together."""

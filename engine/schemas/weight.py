@@ -1,8 +1,7 @@
-"""The weight of a schema: the most that is examined of any one value of a payload.
+"""The weight of a schema: the most work that one value of a payload can cause.
 
 The unit is about a tenth of a microsecond. References, alternatives, recursion and `unevaluated...`
-multiply here as they do in the validator, so that a schema whose cost explodes is refused when it is
-made.
+multiply the work as they do in the validator, so a schema whose cost explodes is refused when it is made.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,20 +15,20 @@ from engine.schemas.numbers import is_short
 from engine.schemas.patterns import pattern_size
 from engine.schemas.places import Subschema, values_of
 
-MAX_EXPANSIONS = 1_000  # of references, each counted as often as it is reached
-MAX_WEIGHT = 2_000  # of any one value: with it a payload may still have some 250 values
-ALTERNATIVE = 2  # of one alternative or `contains`, beside its own schema: measured
-_PLAIN = (1e-20, 1e20)  # the range of a `multipleOf` that is cheap: measured
+MAX_EXPANSIONS = 1_000  # of references, each counted once for each way to it
+MAX_WEIGHT = 2_000  # with it a payload can still have about a hundred values
+ALTERNATIVE = 2  # of an alternative or `contains`, besides its own schema (measured)
+_PLAIN = (1e-20, 1e20)  # the range of a `multipleOf` that is cheap (measured)
 MAX_STEPS = 20_000  # of this computation: some tenths of a second at worst
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
-_ASIDE = ("$defs", "definitions", "contentSchema")  # apply only where something refers to them
+_ASIDE = ("$defs", "definitions", "contentSchema")  # apply only where a reference leads to them
 
 Counts = dict[Subschema, int]
 
 
 class _Fan:
-    """The subschemas that members of an object (or items of an array) are checked against, with their
-    counts: for members that are named, and for all others."""
+    """The subschemas for the members of an object (or the items of an array), with the number of times
+    that each applies: for each named member, and for all others."""
 
     __slots__ = ("named", "other")
 
@@ -43,7 +42,7 @@ class _Fan:
 
 
 class _Cost:
-    """The cost of one subschema on the value itself, and the subschemas of its members and items."""
+    """The cost of one subschema on the value itself, and the subschemas for its members and items."""
 
     __slots__ = ("items", "members", "own")
 
@@ -54,13 +53,13 @@ class _Cost:
 
     @property
     def size(self) -> int:
-        """The number of classes of members and items."""
+        """The number of named members and items."""
         return len(self.members.named) + len(self.items.named)
 
 
 def weigh(root: Subschema, steps: Steps | None = None) -> int:
-    """Return the weight of a schema. Raises Refusal 400 past a bound, naming it. `steps` counts the
-    work."""
+    """Return the weight of a schema. Raises Refusal 400, which names the exceeded bound. `steps` counts
+    the work."""
     steps = steps or Steps()
     _check_expansions(root, steps)
     return _Scale(steps).weigh(root)
@@ -93,10 +92,10 @@ def _post_order(
     *,
     cycles: bool = True,
 ) -> list[Subschema]:
-    """Return every subschema that is reached, each after those that follow it. Without `cycles`, a
-    cycle is refused."""
+    """Return every subschema that is reached from `root`, each after those that follow it. Without
+    `cycles`, a cycle raises Refusal 400."""
     order: list[Subschema] = []
-    entered: dict[Subschema, bool] = {}  # the value tells whether the place was left again
+    entered: dict[Subschema, bool] = {}  # the value is True once the subschema is in `order`
     waiting: list[tuple[Subschema, bool]] = [(root, False)]
     while waiting:
         place, leaving = waiting.pop()
@@ -123,13 +122,12 @@ class _Scale:
         self._steps = 0
         self._slices = steps
         self._costs: dict[Subschema, _Cost] = {}
-        # A comparison of items looks at everything below them, at every level that asks for it.
+        # Stands for `uniqueItems`, which compares everything within the items.
         self._whole = Subschema(True, (), "")
         whole = self._costs[self._whole] = _Cost(1)
         whole.members.other[self._whole] = whole.items.other[self._whole] = 1
 
     def weigh(self, root: Subschema) -> int:
-        # In the order in which they were found.
         entries: dict[Subschema, None] = {self._whole: None}
         waiting = [root]
         while waiting:
@@ -175,7 +173,7 @@ class _Scale:
         if isinstance(schema, bool):
             return _Cost(1)
         cost = _Cost(_own(schema))
-        # The validator examines the schemas on the value itself again, to know what was evaluated.
+        # For `unevaluated...` the validator checks the schemas on the value itself a second time.
         times = 2 if "unevaluatedProperties" in schema or "unevaluatedItems" in schema else 1
         self._fill(cost, place, schema)
         for part in _on_the_value(place):
@@ -217,11 +215,11 @@ class _Scale:
                 counts[part] = counts.get(part, 0) + 1
 
     def _merge(self, into: _Fan, fan: _Fan, times: int) -> None:
-        """Add the demands of another schema on the same value."""
+        """Add the counts of another schema on the same value."""
         for name in into.named.keys() | fan.named.keys():
             counts = into.named.get(name)
             if counts is None:
-                # a new name: the schemas of all other members apply to it
+                # the schemas for all other members applied to this name so far
                 counts = into.named[name] = {} if name is None else dict(into.other)
                 self._step(len(counts))
             missing: Counts = {} if name is None else fan.other
@@ -260,10 +258,10 @@ def _own(schema: dict[str, Any]) -> int:
     if "const" in schema:
         own += _options([schema["const"]])
     if type(schema.get("multipleOf")) is float:
-        # the validator divides in fractions of whole numbers, which grow with the exponent
+        # the validator divides fractions of integers, which grow with the exponent
         own += 24 if _PLAIN[0] <= abs(schema["multipleOf"]) <= _PLAIN[1] else 400
     if str(schema.get("format")).startswith("idn-"):
-        own += 15  # normalised as names are, code point by code point
+        own += 15  # the value is normalised, code point by code point
     if isinstance(pattern := schema.get("pattern"), str):
         own += 1 + pattern_size(pattern) // 16
     own += sum(1 + pattern_size(each) // 16 for each in schema.get("patternProperties", {}))
@@ -271,9 +269,9 @@ def _own(schema: dict[str, Any]) -> int:
 
 
 def _options(options: list[Any]) -> int:
-    """Return the cost of a comparison with each of some values: measured on the validator."""
+    """Return the cost of comparing a value with each option (measured)."""
     if all(type(each) is str for each in options) or all(map(is_short, options)):
-        return 0  # looked up
+        return 0  # one look-up in a table
     scalars = floats = containers = 0
     for value in chain.from_iterable(map(values_of, options)):
         if isinstance(value, dict | list):

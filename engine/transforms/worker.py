@@ -34,7 +34,7 @@ ADDRESSES = 192 * 1024 * 1024
 # If a run leaves more addresses taken than this, its garbage is collected. A plain run leaves none.
 # Memory that was never touched is not resident, but the next script cannot have its addresses.
 LEFT = 4 * 1024 * 1024
-CORE_BYTES = 1  # prevents core dumps in files and, unlike 0, pipes to a collector
+CORE_BYTES = 1  # no core dumps, in files or piped to a collector; 0 would stop only files
 # A user id without an account. PostgreSQL needs an account, so no database runs under this id. `nobody`
 # would not do: where no account can be made, PostgreSQL runs as `nobody`.
 ACCOUNT = 65533
