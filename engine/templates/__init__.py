@@ -1,3 +1,3 @@
-"""Destination templates: declarative files that say how a service is configured, addressed, written to
-and understood. A template consists of its file alone; nothing here knows any service by name.
+"""Destination templates: each file describes a service's configuration, address, messages and answers.
+No code here knows a service by name.
 """

@@ -1,4 +1,4 @@
-"""The address of a template: URL and headers, in clear and masked, and the allowed hosts."""
+"""The address of a template: URL and headers, the URL with secrets masked, and the allowed hosts."""
 
 import re
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from engine.wire.target import parse_target
 
 HTTP_PORT, HTTPS_PORT = 80, 443
 _PARAMETER = re.compile(r"\{\{ config\.(\w+) \}\}")
-_DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:[/?]|$)", re.IGNORECASE)  # a step up, however it is written
+_DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:[/?]|$)", re.IGNORECASE)  # `/./` and `/../`, also escaped
 _PRINTABLE = re.compile(r"[\x20-\x7e]*")
 _CONFIG = frozenset({"config", "omit"})
 
 
 @dataclass(frozen=True, slots=True)
 class Destined:
-    """The target of requests. `url` and `headers` may hold secrets; `shown_url` has the mask instead."""
+    """The target of requests. `url` and `headers` can hold secrets; `shown_url` has the mask instead."""
 
     url: str
     shown_url: str
@@ -34,25 +34,26 @@ class Destined:
 class Address:
     """The address of a template, for complete configurations.
 
-    Either `field` is the whole URL, or the expression `base` gives its beginning and `path` follows,
-    whose parameters are percent-encoded. Without `hosts` any host is allowed.
+    Either the field `field` holds the whole URL, or the URL is `base`, an expression, followed by `path`,
+    whose parameters are percent-encoded. Without `hosts`, any host is allowed.
     """
 
-    field: str  # the field that errors name: it has the whole URL, or can replace `base`
+    field: str  # the name of the field that errors name
     base: Structure | None
     path: str
     headers: Structure
     secrets: frozenset[str]
-    hosts: tuple[str, ...] | None  # names, *.name for all subdomains; only by https, at port 443
-    pattern: re.Pattern[str] | None  # of path and query
-    added: frozenset[str]  # hosts that the operator adds: name or name:port, by http as well
+    hosts: tuple[str, ...] | None  # names, or *.name for all subdomains; only https at port 443
+    pattern: re.Pattern[str] | None  # which path and query must match
+    added: frozenset[str]  # hosts that the operator adds: name or name:port, also for http
 
     def target(self, config: Mapping[str, Any]) -> Destined:
-        """Return where a complete configuration leads."""
+        """Return the target of requests with a complete configuration."""
         return Destined(self._url(config), self._shown(config), self._headers(config))
 
     def check(self, config: Mapping[str, Any]) -> None:
-        """Raise Refusal `invalid_request` naming the field, where the URL breaks the template's rules."""
+        """Raise Refusal `invalid_request`, which names the field, if the URL breaks the template's rules
+        or a header's value is unusable."""
         url = self._url(config)
         name = f"config.{self.field}"
         try:
@@ -148,6 +149,6 @@ def _filled(path: str, config: Mapping[str, Any], masked: frozenset[str]) -> str
         name = parameter[1]
         if name in masked:
             return MASK
-        return quote(str(config[name] or ""), safe=":@")  # a path's step can hold these as they are
+        return quote(str(config[name] or ""), safe=":@")  # a path can hold these unescaped
 
     return _PARAMETER.sub(value, path)

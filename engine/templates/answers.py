@@ -1,4 +1,4 @@
-"""The meaning of an answer by its service's rules: a 200 can report a failure, a 403 a rate limit."""
+"""The meaning of an answer by the service's rules: a 200 can report a failure, and a 403 a rate limit."""
 
 import json
 import math
@@ -13,8 +13,8 @@ from engine.core.vocabulary import ErrorCategory
 from engine.templates.filters import path
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
-MESSAGE_LENGTH = 200  # of a service's message; the attempt's record has all of it
-# Only outcomes that the status line decided are judged here; the wire explains the others.
+MESSAGE_LENGTH = 200  # characters of a service's message; the attempt's record has the whole body
+# Only outcomes that the answer's status decided are judged here; the wire explains the others.
 _ANSWERED = frozenset(
     (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
      ErrorCategory.DESTINATION_GONE)
@@ -25,23 +25,24 @@ _ENTRY = ConfigDict(extra="forbid", frozen=True)
 
 
 class Sign(BaseModel):
-    """A sign in an answer. `json` is a path of names between dots. Every member that is given must
-    hold."""
+    """A condition on an answer. It holds if every field that is given holds. `json` is a path, with dots,
+    to a member of the body."""
 
     model_config = _ENTRY
 
     status: list[int] = []
     header: str | None = (
-        None  # a header that must be there; with `among` it must have one of these values
+        None  # a header that the answer must have; with `among`, with one of these values
     )
     json_: str | None = Field(None, alias="json")
     text: str | None = None  # the whole body, trimmed
     among: list[str | int | bool] = []  # allowed values of the header or member; empty: any
-    contains: str | None = None  # a text within the member, in any case
+    contains: str | None = None  # a lower-case text that the member contains, in any case
 
 
 class Wait(BaseModel):
-    """The place in an answer that says how long to wait: seconds, a date, or with `epoch` an instant."""
+    """The header or member of an answer that says how long to wait: in seconds, or with `epoch` until an
+    instant. `retry-after` can be a date."""
 
     model_config = _ENTRY
 
@@ -51,8 +52,8 @@ class Wait(BaseModel):
 
 
 class AnswerRule(Sign):
-    """A sign that a failure is of a category. `wait` are the places that say how long to wait, instead
-    of the template's. `wait_s` applies where the answer says nothing."""
+    """A condition under which a failure has this category. `wait` replaces the template's list. `wait_s`
+    applies if the answer does not say how long to wait."""
 
     category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
     wait: list[Wait] | None = None
@@ -60,26 +61,26 @@ class AnswerRule(Sign):
 
 
 class AnswerRules(BaseModel):
-    """A template's rules. Without rules the status line decides."""
+    """A template's rules. Without rules, the status decides."""
 
     model_config = _ENTRY
 
-    ok: Sign | None = None  # the sign that a 2xx must have
+    ok: Sign | None = None  # a 2xx is a success only if this holds
     message: list[
         str
-    ] = []  # members that say what went wrong, the first that is there; "." is the body
+    ] = []  # members that can say what failed: the first that exists does; "." is the whole body
     wait: list[Wait] = [Wait(header="retry-after")]
-    rules: list[AnswerRule] = []  # the first that holds
+    rules: list[AnswerRule] = []  # the first that holds applies
 
     def judge(self, outcome: Outcome) -> Outcome:
-        """Return an outcome as the service means it."""
+        """Return an outcome by these rules."""
         if outcome.status is None or outcome.skipped or outcome.category not in _ANSWERED:
             return outcome
         if outcome.success and self.ok is None:
             return outcome
         answer = _Answer(outcome)
         if outcome.success:
-            # If the body was cut off before the place of the sign, the status decides.
+            # The status decides if the body was cut off before the member that `ok` names.
             if self.ok is None or answer.shows(self.ok) is not False:
                 return outcome
             outcome.success = False
@@ -113,7 +114,7 @@ class AnswerRules(BaseModel):
 
 
 class _Answer:
-    """An answer as far as it was read."""
+    """An answer; its body can be cut off."""
 
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
@@ -122,7 +123,7 @@ class _Answer:
         self.document, self._whole = _read(self.text)
 
     def shows(self, sign: Sign) -> bool | None:
-        """Return True if a sign is there, None where the body was cut off before it could be."""
+        """Return True if a condition holds, None if the body was cut off before its member."""
         if sign.status and self._outcome.status not in sign.status:
             return False
         if sign.text is not None and self.text != sign.text:
@@ -135,7 +136,7 @@ class _Answer:
             found = path(self.document, sign.json_, _UNKNOWN)
             if found is _UNKNOWN and self._outcome.truncated and not self._whole:
                 return None
-            # 1 is not true, although Python says that they are equal
+            # the types too, because 1 == True in Python
             same = any(type(each) is type(found) and each == found for each in sign.among)
             if found is _UNKNOWN or (sign.among and not same):
                 return False
@@ -144,7 +145,7 @@ class _Answer:
         return True
 
     def waits(self, sources: list[Wait]) -> Iterator[float]:
-        """Yield the seconds that the answer asks for, once for each source that has a value."""
+        """Yield the seconds that the answer asks for, for each source that has a value."""
         for source in sources:
             seconds: float | None = None
             if source.header is not None:
@@ -185,8 +186,8 @@ def _seconds(value: object) -> float | None:
 
 
 def _read(text: str) -> tuple[Any, bool]:
-    """Return a body as JSON, and whether it is whole. Of a body that was cut off, return the members
-    that are complete."""
+    """Return a JSON body, and whether it is whole. If the body was cut off, return its complete
+    members."""
     try:
         return json.loads(text), True
     except (ValueError, RecursionError):
@@ -206,7 +207,7 @@ def _members(text: str) -> dict[str, Any]:
             if not isinstance(name, str) or text[at : at + 1] != ":":
                 break
             value, end = decoder.raw_decode(text, _spaced(text, at + 1))
-            if end == len(text):  # perhaps a number that was cut off
+            if end == len(text):  # a number here can be cut off
                 break
             found[name] = value
             at = _spaced(text, end)

@@ -1,4 +1,4 @@
-"""The catalog: every template that destinations can be made from, read once at the start."""
+"""The catalog of all templates, which the server reads once at its start."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -9,7 +9,7 @@ from engine.templates.definition import Definition
 from engine.templates.reading import TemplateFileError, read_template
 
 FOLDER = Path(__file__).with_name("catalog")
-MOST_TEMPLATES = 500  # of one folder: a list that is shown whole
+MOST_TEMPLATES = 500  # of one folder, because lists show all templates
 
 
 class Catalog:
@@ -24,19 +24,19 @@ class Catalog:
         return tuple(self._by_id.values())
 
     def get(self, identifier: str) -> Definition | None:
-        """Return the template of an id, None for an unknown id."""
+        """Return the template with an id, None for an unknown id."""
         return self._by_id.get(identifier)
 
 
 def catalog_of(settings: Settings) -> Catalog:
-    """Return the catalog that the settings describe: our templates, and the operator's own, which
-    replace ours of the same id. Raises TemplateFileError."""
+    """Return the catalog of the settings: Angarium's templates and the operator's. An operator's template
+    replaces Angarium's with the same id. Raises TemplateFileError."""
     return read_catalog(settings.templates_dir, settings.template_hosts)
 
 
 def read_catalog(folder: Path | None = None, hosts: Iterable[tuple[str, str]] = ()) -> Catalog:
-    """Return our templates and those of another folder; `hosts` are (template, host) that templates may
-    send to as well. Raises TemplateFileError."""
+    """Return Angarium's templates and those of `folder`. `hosts` are pairs (template, host): additional
+    hosts that a template can send to. Raises TemplateFileError."""
     added: dict[str, set[str]] = {}
     for template, host in hosts:
         added.setdefault(template, set()).add(host)
@@ -55,7 +55,7 @@ def read_catalog(folder: Path | None = None, hosts: Iterable[tuple[str, str]] = 
 
 @cache
 def _ours(path: Path, added: frozenset[str]) -> Definition:
-    """Return one of our templates: compiled once in a process, which may make several catalogs."""
+    """Return one of Angarium's templates. A process compiles each once, for all its catalogs."""
     return read_template(path, added)
 
 

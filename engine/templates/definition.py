@@ -1,4 +1,4 @@
-"""A template of the catalog: how a service is configured, addressed, written to and understood."""
+"""A template of the catalog: the configuration, address, messages and answers of one service."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,15 +21,15 @@ _CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class ConfigurationSchema:
-    """The schema of configurations: it judges and completes them. `schema` has a property for each
-    field, in the order to be shown."""
+    """The schema of configurations: it checks and completes them. `schema` has a property for each field,
+    in the order in which pages show them."""
 
     __slots__ = ("_defaults", "_multiline", "_validator", "schema", "secrets")
 
     def __init__(
         self, fields: Mapping[str, dict[str, Any]], required: list[str], multiline: Iterable[str]
     ) -> None:
-        """Raises ValueError for fields that are no JSON Schema."""
+        """Raises ValueError for fields that are not valid JSON Schema."""
         self.schema: dict[str, Any] = {
             "$schema": DIALECT,
             "type": "object",
@@ -44,7 +44,7 @@ class ConfigurationSchema:
         }
         try:
             jsonschema_rs.meta.validate(self.schema)
-            # A caller's value is not repeated in errors: it can be a secret.
+            # Errors do not repeat a caller's value: it can be a secret.
             self._validator = jsonschema_rs.Draft202012Validator(
                 self.schema, mask="the value", validate_formats=True
             )
@@ -53,7 +53,7 @@ class ConfigurationSchema:
             raise ValueError(f"{'.'.join(['config', *place])}: {error.message}") from error
 
     def check(self, config: object) -> None:
-        """Raise Refusal `invalid_request` naming each wrong field. A null counts as absent."""
+        """Raise Refusal `invalid_request`, which names each wrong field. A null counts as absent."""
         if not isinstance(config, dict):
             raise invalid("config", "must be an object")
         given = {name: value for name, value in config.items() if value is not None}
@@ -68,8 +68,8 @@ class ConfigurationSchema:
             raise refused(details[:MAX_DETAILS])
 
     def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a configuration with every field: defaults where there is none, else null, and the mask
-        for a secret that is not shown."""
+        """Return a configuration with every field. An absent field gets its default or null; a secret
+        that is given as null gets the mask."""
         found: dict[str, Any] = {}
         for name in self.schema["properties"]:
             value = config.get(name)
@@ -105,8 +105,8 @@ __all__ = ["Definition", "Destined", "Example"]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An outbound body, a configuration, and what the service is sent for them: JSON, or a text where the
-    service takes another format."""
+    """An outbound body, a configuration, and the body that the service gets for them: JSON, or a text in
+    another format."""
 
     event: dict[str, Any]
     config: dict[str, Any]
@@ -115,7 +115,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One template. It consists of its file alone."""
+    """One template."""
 
     id: str
     name: str
@@ -132,26 +132,25 @@ class Definition:
 
     @property
     def config_schema(self) -> dict[str, Any]:
-        """The JSON Schema of its configuration. Secret fields have `secret` and `writeOnly`."""
+        """The JSON Schema of configurations. Secret fields have `secret` and `writeOnly`."""
         return self.configuration.schema
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The fields that are secret."""
+        """The names of the secret fields."""
         return self.configuration.secrets
 
     def check(self, config: object) -> None:
-        """Raise Refusal `invalid_request` for a configuration that cannot be used, with details such as
+        """Raise Refusal `invalid_request` for an unusable configuration, with details such as
         `config.url`."""
         self.configuration.check(config)
         assert isinstance(config, dict)
         self.address.check(self.configuration.complete(config))
 
     def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a configuration with every field: defaults where there is none, else null; `***` for a
-        secret that is given as null."""
+        """Return a configuration with every field; see `ConfigurationSchema.complete`."""
         return self.configuration.complete(config)
 
     def target(self, config: Mapping[str, Any]) -> Destined:
-        """Return where requests of a configuration go, which `check` has accepted."""
+        """Return the target of requests, for a configuration that `check` has accepted."""
         return self.address.target(self.configuration.complete(config))

@@ -1,7 +1,7 @@
 """The filters of the template language: look-ups, limits, and the escapes of services' markups.
 
-Each filter is total: it returns a value for any JSON value. None costs more than reading its value. A
-text is cut in the unit that its service counts in, and never within a character or an escape.
+Each filter returns a value for any JSON value, and costs no more than reading it. A text is cut in the
+unit in which the service counts, and never within a character or an escape.
 """
 
 import hashlib
@@ -16,9 +16,9 @@ from jinja2 import Undefined
 
 from engine.templates.values import Numeral, as_text, encoded, indented
 
-LONGEST_LINE = 4_096  # no service shows a longer one
-MOST_FACTS = 50  # no service shows more fields than that
-_BREAK = "\u200b"  # a space of no width: it parts characters that a service would read as one
+LONGEST_LINE = 4_096  # no service shows a longer line
+MOST_FACTS = 50  # no service shows more fields
+_BREAK = "\u200b"  # a zero-width space: it separates characters that a service would interpret
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:@-]")
 _SLACK = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -26,9 +26,7 @@ _MARKDOWN = str.maketrans({mark: "\\" + mark for mark in "\\`*_{}[]()<>#+-!|~"})
 # Every character that Telegram lists, at any place.
 _MARKDOWN_V2 = str.maketrans({mark: "\\" + mark for mark in "\\_*[]()~`>#+-=|{}.!"})
 ELLIPSIS = "…"
-STRETCH = (
-    512  # characters escaped at a time: few calls for a long text, little to search for its end
-)
+STRETCH = 512  # characters escaped in one call: few calls for a long text, and a short last search
 
 
 def _is_absent(value: object) -> bool:
@@ -41,7 +39,7 @@ def default(value: Any, instead: Any) -> Any:
 
 
 def path(value: Any, steps: str, instead: Any = None) -> Any:
-    """Return the value at names and positions between dots, `instead` where there is none."""
+    """Return the value at a path of names and positions with dots between them, else `instead`."""
     for step in steps.split("."):
         if isinstance(value, dict):
             value = value.get(step)
@@ -53,8 +51,8 @@ def path(value: Any, steps: str, instead: Any = None) -> Any:
 
 
 def first_text(value: Any, *names: str) -> str | None:
-    """Return the value if it is a text, else its first named member that is a text or a number, else
-    None."""
+    """Return the value if it is a text, else the first of its members `names` that is a text or a number,
+    else None."""
     if isinstance(value, str) and value.strip():
         return value
     for name in names:
@@ -67,12 +65,12 @@ def first_text(value: Any, *names: str) -> str | None:
 
 
 def among(value: Any, words: dict[str, Any], instead: Any = None) -> Any:
-    """Return the meaning of a word, in any case; `instead` for an unknown word."""
+    """Return what `words` has for a word (in lower case); `instead` for an unknown word."""
     return words.get(as_text(value).strip().lower(), instead) if not _is_absent(value) else instead
 
 
 def facts(value: Any, limit: int) -> list[dict[str, str]]:
-    """Return the first members of an object, as `name` and `value` in text."""
+    """Return the first `limit` members of an object, as `name` and `value` in text."""
     if not isinstance(value, dict):
         return []
     pairs = list(value.items())[: min(limit, MOST_FACTS)]
@@ -80,17 +78,18 @@ def facts(value: Any, limit: int) -> list[dict[str, str]]:
 
 
 def within(value: Any, limit: int) -> Any:
-    """Return a value if its JSON has at most `limit` bytes, else an object with its size and the
-    beginning of its text. For services that bound the data rather than a text."""
+    """Return a value if its JSON has at most `limit` bytes, else an object with the size and the
+    beginning of the JSON."""
     text = encoded(value)
     if len(text) <= limit:
         return value
-    room = limit // 6 - len('{"truncated":true,"bytes":0000000,"text":""}')  # \u001f is six bytes
+    # JSON needs six bytes for some characters, such as \u001f.
+    room = limit // 6 - len('{"truncated":true,"bytes":0000000,"text":""}')
     return {"truncated": True, "bytes": len(text), "text": truncate(text.decode(), room, "bytes")}
 
 
 def truncate(value: Any, limit: int, unit: str = "characters") -> str:
-    """Return a value as text of at most `limit` characters, or of another unit."""
+    """Return a value as text of at most `limit` units."""
     return fitted(as_text(value), limit, unit, str)
 
 
@@ -137,7 +136,7 @@ def line(value: Any) -> str:
 
 
 def identifier(value: Any, limit: int) -> str:
-    """Return a value as text that any header and any identifier takes."""
+    """Return a value as text that is valid in headers and identifiers."""
     return _UNSAFE.sub("_", as_text(value)[:limit])
 
 
@@ -189,15 +188,15 @@ MEASURES: dict[str, Callable[[str], int]] = {
     "characters": len,
     "utf16": _utf16,
     "bytes": _octets,
-    "json": _in_json,  # bytes of the text within a JSON body, for services that bound the whole body
+    "json": _in_json,  # bytes of the text in a JSON body, for services that bound the whole body
 }
 
 
 def fitted(text: str, limit: int, unit: str, escape: Callable[[str], str]) -> str:
-    """Return a text escaped, or as much of its beginning as leaves room for an ellipsis.
+    """Return a text escaped, or as much of its beginning as fits with an ellipsis.
 
-    `escape` replaces single characters and never shortens a text. The cost is that of the result,
-    however long the text is.
+    `escape` must replace single characters and never shorten a text. The cost depends on the result, not
+    on the text's length.
     """
     measure = MEASURES[unit]
     if len(text) <= limit:

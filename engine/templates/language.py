@@ -1,7 +1,7 @@
 """The language of a template's leaves: Jinja's expressions and conditions, without loops and calls.
 
-The cost of a leaf is linear in what it reads. An event's content is data: no look-up reaches an attribute
-of a Python object.
+The cost of a leaf is linear in the size of the values that it reads. No look-up reaches an attribute of a
+Python object.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,11 +16,11 @@ from engine.templates.values import Numeral, as_text
 
 
 class LeafError(Exception):
-    """A leaf that is not written in the language."""
+    """A leaf is not written in the language."""
 
 
 class Omitted:
-    """The value of a member or item that is to be left out."""
+    """The value `omit`: its member or item is left out."""
 
     def __bool__(self) -> bool:
         return False
@@ -28,8 +28,8 @@ class Omitted:
 
 OMIT: Final = Omitted()
 VARIABLES = frozenset({"event", "body", "config", "omit"})
-# Nodes that are not listed are not in the language: above all For, Call, Macro, Import, Mul and Pow,
-# with which a short leaf could make a large result.
+# The language has no other nodes. With For, Call, Macro, Import, Mul and Pow, a short leaf could make a
+# large result.
 _ALLOWED = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.Name, nodes.Const, nodes.List,
     nodes.Tuple, nodes.Dict, nodes.Pair, nodes.Keyword, nodes.Getattr, nodes.Getitem, nodes.Filter,
@@ -39,10 +39,10 @@ _ALLOWED = (
 
 
 class LeafSandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, in which members of objects and items of lists are all that can be looked up."""
+    """Jinja's sandbox, limited to look-ups of members of objects and items of lists."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return a member or an item, else a value that raises where it is used."""
+        """Return a member or an item, else a value that raises when it is used."""
         if isinstance(obj, Mapping):
             if isinstance(argument, str) and argument in obj:
                 return obj[argument]
@@ -127,12 +127,12 @@ def parsed(leaf: str, names: frozenset[str] = VARIABLES) -> nodes.Template:
 
 
 def is_written(leaf: str) -> bool:
-    """Return True if a text has an expression or a condition in it."""
+    """Return True if a text contains an expression or a condition."""
     return "{{" in leaf or "{%" in leaf
 
 
 def sole_expression(tree: nodes.Template) -> nodes.Expr | None:
-    """Return the expression that a leaf is, None where it is a text with expressions in it."""
+    """Return the expression if a leaf is nothing else; None if the leaf has other text."""
     if len(tree.body) == 1 and isinstance(tree.body[0], nodes.Output):
         parts = tree.body[0].nodes
         if len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData):

@@ -18,13 +18,13 @@ from engine.templates.structure import Structure
 from engine.templates.values import ValueFault, as_text, decoded, encoded
 
 log = structlog.get_logger("angarium.templates")
-LARGEST_BODY = 1024 * 1024  # that any template makes: four events
-# A body is read on the loop, and other attempts wait meanwhile: 25 ms at this bound, for a body of
-# numbers or brackets alone. An event is smaller; the result of a script may not be.
+LARGEST_BODY = 1024 * 1024  # bytes that a template can make: as many as four of the largest events
+# Bytes that a template can read. The loop decodes them, which takes 25 ms for numbers or brackets alone.
+# An event is smaller, but the result of a script can be larger.
 LARGEST_READ = 384 * 1024
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _HEADER = re.compile(r"[\x20-\x7e]{1,1024}")
-# Members of data that tell in words what happened. People read them first.
+# Members of an event's data that say in words what happened.
 TEXTS = ("text", "message", "summary", "title", "description")
 _NONE: Mapping[str, Any] = {}
 Format = Literal["json", "form", "text", "same"]
@@ -37,7 +37,7 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The message of a template. With the format `same`, a body is sent unchanged, byte for byte."""
+    """The message of a template. With the format `same`, the body is sent unchanged."""
 
     format: Format
     body: Structure | None
@@ -48,14 +48,14 @@ class Message:
     def render(
         self, config: Mapping[str, Any], body: bytes, event_type: str, event_id: str | None = None
     ) -> Rendered | Failure:
-        """Return the request of an outbound body. Never raises for its content."""
+        """Return the request for an outbound body. Never raises, whatever the body is."""
         try:
             return self._rendered(config, body, event_type, event_id)
         except ValueFault as fault:
             return _failure(str(fault))
         except TemplateError as error:
             return _failure(f"the template cannot render this event: {error.message}")
-        except Exception:  # a fault of the template, which was tried with its example alone
+        except Exception:  # a fault of the template, which was tried only with its example
             log.exception("template.render_failed", event=event_id)
             return _failure("the template cannot render this event")
 
@@ -91,7 +91,7 @@ class Message:
     def _headers(self, variables: dict[str, Any]) -> Headers:
         found = []
         kind = self.content_type or _TYPES[self.format]
-        if kind != _TYPES["json"]:  # requests have that type anyhow
+        if kind != _TYPES["json"]:  # the default type of requests
             found.append(("content-type", kind))
         for name, value in self.headers.value(variables).items():
             text = as_text(value)
@@ -102,10 +102,10 @@ class Message:
 
 
 def event_of(document: Any, event_type: str, event_id: str | None = None) -> dict[str, Any]:
-    """Return an outbound body as templates see an event: every member is there, whatever a script made.
+    """Return the variable `event` of templates, which always has every member.
 
-    Without a known id, the id is a digest of the body, the same at each attempt. A document that is no
-    outbound body is the event's data.
+    `document` is an outbound body, or a script's result, which can be anything. Without an id, the id is
+    a digest of the document, which is the same at each attempt. A document without `data` is the data.
     """
     found = document if isinstance(document, dict) else _NONE
     metadata = found.get("metadata")
@@ -130,8 +130,7 @@ def _text(value: object) -> str | None:
 
 
 def _instant(value: object) -> str | None:
-    """Return an instant that services can read, else None: a script may have put something else
-    there."""
+    """Return an instant that services can read, else None: a script can set any value."""
     if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""A strict reader of template files: it refuses what it does not understand, with the place.
+"""A strict reader of template files: its errors name the file and the entry.
 
-The entries below have the keys of a file; docs/decisions/0029-templates.md explains them.
+The models below have the keys of a file; docs/decisions/0029-templates.md explains them.
 """
 
 import json
@@ -24,7 +24,7 @@ from engine.templates.structure import Structure
 from engine.templates.values import ValueFault, decoded, encoded
 
 ID = re.compile(r"[a-z][a-z0-9-]{0,31}")
-LONGEST_TEXT = 4_096  # of a field, which is more than any URL, key or address has
+LONGEST_TEXT = 4_096  # characters of a field: more than any URL, key or address has
 MOST_FIELDS = 20
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
@@ -34,7 +34,7 @@ HeaderName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,64}$")]
 
 
 class TemplateFileError(Exception):
-    """A file that cannot be used; the message names the file and the place."""
+    """A file cannot be used. The message names the file and the entry."""
 
 
 class _Address(BaseModel):
@@ -63,7 +63,7 @@ class _Example(BaseModel):
 
     config: dict[str, Any]
     event: str  # JSON: an outbound body
-    body: str  # JSON, or the text where the format is another
+    body: str  # JSON, or the text of another format
 
 
 class _TemplateFile(BaseModel):
@@ -85,7 +85,7 @@ class _TemplateFile(BaseModel):
 
 
 def read_template(path: Path, added: frozenset[str]) -> Definition:
-    """Return the template of a file; `added` are further hosts that the operator allows. Raises
+    """Return the template of a file. `added` are additional hosts that the operator allows. Raises
     TemplateFileError."""
     if ID.fullmatch(path.stem) is None:
         raise TemplateFileError(
@@ -94,7 +94,7 @@ def read_template(path: Path, added: frozenset[str]) -> Definition:
     try:
         definition = _definition(path.stem, read(path, _TemplateFile), added)
         _try(definition)
-    except ValidationError as error:  # of its delivery options
+    except ValidationError as error:  # in the delivery options
         raise TemplateFileError(f"{path}: {faults(error)}") from None
     except (ValueError, LeafError, ValueFault, re.error) as error:
         raise TemplateFileError(f"{path}: {error}") from error
@@ -194,7 +194,8 @@ def _json(place: str, text: str) -> Any:
 
 
 def _try(definition: Definition) -> None:
-    """Check that a template makes what its example says."""
+    """Raise ValueError unless the template accepts its example, shows no secret, and makes the example's
+    body."""
     example = definition.example
     try:
         definition.check(example.config)

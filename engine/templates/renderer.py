@@ -1,4 +1,4 @@
-"""The renderer of templates: it makes bodies and judges answers by the template's rules."""
+"""The renderer of templates: it makes requests and judges answers by the template's rules."""
 
 from collections import OrderedDict
 from typing import Any
@@ -15,7 +15,7 @@ from engine.templates.definition import Definition
 from engine.templates.values import ValueFault, decoded
 
 log = structlog.get_logger("angarium.templates")
-CONFIGURATIONS_KEPT = 4_096  # decoded; some hundred bytes each
+CONFIGURATIONS_KEPT = 4_096  # decoded, with some hundred bytes each
 _NO_SUCH = "the destination's template is not in the catalog any more"
 
 
@@ -25,14 +25,14 @@ class Renderer:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        # By the identity of a destination's template. The template is held, so that no other object gets
-        # its identity. By the bytes of a configuration, they would be hashed anew after each reload.
+        # By the identity of a destination's template; the reference keeps another object from getting the
+        # same identity. A configuration's bytes as the key would be hashed again after each reload.
         self._configurations: OrderedDict[int, tuple[Template, dict[str, Any]]] = OrderedDict()
 
     def render(
         self, template: Template, body: bytes, event_type: str, event_id: str | None = None
     ) -> Rendered | Failure:
-        """Return the request of an outbound body (JSON, possibly transformed)."""
+        """Return the request for an outbound body, or for a script's result."""
         definition = self.catalog.get(template.id)
         if definition is None:
             return Failure(ErrorCategory.TRANSFORM, _NO_SUCH)
@@ -43,7 +43,7 @@ class Renderer:
         return definition.message.render(config, body, event_type, event_id)
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
-        """Return an outcome by the service's own rules."""
+        """Return an outcome as the service's rules judge it."""
         definition = self.catalog.get(template.id)
         if definition is None:
             return outcome
@@ -51,7 +51,7 @@ class Renderer:
             judged = definition.answer.judge(outcome)
             if judged.message is not None:
                 judged.message = self._without_secrets(definition, template, judged.message)
-        except Exception:  # a receiver must not stop the attempt's record
+        except Exception:  # the attempt must be recorded whatever the receiver answered
             log.exception("answer.judge_failed", template=template.id)
             return outcome
         return judged
@@ -69,7 +69,7 @@ class Renderer:
         return config
 
     def _without_secrets(self, definition: Definition, template: Template, message: str) -> str:
-        """Return a message with the configuration's secrets masked, in case the service repeated one."""
+        """Return a message with the configuration's secrets masked: the service can have repeated one."""
         config = self._configuration(definition, template)
         for name in definition.secrets:
             if config[name]:

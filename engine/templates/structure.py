@@ -1,7 +1,7 @@
-"""The structure of a template's body: JSON whose string leaves are written in the template language.
+"""The structure of a template's body: JSON whose strings (the leaves) are in the template language.
 
-All leaves run as one compiled program. Their values are put in place and encoded afterwards, so that no
-value of an event can leave its leaf.
+All leaves run as one compiled program. Their values are encoded only afterwards, so an event's values
+cannot change the structure.
 """
 
 from collections.abc import Callable
@@ -19,20 +19,20 @@ from engine.templates.language import (
     sole_expression,
 )
 
-EACH_LIMIT = 50  # repetitions of one element; nobody reads more
+EACH_LIMIT = 50  # elements of one `$each`; no reader wants more
 _CONDITION, _EACH, _ITEM = "$if", "$each", "$item"
 Values = dict[str, Any]
 Place = Callable[[Values, Values], Any]  # (values of the leaves, variables) -> the value of a place
 
 
 class Structure:
-    """A compiled structure. `{"$if": condition, ...}` is left out where the condition does not hold;
-    in a list, `{"$each": list, "$item": structure}` makes one element for each `item` of the list."""
+    """A compiled structure. `{"$if": condition, ...}` is left out if the condition is false. In a list,
+    `{"$each": list, "$item": structure}` makes one element for each `item` of the list."""
 
     __slots__ = ("_program", "_root")
 
     def __init__(self, document: Any, names: frozenset[str] = VARIABLES) -> None:
-        """Raises LeafError."""
+        """Raises LeafError if a leaf is not in the language. `names` are the variables."""
         compiler = _Compiler(names)
         self._root = compiler.place(document)
         self._program = compiler.program()
@@ -90,7 +90,7 @@ class _Compiler:
         def value(leaves: Values, _variables: Values) -> Any:
             found = leaves[name]
             if isinstance(found, Undefined):
-                str(found)  # raises, and names the missing member
+                str(found)  # raises UndefinedError, which names the missing member
             return found
 
         return value

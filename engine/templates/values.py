@@ -1,7 +1,6 @@
-"""JSON values as templates see them: a number keeps every digit, and is written as it came.
+"""JSON values as templates see them: a number keeps all its digits and its notation.
 
-Nothing here is recursive. The libraries' decoders are, and end in an error where a value is nested too
-deeply.
+Nothing here is recursive. The libraries' decoders are, and raise an error for deeply nested values.
 """
 
 import json
@@ -13,17 +12,17 @@ import msgspec
 from engine.model.json_members import without_surrogates
 
 EXACT_DIGITS = (
-    15  # an integer of up to 15 digits is the same in every reader; a longer one stays text
+    15  # every JSON reader keeps an integer of up to 15 digits exact; a longer one stays text
 )
 _LONG = re.compile(rb"[0-9]{%d}" % (EXACT_DIGITS + 1))
 
 
 class ValueFault(Exception):  # noqa: N818 - what a tenant's script returned, no fault of ours
-    """A text is not JSON that can be read."""
+    """A text or value cannot be read or written as JSON."""
 
 
-# A number as it was written, such as 19.90 or one with forty digits: a piece of JSON, which decoder and
-# encoder pass on without running Python for each of tens of thousands.
+# A number as it was written, such as 19.90, or with forty digits. The C encoder copies it, without a
+# Python call for each number.
 Numeral = msgspec.Raw
 
 
@@ -40,9 +39,9 @@ _exact = json.JSONDecoder(parse_float=Numeral, parse_int=_integer, parse_constan
 
 
 def decoded(text: bytes) -> Any:
-    """Return a JSON text as values. Raises ValueFault. A lone surrogate becomes U+FFFD."""
+    """Return the values of a JSON text. Raises ValueFault. A lone surrogate becomes U+FFFD."""
     try:
-        if b"\\ud" in text or b"\\uD" in text:  # the beginning of surrogates
+        if b"\\ud" in text or b"\\uD" in text:  # escapes of surrogates begin like this
             text = without_surrogates(text, b"\\ufffd")
         decoder = _exact if _LONG.search(text) else _decoder
         return decoder.decode(text.decode())
@@ -61,8 +60,8 @@ def encoded(value: Any) -> bytes:
         raise ValueFault("the value is nested too deeply") from error
 
 
-# The value that was indented last, and the result: a template shows the same data twice, as text and as
-# HTML. The value is held, so that no other gets its identity; values are never changed.
+# The value that was indented last, and its text: a template shows the same data as text and as HTML. The
+# reference keeps another value from getting the same identity. Values never change.
 _latest: tuple[object, str] = (None, "null")
 
 
