@@ -12,7 +12,7 @@ COMPILER = WEB.programs / "tsc"
 
 
 def compiled(target: Path) -> bool:
-    """Compile the client into a folder. Returns False without node and npm, which bring the compiler."""
+    """Compile the client into a folder. Return False without node or the compiler, which npm brings."""
     if shutil.which("node") is None or not WEB.ready():
         return False
     # The programs and their arguments are ours.
@@ -22,7 +22,7 @@ def compiled(target: Path) -> bool:
 
 
 def pack(folder: Path) -> int:
-    """Write the package into a folder. Returns the exit code; without npm the package is left out."""
+    """Write the package into a folder. Return the exit code, which is 0 also without npm."""
     npm, made = shutil.which("npm"), PROJECT / "dist"
     shutil.rmtree(made, ignore_errors=True)
     if npm is None or not compiled(made):

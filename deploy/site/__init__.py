@@ -1,1 +1,1 @@
-"""The documentation site: the inputs of MkDocs beside the files of docs/."""
+"""The documentation site: what MkDocs needs besides the files of docs/."""

@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 
-os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")  # decision 15 says what we know of it
+os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")  # see decision 15
 
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
@@ -12,7 +12,7 @@ from mkdocs.exceptions import Abort, MkDocsException
 
 
 def main(folder: str) -> int:
-    """Build into a folder, and write each warning to stderr. Returns the exit code."""
+    """Build the site into a folder, and write each warning to stderr. Return the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     try:
         build(load_config("mkdocs.yml", strict=True, site_dir=folder))

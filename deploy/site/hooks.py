@@ -11,7 +11,7 @@ from mkdocs.structure.files import File, Files
 from deploy.site.reference import FOLDER, pages
 from deploy.site.sources import ROOT, decisions, place, sources, with_lists
 
-# What makes a browser load something while it shows a page. A link that a reader follows does not.
+# HTML that makes a browser load a file when it shows a page. A link for the reader does not.
 _LOADS = re.compile(
     r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc(?:set)?=[\"']?(?:https?:)?//[^\s\"'>]+"
     r"|<link\b(?![^>]*rel=[\"']?canonical)[^>]*?href=[\"']?(?:https?:)?//[^\s\"'>]+"
@@ -38,7 +38,7 @@ def _filled(item: Any, listed: dict[str, list[Any]]) -> Any:
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Give the site its files: those of the repository, the reference, and the theme's own."""
+    """Return the files of the site: the repository's, the reference, and the theme's."""
     docs = ROOT / "docs"
     theme = [
         file
@@ -64,7 +64,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Refuse a site that loads anything from another host."""
+    """Raise PluginError if the site loads anything from another host."""
     found = []
     for path in sorted(Path(config.site_dir).rglob("*")):
         pattern = {".html": _LOADS, ".css": _IMPORTS}.get(path.suffix)

@@ -1,6 +1,6 @@
 """The API reference: pages generated from the OpenAPI document, one for each group of operations.
 
-The tables and examples are those of the page that a server shows at `/docs`.
+It has the tables and examples of the page that a server shows at `/docs`.
 """
 
 import functools
@@ -100,6 +100,6 @@ def _shapes(document: dict[str, Any]) -> str:
 
 
 def _linked(text: str) -> str:
-    """Return text whose links lead to the pages of the site: those of one page are its own anchors."""
+    """Return text whose links lead to the pages of the site, instead of to anchors of one page."""
     text = re.sub(r'href="#(shape-[^"]+)"', r'href="../shapes/#\1"', text)
     return re.sub(r'href="#errors"><code>(\d+)', r'href="../errors/#error-\1"><code>\1', text)

@@ -1,6 +1,6 @@
 """The sources of the site: the files of the repository on it, and the place of each.
 
-A source keeps its path in the repository, so that a link which works there works on the site.
+A source keeps its path in the repository, so that links work in the repository and on the site.
 """
 
 import re
@@ -22,7 +22,7 @@ _LINK = re.compile(r"\]\(([^)#:\s]+)[^)]*\)")
 
 
 def sources() -> list[str]:
-    """Return the paths of all files of the site: pages, their images, and what else they link to."""
+    """Return the paths of all files of the site: pages, images, and other files that pages link to."""
     found = [*OUTSIDE]
     found += [named(path) for path in sorted((ROOT / DOCS).rglob("*")) if path.is_file()]
     linked = {
@@ -36,13 +36,13 @@ def sources() -> list[str]:
 
 
 def decisions() -> list[str]:
-    """Return the pages of decisions in their order."""
+    """Return the pages of decisions, in order."""
     folder = ROOT / DOCS / "decisions"
     return [named(folder / "README.md"), *map(named, sorted(folder.glob("[0-9]*.md")))]
 
 
 def place(source: str) -> str:
-    """Return where a source is on the site: `docs/api/README.md` at `api/index.html`."""
+    """Return the path of a source on the site: `api/index.html` for `docs/api/README.md`."""
     path = PurePosixPath(source.removeprefix(f"{DOCS}/"))
     if path.suffix != ".md":
         return str(path)
@@ -52,7 +52,7 @@ def place(source: str) -> str:
 
 
 def slug(title: str, _separator: str) -> str:
-    """Return the anchor of a headline, as readers of the repository have it."""
+    """Return the anchor of a headline, as repository hosts make it."""
     return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
 
 
@@ -70,12 +70,12 @@ def with_lists(text: str) -> str:
 
 
 def named(path: Path) -> str:
-    """Return the name of a file in the repository."""
+    """Return the path of a file in the repository."""
     return path.relative_to(ROOT).as_posix()
 
 
 def _linked(page: str) -> Iterator[str]:
-    """Yield the files that a page links to and that are no pages: configurations, for example."""
+    """Yield the files that a page links to, other than pages: configurations, for example."""
     folder = (ROOT / page).parent
     for target in _LINK.findall((ROOT / page).read_text("utf-8")):
         path = (folder / target).resolve()

@@ -1,7 +1,7 @@
-"""The state diagrams of the site: SVG from the text that Mermaid draws for readers of the repository.
+"""The state diagrams of the site: SVG from the text of a Mermaid diagram.
 
-States stand in a column, in the order of the text. A transition downwards has its line on the right, one
-upwards on the left, and one that stays is written into its state. No line covers a label.
+The states form a column, in the order of the text. Transitions downwards have their lines on the right,
+and those upwards on the left. A transition from a state to itself is text in the state's box.
 """
 
 import re
@@ -21,7 +21,7 @@ PAD = 10
 
 @dataclass(slots=True)
 class Edge:
-    """The transitions from one state to another: `names` are their signals."""
+    """The transitions from one state to another. `names` are their signals."""
 
     start: str
     end: str
@@ -32,7 +32,7 @@ class Edge:
 
     @property
     def height(self) -> float:
-        """The room of its label, beside its start."""
+        """The height of the label, in pixels."""
         return ROW * max(1, len(self.names))
 
 
@@ -94,7 +94,7 @@ def drawn(edges: Sequence[Edge]) -> Markup:
 def _texts(
     state: str, begins: dict[str, str], ends: set[str], stays: dict[str, list[str]]
 ) -> list[str]:
-    """Return the lines of a state's box: its name, and what needs no arrow."""
+    """Return the lines of a state's box: its name, and the transitions without an arrow."""
     found = [state]
     if state in begins:
         found.append("start" + (f": {begins[state]}" if begins[state] else ""))
@@ -108,7 +108,7 @@ def _rows(
     sides: Sequence[list[Edge]],
     texts: dict[str, list[str]],
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Give each edge its heights at both ends; return the top and bottom of each state."""
+    """Set the y of both ends of each edge. Return the top and the bottom of each state."""
     tops: dict[str, float] = {}
     bottoms: dict[str, float] = {}
     y = float(PAD)
@@ -129,7 +129,7 @@ def _rows(
 
 
 def _tracks(side: list[Edge]) -> None:
-    """Give each edge a vertical line that no other edge of this side has at the same height."""
+    """Set each edge's track: the place of a vertical line that overlaps no other line of this side."""
     taken: list[list[tuple[float, float]]] = []
     for edge in sorted(side, key=lambda e: abs(e.in_y - e.out_y)):
         low, high = sorted((edge.in_y, edge.out_y))

@@ -1,7 +1,6 @@
-"""Schemas of Kubernetes' resources for kubeconform, generated from the description in Kubernetes' own
-module.
+"""JSON schemas of Kubernetes' resources for kubeconform, made from the description in Kubernetes' module.
 
-Run it with the folder to write them to, with Go on the PATH: its proxy has the module.
+Run it with the folder for the schemas. It needs Go on the PATH, which downloads the module.
 """
 
 import json
@@ -32,7 +31,8 @@ def main(folder: Path) -> None:
 
 
 def described() -> Path:
-    """Return the file that describes all resources. Raises SystemExit if it is not the pinned one."""
+    """Return the file that describes all resources. Raises SystemExit if the module is not the pinned
+    one."""
     command = ["go", "mod", "download", "-json", f"{MODULE}@{VERSION}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
     found = json.loads(done.stdout)
@@ -42,7 +42,7 @@ def described() -> Path:
 
 
 def strict(node: Any) -> Any:
-    """Return a definition that allows no fields but those it names, as JSON Schema has it."""
+    """Return a definition as JSON Schema that allows only the fields that it names."""
     if isinstance(node, list):
         return [strict(each) for each in node]
     if not isinstance(node, dict):

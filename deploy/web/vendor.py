@@ -1,4 +1,4 @@
-"""The recipe of `web/vendor`: it makes each file from the packages' archives, byte for byte.
+"""The recipe of `web/vendor`: it makes each file from the packages' archives, reproducibly.
 
     npm pack preact@11.2.0 @preact/signals@2.11.4 @preact/signals-core@1.14.5 htm@3.1.1
     python deploy/web/vendor.py FOLDER_OF_THE_ARCHIVES
@@ -66,7 +66,7 @@ def variable(specifier: str) -> str:
 
 
 def pairs(names: str) -> list[tuple[str, str]]:
-    """Return the names of an import or export list: as they are called there, and here."""
+    """Return the names of an import or export list, each before and after its ` as `."""
     found = [each.strip().split(" as ") for each in names.split(",") if each.strip()]
     return [(each[0].strip(), each[-1].strip()) for each in found]
 

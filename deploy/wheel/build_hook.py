@@ -1,7 +1,7 @@
-"""The build step of the server's wheel: it moves our packages below one, and rewrites their imports.
+"""The build step of the server's wheel: it moves our packages into one, and rewrites their imports.
 
-The rewriting works on the syntax tree, changes nothing but names in import statements, and leaves every
-line in its place. It refuses what it cannot move. See docs/decisions/0056-one-package-for-the-wheel.md.
+It changes only names in import statements, found in the syntax tree, and keeps every line's number. It
+refuses code that it cannot move. See docs/decisions/0056-one-package-for-the-wheel.md.
 """
 
 import ast
@@ -15,28 +15,28 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE = "angarium_server"
-# The folders that a wheel carries, by the name that our code imports each by.
+# The folders that the wheel contains, by the name under which our code imports each.
 FOLDERS = {
     "api": "api",
     "engine": "engine",
     "storage": "storage",
     "angarium": "clients/python/angarium",
 }
-# Beside `api`: what browsers are served (`api.web`), and what agents can read (`api.mcp.resources`).
+# Files that `api.web` serves to browsers, and that `api.mcp.resources` lets agents read.
 PAGES = ("web", "docs")
-LEFT_OUT = frozenset({"__pycache__", "decisions"})  # what is made, and pages for contributors
+LEFT_OUT = frozenset({"__pycache__", "decisions"})  # compiled files, and pages for contributors
 LAUNCHER = Path("deploy/wheel/root") / PACKAGE
-# Calls that import or open by name: a name of ours as their argument would not be moved.
+# Calls that import or open by name. The rewriting does not change a package's name in their arguments.
 _BY_NAME = frozenset({"import_module", "__import__", "find_spec", "files", "resolve_name"})
 
 
 class MoveError(Exception):
-    """A file cannot be moved below the package. The message names its line."""
+    """A file cannot be moved into the package. The message names the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A piece of a line that is replaced: line from 0, columns in bytes."""
+    """A replacement within a line. Lines count from 0; columns are in bytes."""
 
     line: int
     begin: int
@@ -45,7 +45,7 @@ class Edit:
 
 
 def moved(source: str, file: str) -> str:
-    """Return the text of a module below `PACKAGE`. Raises MoveError."""
+    """Return the text of a module as part of `PACKAGE`. Raises MoveError."""
     lines = [line.encode() for line in source.splitlines(keepends=True)]
     edits: list[Edit] = []
     for node in ast.walk(ast.parse(source)):
@@ -66,7 +66,7 @@ def _ours(module: str) -> bool:
 
 
 def _in_from(node: ast.ImportFrom, lines: list[bytes]) -> Edit:
-    """`from engine.x import y`: only the module's name changes."""
+    """Return the edit of `from engine.x import y`: only the module's name changes."""
     assert node.module is not None
     row = node.lineno - 1
     begin = lines[row].index(node.module.encode(), node.col_offset + len("from "))
@@ -74,7 +74,7 @@ def _in_from(node: ast.ImportFrom, lines: list[bytes]) -> Edit:
 
 
 def _in_import(node: ast.Import, lines: list[bytes], file: str) -> Iterator[Edit]:
-    """`import angarium` binds one name, as a `from` import does; so does `import x.y as z`."""
+    """Yield the edit of an `import` that binds one name: it becomes a `from` import. Raises MoveError."""
     found = [alias for alias in node.names if _ours(alias.name)]
     if not found:
         return
@@ -105,7 +105,7 @@ def _refuse_by_name(node: ast.Call, file: str) -> None:
 
 
 def move_all(root: Path, target: Path) -> None:
-    """Write the moved packages into `target`, which becomes `PACKAGE`. Raises MoveError."""
+    """Write the moved packages into `target`, the folder for `PACKAGE`. Raises MoveError."""
     shutil.copytree(root / LAUNCHER, target, ignore=_made)
     for name, folder in FOLDERS.items():
         shutil.copytree(root / folder, target / name, ignore=_made)
@@ -121,10 +121,10 @@ def _made(_: str, names: list[str]) -> list[str]:
 
 
 class OnePackage(BuildHookInterface[Any]):
-    """The hook that hatchling runs before it writes the wheel."""
+    """The hook that hatchling runs before and after it writes the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Put `PACKAGE` into the wheel; an editable installation uses the folders as they are."""
+        """Add `PACKAGE` to the wheel; an editable installation uses the repository's folders."""
         if version == "editable":
             return
         self._folder = tempfile.TemporaryDirectory()

@@ -1,14 +1,14 @@
-"""The package of the installed server: the console script begins here.
+"""The package of the installed server, with the entry point of the console script.
 
-A wheel carries the folders `api`, `engine` and `storage` and the client library in this package, so that
-the server adds one top-level name to the environment that it is installed into.
+In a wheel this package contains `api`, `engine`, `storage` and the client library, so that the server
+adds only one top-level name to its environment.
 """
 
 
 def main() -> None:
-    """Run the command line, as `angarium` does."""
+    """Run the command line."""
     from api.cli import main as command
     from api.core_dumps import forbid_core_dumps
 
-    forbid_core_dumps()  # a command holds keys, and starts the database's programs
+    forbid_core_dumps()  # this process and the programs that it starts hold keys
     command()
