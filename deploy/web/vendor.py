@@ -4,7 +4,7 @@
     python deploy/web/vendor.py FOLDER_OF_THE_ARCHIVES
 
 `vendor.json` has the SHA-512 of each archive and the SHA-256 of each file. Modules that import each other
-become one script, because browsers load few scripts faster. Each module keeps its own scope.
+become one script, because browsers load one script faster than several. Each module keeps its own scope.
 """
 
 import hashlib

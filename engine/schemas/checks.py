@@ -99,7 +99,7 @@ class ActiveSchemas:
     def __init__(self, models: Models, compiler: SchemaCompiler | None = None) -> None:
         self._models = models
         self._compiler = compiler or SchemaCompiler()
-        self.types: set[tuple[int, str]] = set()  # environment and event type; read by others
+        self.types: set[tuple[int, str]] = set()  # environment and event type; other parts read it
 
     def put(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
         """Let events of a type be checked against a version; None: against nothing."""

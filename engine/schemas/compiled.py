@@ -34,9 +34,8 @@ SCHEMA_BYTES = 64 * 1024
 # The most work of one event, in units of the weight: 12 ms in the worst case that was tried. Finding the
 # errors takes once or twice as long again.
 MAX_WORK = 200_000
-# The validator can list every error, or only the first. All errors of a large event take seconds. If the
-# schema has alternatives, the first error alone can take seconds: it contains all errors of each
-# alternative, once for each level.
+# Listing all errors of a large event takes seconds. With alternatives, the first error alone can take
+# seconds: it contains all errors of each alternative, once for each level.
 ALL_ERRORS_WORK = 5_000  # up to this work, all errors outside of alternatives are listed
 ALTERNATIVES_WORK = 8_000  # up to this work times depth, also those within alternatives
 ERRORS_A_NUMBER = 20  # how often a long number is compared and shown when errors are listed
@@ -48,7 +47,7 @@ STEPS_WORK = 20_000  # the same for the work of a payload's text: a tenth of MAX
 MESSAGE_LENGTH = 240
 PATH_LENGTH = 512
 LONG_DIVISORS = 500  # of one schema: each takes up to 20 us to compile
-_OF_SCHEMAS = Prices(each=40, unique=4, divides=False)  # of the meta-schema, with its error
+_OF_SCHEMAS = Prices(each=40, unique=4, divides=False)  # under the meta-schema, with its error
 _REGEX_BYTES = 1 << 20  # the limit of a compiled pattern, and of its matcher's cache
 # More digits than programs write for a float. The pattern begins with the rare dot, which makes it quick.
 _LONG_NUMBER = re.compile(rb"\.(?:\d{18}|(?<=\d{17}\.))")
@@ -65,7 +64,7 @@ _FORMATS = {"regex": lambda _: True}
 def judged(schema: Any, pause: Callable[[], None] = no_pause) -> tuple["CompiledSchema", int]:
     """Return a compiled schema and its weight. Raises Refusal 400 for a schema that cannot be used.
 
-    `pause` is called between the steps, which take milliseconds each.
+    `pause` is called between the steps, of milliseconds each.
     """
     if not isinstance(schema, dict | bool):
         raise invalid("schema", "must be an object or a boolean")
@@ -133,7 +132,7 @@ class CompiledSchema:
     )
 
     def __init__(self, schema: Any, weight: int, pause: Callable[[], None] = no_pause) -> None:
-        """`pause` is called between the steps, which take milliseconds each."""
+        """`pause` is called between the steps, of milliseconds each."""
         self.weight = max(weight, 1)
         # A value has at least two bytes, so a payload of this size is within MAX_WORK uncounted.
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)

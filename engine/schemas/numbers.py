@@ -1,8 +1,7 @@
 """The price of long numbers: those beyond 64 bits, which the validator compares as decimal texts.
 
 Comparing two long numbers takes as long as comparing a hundred short ones, and grows with their digits.
-`uniqueItems` compares each long number with every other that rounds to the same float. The unit is that
-of the weight, a tenth of a microsecond. Every constant here was measured, and rounded up.
+The unit is that of the weight, a tenth of a microsecond. Every constant was measured, and rounded up.
 """
 
 import math
@@ -89,7 +88,7 @@ def may_hold_long(payload: bytes) -> bool:
 def price(value: Any, asked: Prices, most: int) -> float:
     """Return the price of a decoded payload's long numbers. The count stops above `most`."""
     total = 0.0
-    # `uniqueItems` compares only numbers that are the same float.
+    # `uniqueItems` compares only numbers that round to the same float.
     alike: dict[float, tuple[int, float]] = {}
     for digits, rounded in _long(value, asked.divides):
         square = digits * digits if digits < EXACT_DIGITS else 0

@@ -1,7 +1,7 @@
 """The observation of one place in the payloads of an event type: the kinds, formats, values and members.
 
 An inferred schema must accept every observed payload. So it says nothing of a property that was not
-observed from the first value on. Nothing here knows events.
+observed from the first value on.
 """
 
 import re

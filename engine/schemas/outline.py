@@ -1,8 +1,7 @@
 """The outline of a schema: the schema without the alternatives that make errors expensive.
 
-A validator reports why each alternative failed, with everything within it. The outline accepts every
-payload that the schema accepts, so an error of the outline is an error of the schema. But the outline can
-accept a payload that the schema refuses.
+A validator reports why each alternative failed, with everything within it. An error of the outline is
+always an error of the schema, but the outline can accept a payload that the schema refuses.
 """
 
 from typing import Any

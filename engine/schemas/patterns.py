@@ -36,7 +36,7 @@ _ANCHORED = re.compile(r"\^(?![*+?{])")
 _PLAIN_TEXT = re.compile(r"\^?[\w \-/:@,;=]*\$?")  # a pattern that needs no automaton
 _WRITTEN_OUT = dict.fromkeys("dDwWc", 10) | dict.fromkeys("sS", 100)  # characters of the class
 _WIDE = re.compile(r"\\[pPDWS]|\[\^|[^\x00-\x7f]")
-A_UNIT = 8  # characters at one place that take a unit of the weight, a tenth of a microsecond
+A_UNIT = 8  # characters that the matcher reads at one place in a tenth of a microsecond
 _FLAGS = re.compile(r"\(\?[a-zA-Z-]*[a-zA-Z]")  # flags; with them `^` can mean every line
 # Keywords whose subschemas apply to the value itself, or to its items.
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")

@@ -1,6 +1,6 @@
-"""The subschemas of a schema, and the references between them. Nothing here judges their cost.
+"""The subschemas of a schema, and the references between them.
 
-A document is read once. A reference to another document is refused.
+A reference to another document is refused.
 """
 
 from collections.abc import Iterator

@@ -83,8 +83,8 @@ class SchemaStore(Protocol):
     async def page(
         self, environment: int, which: SchemaFilter, before: str | None, limit: int, max_bytes: int
     ) -> SchemaPage:
-        """Return versions with an id below `before`, newest first: at most `limit`, and at least one but
-        no more than `max_bytes` of documents and examples."""
+        """Return versions with an id below `before`, newest first: at most `limit`, with at most
+        `max_bytes` of documents and examples. The first version is returned whatever its size."""
 
     async def active_size(self, environment: int) -> tuple[int, int]:
         """Return the number of active versions, and the bytes of their documents."""

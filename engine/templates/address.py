@@ -38,7 +38,7 @@ class Address:
     whose parameters are percent-encoded. Without `hosts`, any host is allowed.
     """
 
-    field: str  # the name of the field that errors name
+    field: str  # the configuration's field that errors name
     base: Structure | None
     path: str
     headers: Structure
@@ -52,8 +52,8 @@ class Address:
         return Destined(self._url(config), self._shown(config), self._headers(config))
 
     def check(self, config: Mapping[str, Any]) -> None:
-        """Raise Refusal `invalid_request`, which names the field, if the URL breaks the template's rules
-        or a header's value is unusable."""
+        """Raise Refusal `invalid_request` if the URL breaks the template's rules or a header is unusable.
+        The Refusal names the field."""
         url = self._url(config)
         name = f"config.{self.field}"
         try:

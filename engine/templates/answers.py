@@ -37,7 +37,7 @@ class Sign(BaseModel):
     json_: str | None = Field(None, alias="json")
     text: str | None = None  # the whole body, trimmed
     among: list[str | int | bool] = []  # allowed values of the header or member; empty: any
-    contains: str | None = None  # a lower-case text that the member contains, in any case
+    contains: str | None = None  # a lower-case text within the member, whose case does not matter
 
 
 class Wait(BaseModel):
@@ -68,7 +68,7 @@ class AnswerRules(BaseModel):
     ok: Sign | None = None  # a 2xx is a success only if this holds
     message: list[
         str
-    ] = []  # members that can say what failed: the first that exists does; "." is the whole body
+    ] = []  # members for the failure's message: the first with a text counts; "." is the whole body
     wait: list[Wait] = [Wait(header="retry-after")]
     rules: list[AnswerRule] = []  # the first that holds applies
 

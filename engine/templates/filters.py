@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:@-]")
 _SLACK = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _MARKDOWN = str.maketrans({mark: "\\" + mark for mark in "\\`*_{}[]()<>#+-!|~"})
-# Every character that Telegram lists, at any place.
+# The characters that Telegram requires to be escaped, at any place.
 _MARKDOWN_V2 = str.maketrans({mark: "\\" + mark for mark in "\\_*[]()~`>#+-=|{}.!"})
 ELLIPSIS = "…"
 STRETCH = 512  # characters escaped in one call: few calls for a long text, and a short last search

@@ -104,8 +104,8 @@ class Message:
 def event_of(document: Any, event_type: str, event_id: str | None = None) -> dict[str, Any]:
     """Return the variable `event` of templates, which always has every member.
 
-    `document` is an outbound body, or a script's result, which can be anything. Without an id, the id is
-    a digest of the document, which is the same at each attempt. A document without `data` is the data.
+    `document` is an outbound body, or any result of a script. Without an id, the id is a digest of the
+    document, the same at each attempt. A document without `data` is the data.
     """
     found = document if isinstance(document, dict) else _NONE
     metadata = found.get("metadata")

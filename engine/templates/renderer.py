@@ -25,8 +25,8 @@ class Renderer:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        # By the identity of a destination's template; the reference keeps another object from getting the
-        # same identity. A configuration's bytes as the key would be hashed again after each reload.
+        # By the identity of a destination's template, because hashing the configuration costs more. The
+        # reference keeps another object from getting the same identity.
         self._configurations: OrderedDict[int, tuple[Template, dict[str, Any]]] = OrderedDict()
 
     def render(

@@ -1,1 +1,1 @@
-"""Traces: spans of sampled events, made by the OpenTelemetry SDK and exported by a thread of its own."""
+"""Traces: spans of sampled events, which a thread exports to a collector by OTLP."""

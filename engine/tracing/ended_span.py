@@ -1,5 +1,5 @@
-"""A span that has ended, in plain values. The trio thread makes it, and the export queue's thread turns
-it into a span of the OpenTelemetry SDK, which costs twenty times as much."""
+"""A span that has ended, in plain values. The trio thread makes it, and the export queue's thread encodes
+it."""
 
 from collections.abc import Mapping
 

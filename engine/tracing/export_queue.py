@@ -21,7 +21,7 @@ from engine.tracing.ended_span import EndedSpan
 QUEUE = 4_096  # spans that can wait, of some 2 KB each; further spans are dropped
 BATCH = 256  # spans of one request: their encoding holds the interpreter for 0.7 ms
 GATHER_S = 1.0  # how long the first span of a batch waits for others
-REASON_CHARACTERS = 300  # of the log: a collector's message can have any length
+REASON_CHARACTERS = 300  # of a failure in the log: a collector's message can have any length
 LIBRARY = (
     "opentelemetry.exporter.otlp.proto.http.trace_exporter"  # the logger that says why exports fail
 )

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from engine.tracing.export_queue import ExportQueue
     from engine.tracing.tracer import Tracer
 
-# The part of the stop's grace time for exporting the waiting spans. A healthy collector needs less.
-FLUSH_S = 2.0
+FLUSH_S = 2.0  # the part of the stop's grace time for exporting the waiting spans
 _LIBRARIES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 

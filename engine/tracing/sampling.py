@@ -28,8 +28,7 @@ class Sampler:
         return True
 
     def draw(self) -> None:
-        """Draw the number of requests before the next chosen one. Its distribution is geometric, as if
-        each request were drawn by itself."""
+        """Draw the number of requests before the next chosen one, with a geometric distribution."""
         if self._ratio >= 1:
             self.left = 0
         elif self._ratio <= 0:

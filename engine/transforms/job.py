@@ -31,7 +31,7 @@ Answer = Callable[[Transformed | Failure], None]
 _RUN = Layout("<dH")
 LOG_BYTES = 4096
 MESSAGE_CHARACTERS = 500
-# The largest answer: a result, and headers and logs, whose characters JSON can write as six each.
+# The largest answer: a result, and headers and logs, whose characters can take six bytes each in JSON.
 ANSWER_BYTES = worker.OUTPUT + 256 * 1024
 _CUT = "\N{HORIZONTAL ELLIPSIS}".encode()  # at the end of logs that were cut
 
@@ -79,7 +79,7 @@ class Job(Struct, eq=False):
 
     known: KnownScript
     kind: bytes
-    content: bytes  # the bytes behind the job's number in its frame
+    content: bytes  # the bytes after the job's number in its frame
     since: float  # trio's clock
     answer: Answer
     expected_s: float = 0.0  # CPU that the job was expected to need when it was sent

@@ -1,7 +1,7 @@
 """The link to one worker process: the socket, the jobs in flight, and the end of the process.
 
-The link reports the result of each job, and does not choose the next job. Whatever the process does, the
-link answers each job within a bounded time or gives it back.
+Whatever the process does, the link answers each job within a bounded time or gives it back. The link does
+not choose the next job.
 """
 
 import importlib.util
@@ -26,8 +26,8 @@ from engine.transforms import seal, worker
 from engine.transforms.job import ANSWER_BYTES, Cost, Job, failure, result_of
 
 WALL_S = 0.250  # the time limit of a run
-# The time limit of a run that has used less than its CPU after WALL_S: it waited for the machine, which
-# is not the script's fault. A worker without any CPU must not hold its jobs for ever.
+# The time limit of a run that has used less than `worker.CPU_S` after WALL_S: it waited for the machine,
+# which is not the script's fault. A worker that gets no CPU must not hold its jobs for ever.
 STARVED_S = 5.0
 STARVED_LOOK_S = 0.05  # between two checks of such a run
 START_S = 10.0  # the time limit of a worker's start, which takes 20 ms on an idle machine
@@ -173,7 +173,6 @@ class Link:
         try:
             self._take(done)
         except (ValueError, TypeError, KeyError):
-            # the answer is malformed
             log.warning("transforms.answer_malformed", pid=self.process.pid)
             self.lose(_BROKE)
         for job, result, cost in done:

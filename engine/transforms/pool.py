@@ -32,8 +32,8 @@ KNOWN = 4_096  # scripts that are remembered; a forgotten script must prove itse
 # Bytes of remembered sources, which can take four times their UTF-8 size. A caller that tries many
 # scripts must not fill the memory.
 KNOWN_BYTES = 64 * 1024 * 1024
-# The niceness of workers: for quick scripts only, of the only worker, and for all scripts. Quick scripts
-# run beside the engine; new and slow scripts get the CPU that the server and its database leave.
+# The niceness of workers: of those for quick scripts, of an only worker, and of those for all scripts.
+# New and slow scripts get the CPU that the server and its database leave.
 NICE_QUICK, NICE_ONLY, NICE_ANY = 0, 5, 15
 BACKOFF_S = 0.1  # the pause after a worker that did not start; each further failure doubles it
 MOST_BACKOFF_S = 10.0
@@ -150,7 +150,7 @@ class TransformPool:
         )
 
     def processes(self) -> list[int]:
-        """Return the workers' process ids."""
+        """Return the process ids of workers."""
         return [link.process.pid for link in self._links if link is not None]
 
     async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -307,7 +307,6 @@ class TransformPool:
         return NICE_ANY if index < self._for_any else NICE_QUICK
 
     def _hold_back(self) -> None:
-        """Pause the start of workers, because one did not start."""
         pause_s = min(MOST_BACKOFF_S, BACKOFF_S * 2 ** min(self._in_a_row, 10))
         self._in_a_row += 1
         self._not_before = trio.current_time() + pause_s

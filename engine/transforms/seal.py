@@ -21,8 +21,7 @@ _EXECUTABLE = 4  # PROT_EXEC
 
 # The allowed system calls; all others, also those of future kernels, are denied. For each architecture:
 # its audit number, the calls that are allowed with any arguments, and `mmap` and `mprotect`, which must
-# not make memory executable. Allowed calls read and write open descriptors, take and return memory, read
-# clocks, and set timers of this process. No allowed call opens, connects, starts, traces or signals.
+# not make memory executable. No allowed call opens, connects, starts, traces or signals anything.
 _X86_64 = (
     0xC000003E,
     {

@@ -1,8 +1,7 @@
 """The queue of jobs for workers: workspaces take turns, and each turn is equally long in CPU.
 
 Within a workspace its customers take turns, one job each; jobs without a customer have turns too. The
-queue charges a run's CPU after the run, so a workspace with slow scripts waits until the others have had
-as much. Nothing here awaits.
+queue charges a run's CPU after the run. Nothing here awaits.
 """
 
 from collections import Counter, deque

@@ -35,8 +35,8 @@ ADDRESSES = 192 * 1024 * 1024
 # Memory that was never touched is not resident, but the next script cannot have its addresses.
 LEFT = 4 * 1024 * 1024
 CORE_BYTES = 1  # no core dumps, in files or piped to a collector; 0 would stop only files
-# A user id without an account. PostgreSQL needs an account, so no database runs under this id. `nobody`
-# would not do: where no account can be made, PostgreSQL runs as `nobody`.
+# A user id without an account. PostgreSQL needs an account, so no database runs under this id; it can run
+# as `nobody`.
 ACCOUNT = 65533
 
 # The process has only this thread. The thread's clock is exact; the process's clock stands still between

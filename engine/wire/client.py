@@ -1,4 +1,4 @@
-"""The wire client: it performs attempts over HTTP/1.1 on the reactor, and decides nothing about them."""
+"""The wire client: it performs attempts over HTTP/1.1 on the reactor. The core decides about attempts."""
 
 import resource
 import ssl
@@ -34,9 +34,8 @@ from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs as much as a call
-# A pool is dropped with its destination's actor. If there are more actors than this, some pools are
-# dropped earlier, and their heads are prepared again. A pool takes 1.4 KB with the state of its signer's
-# hashes: 94 MB in all.
+# A pool takes 1.4 KB with the state of its signer's hashes: 94 MB in all. With more actors than this,
+# some pools are dropped, and their heads are prepared again.
 POOLS_KEPT = 65_536
 # pools examined to make room for a new one, so that no attempt has to examine all
 POOLS_EXAMINED = 16
@@ -47,7 +46,7 @@ DESCRIPTORS_LIMIT = 1_000_000  # if the system sets no limit
 class WireStatistics:
     """The present work of the client, and its counts since the start."""
 
-    in_flight: int  # exchanges without an outcome, the waiting ones included
+    in_flight: int  # exchanges without an outcome, including the waiting ones
     waiting: int  # those of `in_flight` that wait for their destination's concurrency
     descriptors: int
     descriptors_limit: int
@@ -159,7 +158,7 @@ class WireClient:
         return HostCheck(self._wiring.guard, self._wiring.resolver)
 
     def statistics(self) -> WireStatistics:
-        """Return the state and the counts of the client."""
+        """Return the present numbers."""
         wiring, alive = self._wiring, self._wiring.alive
         waiting = wiring.counts.waiting
         return WireStatistics(
@@ -187,8 +186,7 @@ class WireClient:
     def abort_all(self) -> None:
         """Close every connection and take no more work.
 
-        Exchanges in flight get no report. As after a crash, their outcome is unknown, and the next
-        server sends them again.
+        Exchanges in flight get no report. As after a crash, the next server sends them again.
         """
         self._closed = True
         for pool in self._pools.values():

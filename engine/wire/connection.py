@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from engine.wire.exchange_queue import ExchangeQueue
 
 READ_BYTES = 65536  # with a larger buffer, every recv() maps and unmaps memory
-# An older connection closes after its exchange: a new one finds a receiver that has moved, and leaves a
-# node of the receiver that is being drained.
+# An older connection closes after its exchange, because a new one reaches a receiver that has moved, and
+# leaves a server that is being drained.
 AGE_S = 300.0
 # The most bytes that TLS itself (answers to key updates) keeps for a peer that does not read.
 TLS_REPLIES_LIMIT = 64 * 1024
@@ -103,7 +103,7 @@ class OutboundConnection:
         self._write(tls.outgoing())
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Continue sending and receiving: the socket is ready."""
+        """Continue sending and receiving."""
         if writable and self._unsent is not None:
             rest, self._unsent = self._unsent, None
             self._write(rest)
@@ -126,7 +126,7 @@ class OutboundConnection:
             )
 
     def abandon(self, exchange: OutboundExchange) -> tuple[Response, float]:
-        """Give up an exchange and close the connection: no other exchange can use it."""
+        """Give up the exchange and close the connection."""
         self.exchange = None
         self.close()
         self.pool.ended()
@@ -184,7 +184,7 @@ class OutboundConnection:
             except OSError:
                 return
 
-    # --- being made
+    # --- the handshake
 
     def _made(self) -> None:
         """Give back the place of `Openings`: the connection is open, or failed."""
@@ -233,8 +233,8 @@ class OutboundConnection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """End the connection. Bytes of a handshake that still wait are handled first, in their turn: they
-        can give the reason, and a peer that closes must not overtake other connections."""
+        """End the connection, after its turn in the handshakes if bytes wait for that: they can give the
+        reason. A peer that closes must not overtake other connections."""
         if self._shaking:
             self._end = error
             self._wiring.reactor.unregister(self._registration)

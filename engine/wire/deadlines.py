@@ -1,7 +1,7 @@
 """The deadlines of exchanges: one line per timeout, in the order of the deadlines.
 
-A line has one timer, for its first deadline. Most exchanges end long before their deadline. To enter and
-leave a line costs a third of a timer.
+A line has one timer, for its first deadline. Most exchanges end long before their deadline, and entering
+and leaving a line costs a third of a timer.
 """
 
 from collections import OrderedDict

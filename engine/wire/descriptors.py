@@ -11,9 +11,9 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-REST_S = 0.1  # after the system refused a descriptor: other parts of the process can give some back
-# A workspace has at most PORTION times the free descriptors; idle connections count as free. So the only
-# workspace of an installation can have two thirds, and each of two workspaces two fifths.
+REST_S = 0.1  # the pause after the system refused a descriptor
+# A workspace has at most PORTION times the free descriptors; idle connections count as free. So a single
+# workspace can have two thirds, and each of two workspaces two fifths.
 PORTION = 2
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -90,7 +90,7 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """Give back a descriptor that the system refused although the share is not used up, and pause."""
+        """Give back a descriptor that the system refused before the share was used up, and pause."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
         self.give(workspace)
@@ -107,7 +107,7 @@ class Descriptors:
         return True
 
     def _evict(self, workspace: str) -> bool:
-        """Close an idle connection. A workspace with more than an equal part loses its own first."""
+        """Close an idle connection; of this workspace first if it has more than an equal share."""
         greedy = self._held.of(workspace) * len(self._held) > self.limit
         evicted = self._idle.evict(workspace if greedy else None)
         self.evicted += evicted

@@ -96,7 +96,7 @@ class OutboundExchange:
             if outcome.category is None or outcome.category is ErrorCategory.PROTOCOL:
                 outcome.success = False
                 outcome.category, outcome.message = error.category, error.message
-            return outcome  # a status that refuses decides, however the body ends
+            return outcome  # a status of failure decides, even if the body is incomplete
         return Outcome(
             started_at=self.started_at,
             duration_ms=int((now - self.began) * 1000 + 0.5),

@@ -54,7 +54,7 @@ class ExchangeQueue:
     def configure(self, destination: Destination) -> None:
         """Use another version of the destination from now on."""
         if destination == self.destination:
-            self.destination = destination  # an equal version, read again
+            self.destination = destination  # an equal version, from a reload
             return
         self._use(destination)
         self._next()  # the concurrency may be higher now
@@ -140,7 +140,7 @@ class ExchangeQueue:
         self._open(exchange)
 
     def made(self) -> None:
-        """Count a connection as no longer being opened: it is open, or failed."""
+        """Count the end of an opening: the connection is open, or failed."""
         self._making -= 1
         if self._waiting:
             self._next()
@@ -149,9 +149,7 @@ class ExchangeQueue:
         """Start waiting exchanges: a connection has become idle."""
         if self._wanted is not None:
             self._wanted.leave(self)
-            self._wanted = (
-                None  # if more wait, the queue joins at the end: other destinations come first
-            )
+            self._wanted = None  # a queue that still waits joins again, behind other destinations
         self._next()
 
     def shut(self) -> None:
@@ -200,8 +198,7 @@ class ExchangeQueue:
                 self._waiting = None
 
     def _want(self) -> None:
-        """Join the line of the next exchange's origin if only a connection is missing: another
-        destination's connection can become idle there. Leave the line otherwise."""
+        """Join the line of the next exchange's origin if only a connection is missing, else leave it."""
         wanted: ReceiverOrigin | None = None
         if self._waiting and self.busy < self.destination.concurrency:
             wanted = next(iter(self._waiting)).origin

@@ -1,7 +1,6 @@
 """The fetcher of tenants' URLs. It connects as deliveries do: the egress guard checks every redirect.
 
-It bounds the number of fetches at once, the number of redirects, and the time of a fetch. Nothing here
-stores the bytes.
+It bounds the number of fetches at once, their time and their redirects. Nothing here stores the bytes.
 """
 
 from collections.abc import AsyncIterator
@@ -31,12 +30,12 @@ _WHOLE = frozenset({200, 203})  # 206 answers a range request; other 2xx have no
 class FetchLimits(Struct, frozen=True):
     """The time limits of a source. The caller that stores the bytes limits their number."""
 
-    progress_s: float = 30.0  # without a byte: as long as a client's upload can pause
-    total_s: float = 120.0  # 25 MiB at 220 KB/s
+    progress_s: float = 30.0  # the longest pause between bytes, as in a client's upload
+    total_s: float = 120.0  # enough for 25 MiB at 220 KB/s
 
 
 class SourceError(Exception):
-    """A source did not give its content. `retry_after_s`: how long the source wants no request."""
+    """A source did not give its content. `retry_after_s`: the wait that the source asks for."""
 
     def __init__(
         self, category: ErrorCategory, message: str, retry_after_s: float | None = None
@@ -130,7 +129,7 @@ class Fetcher:
 
 
 class _Share:
-    """The turns of one workspace, while it uses any."""
+    """The turns of a workspace that fetches."""
 
     def __init__(self) -> None:
         self.turns = trio.Semaphore(AT_ONCE_WORKSPACE)

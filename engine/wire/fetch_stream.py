@@ -1,7 +1,7 @@
 """The fetch stream: one connection for one request, with look-up, guard, race, TLS and a streamed answer.
 
-A task drives it. It shares the wiring of deliveries, and opens a connection of its own. It reads only as
-fast as its reader, so memory holds little of a file. Nothing here follows a redirect or judges a status.
+It reads only as fast as its reader, so memory holds little of a file. Nothing here follows a redirect or
+judges a status.
 """
 
 import socket
@@ -174,7 +174,7 @@ class FetchStream:
                 result = await found.get()
         except BaseException:
             race.abandon()
-            if isinstance(found.value, socket.socket):  # it came after the cancellation
+            if isinstance(found.value, socket.socket):  # connected after the cancellation
                 found.value.close()
                 self._wiring.descriptors.give(self._workspace)
             raise

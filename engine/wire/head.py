@@ -1,7 +1,4 @@
-"""Request heads: prepared once for each destination version, completed for each attempt.
-
-The module only writes bytes; it decides nothing.
-"""
+"""Request heads: prepared once for each destination version, completed for each attempt."""
 
 import re
 from collections.abc import Sequence

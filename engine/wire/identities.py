@@ -1,7 +1,7 @@
 """The client certificates that connections show to receivers, each as a TLS context.
 
-A new context reads the system's authorities, which takes some 20 ms. A thread does that, so the loop
-does not wait. The contexts that were used last are kept.
+A thread makes a new context, because reading the system's authorities takes some 20 ms. The contexts that
+were used last are kept.
 """
 
 import os
@@ -33,12 +33,12 @@ from engine.runtime.fair_semaphore import FairSemaphore
 from engine.wire.tls import AuthoritiesError, client_context
 
 # Contexts; each takes about 1 MB, its authorities included. A workspace with more identities than its
-# part evicts its own contexts.
+# share evicts its own contexts.
 KEPT = 256
 _MAKERS = 2  # threads: more would slow down deliveries
 _MAKERS_EACH = 1  # for each workspace: one with a thousand identities does not delay others
 _WAITING_EACH = 1 << 20  # no limit here: waiting attempts are bounded elsewhere
-# A handshake signs on the loop: 4,096 bits take some 5 ms, 8,192 take 30 ms, 16,384 take 200 ms.
+# A handshake signs on the loop: a key of 4,096 bits takes some 5 ms, of 8,192 30 ms, of 16,384 200 ms.
 MOST_RSA_BITS = 4_096
 MOST_EXPONENT_BITS = 64  # 65537 has 17; each further bit makes signatures slower
 # The errors of making a context: the library's, the key's, the system's (no descriptor), and those of
@@ -79,9 +79,9 @@ def check_identity(identity: MutualTls) -> None:
 def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
     """Load an identity into a context. Raises ssl.SSLError, and ValueError for an unusable key.
 
-    The TLS library gets only the certificates and the key that were checked: it would try any other text
-    that looks like a key. It reads files only. If the system has files in memory, the key does not reach
-    a disk.
+    The TLS library gets only the checked certificates and key, because it would try any other text that
+    looks like a key. The library reads only files; if the system has files in memory, the key does not
+    reach a disk.
     """
     chain = x509.load_pem_x509_certificates(identity.certificate.encode())
     pem = b"".join(each.public_bytes(Encoding.PEM) for each in chain)

@@ -24,7 +24,7 @@ class IdleConnections:
         self._timers = timers
         self._clock = clock
         self._since: dict[OutboundConnection, float] = {}  # when each became idle, oldest first
-        # Removes a connection that was taken from its origin. Each attempt calls it: a method in C.
+        # Removes a connection that was taken from its origin. A C method, because each attempt calls it.
         self.taken: Callable[[OutboundConnection], None] = self._since.__delitem__
         self._timer: Timer | None = None
 
@@ -66,7 +66,7 @@ class IdleConnections:
             if left > 0:
                 self._timer = self._timers.call_later(left, self._sweep)
                 return
-            if connection in self._since:  # to close one connection can close another
+            if connection in self._since:  # closing one connection can close another
                 connection.close()
         if self._since:
             self._timer = self._timers.call_later(0, self._sweep)

@@ -1,4 +1,4 @@
-"""The opening of a connection: look-up, guard, turn, descriptor, race.
+"""The opening of a connection: look-up, guard, place, descriptor, race.
 
 An opening never reports its outcome before `begin` has returned. Until its turn comes, an opening takes a
 connection that becomes idle at the origin.

@@ -129,14 +129,13 @@ class Resolver:
         question.queued.clear()
 
     def _begin_some(self) -> None:
-        # While all threads hang, the cost of a question does not depend on how many names wait.
+        # The limit is first: while all threads hang, a question costs the same however many names wait.
         while self.threads < THREADS and (found := self._queue.take(self._may_begin)) is not None:
             workspace, question = found
             self._begin(question, workspace)
 
     def _may_begin(self, workspace: str) -> bool:
-        # At most as many threads as stay free: the next workspace finds one, for as long as possible,
-        # while the name servers of many workspaces hang.
+        # At most as many threads as stay free, so that the next workspace finds one too.
         free = THREADS - self.threads
         return self._active.of(workspace) < min(THREADS_WORKSPACE, free)
 

@@ -33,7 +33,7 @@ class Signer:
     def __init__(self, keys: Sequence[SigningKey]) -> None:
         """Prepare `keys`, the current one first. Raises ValueError for a key of the wrong length."""
         self._keys = [(key.expires_at, _prepare(key)) for key in keys]
-        self._until = -inf  # when the valid keys must be chosen again
+        self._until = -inf  # the instant at which the valid keys must be chosen again
 
     def header(self, signed: bytes, now: float) -> bytes:
         """Return the value of `webhook-signature` over `signed`, which is `id.timestamp.body`.

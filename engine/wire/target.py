@@ -18,7 +18,7 @@ HOST_LIMIT = 253  # characters of a name in ASCII, RFC 1035
 _PORTS = {"http": 80, "https": 443}
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>/[^?#]*)?(?P<query>\?[^#]*)?(?:#.*)?",
-    re.IGNORECASE | re.ASCII,  # without ASCII, a long s would match s
+    re.IGNORECASE | re.ASCII,  # without ASCII, the long s (U+017F) would match s
 )
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>[0-9]{0,5}))?")
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\ud800-\udfff]")
@@ -59,7 +59,7 @@ def parse_target(url: str) -> Target:
 
 
 def _host(text: str) -> tuple[str, str]:
-    """Return a host as connections use it, and as the Host header shows it."""
+    """Return a host in the form for connections, and in the form for the Host header."""
     if text.startswith("["):
         try:
             address = str(IPv6Address(text[1:-1]))

@@ -1,7 +1,6 @@
 """The tunnel of a connection through the operator's egress proxy (HTTP CONNECT, RFC 9110, 9.3.6).
 
-The egress guard has checked the addresses before. The client asks the proxy for an address, never for a
-name, so the proxy connects to a checked address.
+The client asks the proxy for an address that the egress guard has checked, never for a name.
 """
 
 import socket
@@ -125,7 +124,7 @@ class Tunnel:
             self._error = WireError(resolution.category, f"the egress proxy: {resolution.message}")
             self._soon = self._wiring.timers.call_later(0, self._fail)
             return
-        # The operator chose the proxy: the egress guard does not check its address.
+        # The egress guard does not check the proxy's address: the operator chose it.
         self._race = Race(
             self._wiring,
             resolution,
