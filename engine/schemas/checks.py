@@ -94,7 +94,7 @@ class SchemaCompiler:
 
 
 class ActiveSchemas:
-    """The active versions of this process, which it puts into the read models."""
+    """The active versions in this process's read models."""
 
     def __init__(self, models: Models, compiler: SchemaCompiler | None = None) -> None:
         self._models = models
@@ -102,7 +102,7 @@ class ActiveSchemas:
         self.types: set[tuple[int, str]] = set()  # environment and event type; other parts read it
 
     def put(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
-        """Let events of a type be checked against a version; None: against nothing."""
+        """Set the version that events of a type are checked against; None: no check."""
         present = self._models.check_of(environment, event_type)
         if active is None:
             self.types.discard((environment, event_type))

@@ -165,7 +165,7 @@ class ExportQueue:
         began = time.monotonic()
         try:
             exported = self._exporter(batch)
-        except Exception as error:  # a barrier: one batch is lost, the thread stays
+        except Exception as error:  # one batch is lost; the thread continues
             exported, self._reason.words = False, repr(error)
         if exported:
             self._exported += len(batch)

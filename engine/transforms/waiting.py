@@ -22,7 +22,7 @@ BURST_S = 0.5  # CPU beyond the share before a workspace's slow scripts wait: te
 
 
 class WorkspaceQueue:
-    """The waiting jobs of one workspace, quick or slow, in turns of its customers."""
+    """The quick jobs or the slow jobs of one workspace. Its customers take turns."""
 
     def __init__(self) -> None:
         self._jobs: FairQueue[str | None, Job] = FairQueue()  # by customer

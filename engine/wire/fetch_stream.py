@@ -1,7 +1,7 @@
 """The fetch stream: one connection for one request, with look-up, guard, race, TLS and a streamed answer.
 
-It reads only as fast as its reader, so memory holds little of a file. Nothing here follows a redirect or
-judges a status.
+It reads from the socket only when its caller reads, so memory holds little of a file. Nothing here
+follows a redirect or judges a status.
 """
 
 import socket

@@ -1,9 +1,9 @@
 """The limit of connections being opened at once, and the turns of TLS handshakes.
 
 A receiver that answers no SYN, or stalls in its TLS handshake, holds a place until its attempt's
-deadline. Thousands of openings at once would fill the network's queues for all. The last step of a
-handshake takes 0.5 ms of the loop, as much as fifty requests. So places and handshake steps go to
-workspaces in turn.
+deadline. Thousands of openings at once would fill the network's queues. The last step of a handshake
+takes 0.5 ms of the loop, as much as fifty requests. So places and handshake steps go to workspaces in
+turn.
 """
 
 import time

@@ -1,9 +1,8 @@
 """The origin of connections: scheme, host and port for one workspace, with its idle connections.
 
-A workspace's destinations of one origin share its connections, as HTTP clients do: each request has the
-headers of its destination. Workspaces share no connection, so what a receiver or a proxy does to a
-connection affects one tenant only. A connection shows at most one identity, which is part of the key. No
-other member of a destination affects a connection.
+A workspace's destinations of one origin share its connections. Workspaces share none, so what a receiver
+or a proxy does to a connection affects one tenant only. A connection shows at most one identity (a client
+certificate), which is part of the origin's key.
 """
 
 from typing import TYPE_CHECKING, Protocol
