@@ -40,7 +40,7 @@ class Backlog:
         self.accepting = True  # False: every arrival stays in the store
         self._in_flight = in_flight
         self._uncommitted = uncommitted
-        self._judge_wait = judge_wait  # corrects next_attempt_at; returns the latest plausible one
+        self._judge_wait = judge_wait  # cuts too long a wait; returns the latest due time
 
     def restore(self, low_seq: int, last_seqs: dict[int, int], waiting: int) -> None:
         """Begin with the deliveries in the store: put each cursor just before `low_seq`."""
@@ -56,8 +56,8 @@ class Backlog:
     # --- what arrives
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
-        """Place deliveries that were just committed: in memory if their cursor is direct and there is
-        room."""
+        """Place deliveries that were just committed: in memory if their cursor is direct
+        (`engine.core.window`) and there is room."""
         window, lanes = self.window, self.lanes
         queues, group_of = self.queue, window.group_of
         cursors, lasts = window.cursors, window.lasts
@@ -242,8 +242,8 @@ class Backlog:
         return True
 
     def _is_news(self, delivery: Delivery, outstanding: Outstanding) -> bool:
-        """Return whether a row must be placed. A delivery that is under way or urgent need not be, nor a
-        row that has changed since it was read."""
+        """Return whether a delivery that was read must be placed: it is not under way or urgent, and its
+        row has not changed since the read."""
         identifier = delivery.id
         known = self._in_flight.get(identifier) or self._uncommitted.get(identifier)
         if known is not None:
@@ -289,7 +289,7 @@ class Backlog:
         return found
 
     def forget(self) -> None:
-        """Leave all waiting deliveries to the store, to be read again: move the cursors back before them,
+        """Drop all waiting deliveries from memory, to be read again: move the cursors back before them,
         or note when they are due."""
         window, reader = self.window, self.reader
         reader.forget()
@@ -329,14 +329,14 @@ class Backlog:
         return wake
 
     def recap(self, latest: Callable[[Delivery], float]) -> None:
-        """Bring forward to `latest` every retry in memory that is due later."""
+        """Make every retry in memory due at `latest` at the latest."""
         for delivery in self.waiting():
             if delivery.next_attempt_at is not None:
                 delivery.next_attempt_at = min(delivery.next_attempt_at, latest(delivery))
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Ask at once for the stored deliveries that are due after `latest`: their waits must be judged
+        """Read at once the stored deliveries that are due after `latest`: their waits must be judged
         again."""
         if self.lanes is not None:
             self.lanes.recall(latest)
@@ -351,7 +351,7 @@ class Backlog:
         return [*self.queue.waiting(), *behind]
 
     def low_seq(self) -> int:
-        """Return the lowest seq that can be unsettled. RETRYING deliveries count if there are lanes."""
+        """Return the lowest seq that can be unsettled. RETRYING deliveries count only with lanes."""
         window = self.window
         seqs = [delivery.seq for delivery in self._uncommitted.values()]
         seqs += [
@@ -380,10 +380,9 @@ class Backlog:
         return sum(delivery.next_attempt_at is not None for delivery in held)
 
     def recount(self) -> None:
-        """Set the count of stored deliveries to zero if the store can hold none. The count comes from
-        messages, not from reads.
+        """Set the count of stored deliveries to zero if the store can hold none.
 
-        A negative count stays: a read returned deliveries before the messages about them came.
+        A negative count stays: a read returned deliveries before the messages that count them.
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0

@@ -2,9 +2,9 @@
 
 Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
 
-Only the destination's own failures count. TRANSFORM and INTERNAL are failures of ours or of the tenant's
-script: they neither count nor break a row. BLOCKED_ADDRESS counts, like DNS: the destination's name leads
-to that address.
+Only failures of the destination count. TRANSFORM and INTERNAL are failures of the service or of the
+tenant's script: they neither count nor end a row of failures. BLOCKED_ADDRESS counts, like DNS: the
+destination's name leads to that address.
 """
 
 from enum import IntEnum
@@ -69,13 +69,13 @@ class Circuit:
     def __init__(self) -> None:
         self.state = CircuitState.CLOSED
         self.failures = 0  # failures in a row that count
-        self.suspects: Ids = {}  # the first deliveries of the row, at most DELIVERIES_TO_OPEN
+        self.suspects: Ids = {}  # the first deliveries of this row, at most DELIVERIES_TO_OPEN
         self.opened_at: float | None = None
         self.next_probe_at: float | None = None  # only while OPEN
         self.probe: str | None = None  # the delivery that probes, only while HALF_OPEN
         self.tries = 0  # failed probes since the circuit opened
-        # True if all failures in this row, and all since the circuit opened, are of the service's own
-        # events. Such a circuit is not announced: the announcement would be one more of these events.
+        # True if only deliveries of the service's own events failed in this row and since the circuit
+        # opened. Such a circuit is not announced: the announcement would be one more own event.
         self.quiet = True
 
     def succeeded(self) -> bool:
@@ -87,7 +87,7 @@ class Circuit:
         return self.state is not CircuitState.CLOSED and self._signal(CircuitSignal.SUCCESS, 0.0)
 
     def spared(self, delivery: str, now: float) -> bool:
-        """Note an attempt that sent nothing: it says nothing about the destination. Returns whether the
+        """Note an attempt that sent nothing, and says nothing about the destination. Returns whether the
         state changed."""
         return delivery == self.probe and self._signal(CircuitSignal.PROBE_VOID, now)
 
@@ -130,8 +130,8 @@ class Circuit:
     def reopen(
         self, opened_at: float, next_probe_at: float, tries: int, now: float, *, quiet: bool = False
     ) -> None:
-        """Restore an open circuit (a half-open one is restored as open). `now` bounds the kept instants,
-        since the clock can have stepped."""
+        """Restore a circuit that was open or half-open, as open. `now` bounds the kept instants, since
+        the clock can have stepped."""
         self.quiet = quiet
         self.state = CircuitState.OPEN
         self.opened_at = min(opened_at, now)

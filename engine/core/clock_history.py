@@ -1,4 +1,4 @@
-"""The steps of the wall clock while this process ran, for snapshots that were taken before a step."""
+"""The steps of the wall clock since this process began, for snapshots that are older than a step."""
 
 import math
 from typing import NamedTuple
@@ -7,7 +7,7 @@ MOST_ERAS = 64  # if there are more, the first two are merged
 
 
 class _Era(NamedTuple):
-    """The first and last instants of the clock between two steps, and the sum of all steps before."""
+    """The first and last instants of the clock between two steps, and the sum of all earlier steps."""
 
     first: float
     last: float
@@ -32,10 +32,10 @@ class ClockHistory:
             self._eras[:2] = [both]
 
     def since(self, taken_at: float, now: float) -> float:
-        """Return by how many seconds in all the clock was set since it said `taken_at`.
+        """Return the sum, in seconds, of the clock's steps since the instant `taken_at`.
 
-        After a step back the clock says some instants a second time. A snapshot then counts as the
-        younger of the two, so that no failure counts as longer than it lasted.
+        After a step back, some instants occur twice. `taken_at` then means the later one, so that no
+        failure seems longer than it was.
         """
         eras = [*self._eras, _Era(self._first, now, self.total_s)]
         found = [each for each in eras if each.first <= taken_at <= each.last]

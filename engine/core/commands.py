@@ -1,6 +1,4 @@
-"""The commands of the machine to its shell, and the memory limits that the shell sets it. Data only,
-no behaviour.
-"""
+"""The commands that a machine returns to its shell, and the memory limits of a machine. Data only."""
 
 from msgspec import Struct, field
 
@@ -32,7 +30,7 @@ class DueRequest(Struct, frozen=True):
 
     before: float  # seconds since the epoch
     limit: int
-    after: float | None = None  # as `before`; None: however long ago
+    after: float | None = None  # seconds since the epoch; None: no lower bound
 
 
 class DeadRequest(Struct, frozen=True):
@@ -56,12 +54,12 @@ AnyRequest = ReadRequest | DueRequest | DeadRequest | NamedRequest
 
 
 class Commands(Struct):
-    """The work to do now. If it is empty, there is none before `wake_at`, unless a message comes."""
+    """The work to do now. Further work comes with a message, or at `wake_at`."""
 
     send: list[Delivery] = field(default_factory=list)  # begin now; number = attempt_count + 1
     settle: list[Settlement] = field(default_factory=list)  # make durable, in this order
     read: AnyRequest | None = None  # at most one is outstanding; if it fails: `read_failed()`
-    wake_at: float | None = None  # seconds since the epoch; None: nothing is waited for
+    wake_at: float | None = None  # seconds since the epoch; None: nothing waits for a time
     disable: bool = False  # a 410 came, or `overdue`: DISABLE the destination by a command (once)
     overdue: bool = False  # the destination has failed for longer than its `disable_after_s`
     quiet: bool = False  # with `overdue`: only deliveries of the service's own events have failed

@@ -17,7 +17,7 @@ _MIDDLES_MS = tuple((low + high) / 2 for low, high in pairwise(_EDGES_MS))
 LAST_ERROR_CHARACTERS = 200  # a snapshot must stay small, and people read the error
 
 
-# Of a duration in ms: its bucket, the first k with duration <= 1.6^k ms, or the last one.
+# Return the bucket of a duration in ms: the first k with duration <= 1.6^k, or the last bucket.
 latency_bucket: Callable[[float], int] = partial(bisect_left, BOUNDS_MS)
 
 
@@ -46,11 +46,11 @@ def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int 
 def _within_most(
     latency: Sequence[int], share: float, least: int, most: int, spent_ms: int
 ) -> int | None:
-    """Return a percentile within the bucket that has more than half of all durations, else None.
+    """Return a percentile that lies in a bucket with more than half of all durations, else None.
 
-    The bucket's mean says where in the bucket its durations lie. It is computed from the sum of all
-    durations, less the other buckets' durations, which count as their middles. A receiver that takes
-    500 ms, and once 600 ms, has a median of 500 ms.
+    The bucket's mean shows where in the bucket its durations lie. The mean comes from the sum of all
+    durations, less those of other buckets, which count as the middles of their buckets. So a receiver
+    that takes 500 ms, and once 600 ms, has a median of 500 ms.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])
@@ -143,8 +143,8 @@ class Counters:
             self.last_error = state.last_error
 
     def arrived(self, count: int, now: float) -> None:
-        """Count deliveries that were just committed. Spilled deliveries are counted with a time that can
-        be earlier than the last count; they must not begin a slot that has passed."""
+        """Count deliveries that were just committed. For spilled deliveries, `now` can be earlier than
+        the last slot: they then count in the last slot."""
         slot = self._slot
         if slot.number < now // SLOT_S:
             slot = self._next_slot(now)
@@ -259,8 +259,7 @@ class Counters:
         return self._slot
 
     def _forget(self, now: float) -> None:
-        """Drop slots that are too old, and slots in the future, which remain after the clock was set
-        back."""
+        """Drop slots that are too old. After the clock was set back, drop slots in the future, too."""
         present = int(now // SLOT_S)
         slots = self._slots
         if slots and (slots[0].number <= present - SLOTS or slots[-1].number > present):

@@ -1,6 +1,6 @@
 """A destination as the engine sees it: one immutable version of its configuration.
 
-A PATCH makes a new version; the actor is told and uses it for every attempt not yet begun.
+A PATCH makes a new version. The actor uses it for every attempt that has not begun.
 """
 
 from typing import Literal
@@ -51,9 +51,8 @@ SECRETS = ("password", "token", "clientSecret", "privateKey")
 
 
 CONCURRENCY = 8  # the default; an adaptive limit begins there
-MOST_CONCURRENCY = (
-    256  # of one destination, fixed or adapting: a receiver with room for more is rare
-)
+# The most for one destination, fixed or adapting: a receiver with room for more is rare.
+MOST_CONCURRENCY = 256
 DEFAULT_RETRY_SCHEDULE_S = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 
 
@@ -118,6 +117,6 @@ class Destination(Struct, frozen=True, kw_only=True):
     method: HttpMethod = HttpMethod.POST
     authentication: ClientCredentials | MutualTls | None = None  # other kinds are among `headers`
     disable_after_s: int | None = None
-    # The last versions that enabled it and that changed its URL; 0: none that is known.
+    # The last version that enabled the destination, and the last one that changed its URL; 0: unknown.
     enabled_version: int = 0
     moved_version: int = 0

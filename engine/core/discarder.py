@@ -1,7 +1,7 @@
 """The settlement of deliveries that are not sent: an archived destination's, and those of a dry run.
 
-Deliveries that wait or are IN_DLQ at an archived destination become FAILED and DISCARDED. They are read
-from the store one chunk at a time; their order does not matter any more. Attempts in flight end as usual.
+Deliveries that wait or are IN_DLQ at an archived destination become FAILED and DISCARDED. The machine
+reads them from the store in chunks, and their order does not matter. Attempts in flight end as usual.
 """
 
 from collections.abc import Callable
@@ -42,13 +42,13 @@ class Discarder:
         self._backlog.recount()
 
     def due(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle RETRYING deliveries of an answer. More can follow until an answer is empty."""
+        """Settle RETRYING deliveries of an answer. Until an answer is empty, there can be more."""
         if self._settle(read, deliveries, now) or len(deliveries) >= read.request.limit:
             self._backlog.reader.leaves(now)
         self._backlog.recount()
 
     def dead(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle IN_DLQ deliveries of an answer. More can follow until an answer is empty."""
+        """Settle IN_DLQ deliveries of an answer. Until an answer is empty, there can be more."""
         for delivery in deliveries:
             if delivery.id not in self._uncommitted and not read.is_stale(delivery):
                 self._backlog.window.take(delivery)

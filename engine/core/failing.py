@@ -30,7 +30,7 @@ class Failing:
             silent = kept.silent_since
             self.silent_since = None if silent is None else min(silent, now)
             began = [at for at in (kept.began_at, silent, kept.since, now) if at is not None]
-            self.began_at = min(began)  # of a former release: the earliest instant that it kept
+            self.began_at = min(began)  # an older release's snapshot lacks `began_at`
 
     def failed(self, now: float, *, own: bool) -> bool:
         """Count a failure. `own`: the delivery is of one of the service's own events. Returns True if a
@@ -55,15 +55,14 @@ class Failing:
         return recovered
 
     def due_at(self) -> float | None:
-        """Return when the destination begins to count as failing if nothing succeeds. None:
-        not by time."""
+        """Return when the destination will count as failing if nothing succeeds. None: it fails already,
+        or no failed delivery waits."""
         if self.since is not None or self.silent_since is None:
             return None
         return self.silent_since + SILENT_S
 
     def before(self, due: float | None) -> float | None:
-        """Return `due`, or the time when the destination begins to count as failing if that
-        is earlier."""
+        """Return the earlier of `due` and `due_at()`."""
         fails = self.due_at()
         return due if due is None or fails is None else min(due, fails)
 
@@ -84,7 +83,7 @@ class Failing:
             self.spared_at = now
 
     def clock_stepped(self, by_s: float) -> None:
-        """Keep the elapsed times, although the clock now shows other instants."""
+        """Keep the elapsed times after a step of the clock."""
         self.began_at = None if self.began_at is None else self.began_at + by_s
         self.since = None if self.since is None else self.since + by_s
         self.silent_since = None if self.silent_since is None else self.silent_since + by_s

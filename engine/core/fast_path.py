@@ -1,7 +1,7 @@
-"""The fast path of a single delivery: it is sent as it arrives, and its success is settled as it ends.
+"""The fast path of a single delivery: it is sent when it arrives, and its success is settled at once.
 
 Most destinations have one delivery at a time, and `DestinationMachine.commands` always decides the same
-for it. The fast path is open only then. `commands` decides everything else.
+for it. The fast path does this without `commands`. It is closed in all other cases.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from engine.core.throttle import Throttle
 
 class FastPath:
     """The fast path of one machine. Each call of `commands` opens or closes it. Between two such calls
-    the machine hears only of deliveries on the fast path, so it stays open."""
+    the machine gets only deliveries on the fast path, so the path stays open."""
 
     __slots__ = ("_backlog", "_counters", "_in_flight", "open")
 

@@ -59,7 +59,7 @@ class Health(Struct, frozen=True, kw_only=True):
     in_flight: int
     uncommitted: int  # attempts that ended and are not recorded yet
     concurrency: int  # the limit of attempts in flight
-    suggested_concurrency: int | None  # that would keep up; None while too little is known
+    suggested_concurrency: int | None  # the one that would keep up; None while too little is known
     oldest_pending_s: float | None  # age of the oldest delivery that waits in memory
     stored: int = 0  # of `pending`, those only in the store, whose ages the machine does not know
     arrivals_per_s: float = 0.0  # over the last minute

@@ -1,13 +1,13 @@
-"""Ordered lanes, KEY or STRICT: first-in first-out, so only the head of a lane can be sent.
+"""The lanes of an ordered destination, KEY or STRICT. Only the head of a lane can be sent.
 
-A head that succeeds releases the next delivery when it is judged, any other when its end is committed.
-A head with a long wait leaves memory with its whole lane: the lane is *parked*, and read back when the
-head is due. Deliveries for which a lane has no room are *skipped*: the lane remembers their first seq,
-and is read back when it is empty. So a lane's deliveries in memory are always older than those in the
-store.
+A head that succeeds releases the next delivery when it is judged. Any other end releases the next
+delivery when it is committed. A head with a long wait leaves memory with its whole lane: the lane is
+*parked*, and read back when the head is due. Deliveries that find no room are *skipped*: the lane keeps
+their first seq, and is read back when it is empty. So a lane's deliveries in memory are always older than
+those in the store.
 
-A lane can hold as much as is free in memory. A single busy lane gets half of the memory, a hundred lanes
-get a hundredth each, and room for other lanes is always left.
+A lane can hold as many deliveries as memory has free places: half of all places if it is the only one. So
+there is always room for other lanes.
 """
 
 from collections import deque
@@ -20,14 +20,14 @@ from engine.core.window import Window
 
 MAX_SKIPPED_LANES = 1024  # each costs some 300 bytes here and a string in every read
 STRICT_KEY = "\0"  # keys of real lanes begin with c:, k: or s:
-SINGLE_PREFIX = "\0"  # a parked delivery without a lane is a lane of its own, by its id
+SINGLE_PREFIX = "\0"  # a parked delivery without a lane gets a lane of its own: this and its id
 
 
 class LaneAdmission(IntEnum):
     """The result of offering a delivery to a lane."""
 
     HELD = 0  # in memory
-    SKIPPED = 1  # left in the store; its lane remembers
+    SKIPPED = 1  # left in the store; its lane will be read back
     NO_ROOM = 2  # left in the store; the cursor must stop before it
 
 
@@ -40,12 +40,10 @@ class Lane:
         self.key = key
         self.head: Delivery | None = None  # eligible, in flight, waiting, or ended and uncommitted
         self.items: deque[Delivery] = deque()  # behind the head
-        self.skipped_from: int | None = (
-            None  # from this seq on, all of the lane is in the store alone
-        )
+        self.skipped_from: int | None = None  # from this seq on, the lane is only in the store
         self.due = 0.0  # when a parked lane is to be read back
         self.late_first: int | None = None  # the first seq skipped since the lane's read began
-        self.late_last = 0  # the last of these seqs: the read's answer can lack them
+        self.late_last = 0  # the last such seq; the read's answer can lack these deliveries
 
 
 class Lanes:
@@ -56,10 +54,10 @@ class Lanes:
         self._window = window
         self._strict = strict
         self._lanes: dict[str, Lane] = {}
-        self._parked: list[tuple[float, str]] = []  # a heap; entries whose lane moved on are stale
-        self.skipped: dict[str, Lane] = {}  # lanes that have deliveries only in the store
+        self._parked: list[tuple[float, str]] = []  # a heap by due time; it can have stale entries
+        self.skipped: dict[str, Lane] = {}  # lanes with deliveries that are only in the store
         # Deliveries that end out of order, with their lanes. Until such an end is durable, no other
-        # delivery of the lane is eligible. The heads of the lanes in `_kept` wait only for that.
+        # delivery of the lane is eligible. The heads of the lanes in `_kept` wait only for that commit.
         self._ending: dict[str, str] = {}
         self._kept: Ids = {}
         self.wanted: dict[str, None] = {}  # skipped lanes to be read back, in the order of asking
@@ -67,7 +65,7 @@ class Lanes:
     # --- entering
 
     def admit(self, delivery: Delivery, now: float, *, urgent: bool = False) -> LaneAdmission:
-        """Place a delivery that is younger than its lane's others in memory. The caller moves cursors."""
+        """Place a delivery that is younger than all of its lane in memory. The caller moves cursors."""
         window = self._window
         fits = window.fits_urgently(delivery) if urgent else window.fits(delivery)
         key = STRICT_KEY if self._strict else delivery.lane
@@ -130,9 +128,9 @@ class Lanes:
             self.wanted[lane.key] = None
 
     def take_behind(self, delivery: Delivery) -> list[Delivery]:
-        """Take the deliveries behind a head that was settled unsent, to be settled with it, in order.
+        """Return the deliveries behind a head that is settled unsent, in order, to be settled with it.
 
-        Stop at the first that is RETRYING. The last one taken heads the lane until its end is committed.
+        They end before the first RETRYING one. The last one heads the lane until its end is committed.
         """
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
@@ -144,7 +142,7 @@ class Lanes:
         return taken
 
     def wait(self, delivery: Delivery, now: float) -> None:
-        """Hold a head (or a delivery without a lane) that is to be tried again, in memory or parked."""
+        """Keep a head, or a delivery without a lane, until its retry: in memory or parked."""
         self._ending.pop(delivery.id, None)
         key = STRICT_KEY if self._strict else delivery.lane
         self._block(self._lanes.get(key) if key is not None else None, delivery, now)
@@ -179,8 +177,8 @@ class Lanes:
         return lane is not None and lane.head is None and lane.skipped_from == delivery.seq
 
     def unpark(self, delivery: Delivery) -> None:
-        """Let a delivery from the store head its lane, if the lane is parked with it. The deliveries
-        behind it stay in the store."""
+        """Let a delivery from the store head its lane, if it is the first of a parked lane. The
+        deliveries behind it stay in the store."""
         if not self.is_first(delivery, stored=True):
             return
         lane = self._lanes[self._key_in_store(delivery)]
@@ -227,7 +225,7 @@ class Lanes:
         return None
 
     def recall(self, latest: float) -> None:
-        """Ask at once for all lanes parked beyond `latest`: their waits must be judged again."""
+        """Ask at once for all lanes parked until after `latest`: their waits must be judged again."""
         for key, lane in self.skipped.items():
             if lane.head is None and lane.due > latest:
                 lane.due = 0.0
@@ -241,15 +239,16 @@ class Lanes:
     def reload(
         self, lane: Lane, deliveries: list[Delivery], through: int, *, end: bool, now: float
     ) -> int:
-        """Take the deliveries of a lane's read, all up to the cursor. Returns how many entered memory.
+        """Take the answer of a lane's read: deliveries up to the cursor. Returns how many entered memory.
 
-        `through`: the seq up to which the read looked. `end`: at the read, the lane had no later ones up
-        to the cursor.
+        `through`: the last seq that the read looked at. `end`: the lane had no later deliveries up to the
+        cursor.
         """
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
         self._unskip(lane)
-        # The lane was asked for again if the clock was set back during the read. Its waits are right now.
+        # If the clock was set back during the read, the lane is wanted again: needlessly, since the
+        # caller has corrected the waits.
         self.wanted.pop(lane.key, None)
         taken: list[Delivery] = []
         left_from: int | None = None
@@ -307,7 +306,7 @@ class Lanes:
         return min((lane.skipped_from or 0 for lane in self.skipped.values()), default=None)
 
     def behind_heads(self) -> list[Delivery]:
-        """Return the deliveries that wait behind a head, and the heads that are kept back."""
+        """Return the deliveries that wait behind a head, and the heads in `_kept`."""
         kept = [head for key in self._kept if (head := self._lanes[key].head) is not None]
         return kept + [item for lane in self._lanes.values() for item in lane.items]
 
@@ -327,7 +326,7 @@ class Lanes:
     # --- inside
 
     def _key_in_store(self, delivery: Delivery) -> str:
-        """Return the key of the lane that a stored delivery waits in: one by its id if it has no lane."""
+        """Return the key of a stored delivery's lane: of a lane of its own if it has none."""
         return STRICT_KEY if self._strict else delivery.lane or SINGLE_PREFIX + delivery.id
 
     def _headed_by(self, lane: Lane | None, delivery: Delivery) -> bool:

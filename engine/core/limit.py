@@ -1,11 +1,10 @@
 """The adaptive concurrency limit of a destination: it compares the limit with a slightly higher one.
-Its input is windows of attempts, its output is a limit. It uses no clock and no random numbers.
 
-Windows alternate between the limit and a little more, and each is compared with the window before. If
-answers take equally long in both, more attempts in flight mean more throughput, and the limit grows. If
-they take longer in proportion, the additional attempts only wait, and the limit falls. The duration of
-answers and its variance need not be known: both windows have the same, and they cancel out over many
-windows.
+A window is a number of attempts. Windows alternate between the limit and a little more, and each is
+compared with the window before. If answers take equally long in both, more attempts in flight mean more
+throughput, and the limit grows. If they take longer in proportion, the additional attempts only wait, and
+the limit falls. The usual duration of answers and its variance need not be known: they affect both
+windows alike, and cancel out over many windows. Nothing here reads a clock or random numbers.
 """
 
 import math
@@ -17,41 +16,43 @@ from engine.core.vocabulary import ErrorCategory
 
 LEAST = 1
 START = 8  # also the default of a fixed limit
-# Attempts in a window: two generations of the attempts in flight, so that it holds slow ones too, not
-# only the quick ones that end first; and enough to tell a mean from chance.
+# A window has twice as many attempts as are in flight. In a smaller window, only the quick attempts would
+# have ended.
 GENERATIONS = 2
-# A window is doubled while its mean's error is above STEADY (5 %), up to MOST_GENERATIONS.
+# While the standard error of its mean is above STEADY (5 %), a window is doubled, up to MOST_GENERATIONS
+# times the attempts in flight.
 MOST_GENERATIONS = 16
 STEADY = 0.05
-LEAST_ATTEMPTS = 16
-# Durations are whole milliseconds and include the engine's own turns: smaller differences are ignored.
+LEAST_ATTEMPTS = 16  # in a window, to tell a mean from chance
+# Added to each duration, so that smaller differences count little: durations are whole milliseconds, and
+# include the engine's own turns.
 GRAIN_MS = 5.0
-MORE = 0.25  # how much more than the limit is tried (natural logarithm): so much can queue there
-# Gain: the part of the possible throughput of more attempts that was reached. It is 1 if places are free,
-# and 0 if the additional attempts only wait. Below this gain the limit is too high. The value is under
-# one half, since a limit that is too low costs throughput, and one that is too high by as much costs
-# little.
+MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % more
+# The gain of a larger width is the part of the possible additional throughput that was reached: 1 if the
+# receiver had free places, 0 if the additional attempts only waited. Below WORTH the limit is too high.
+# WORTH is under one half, because a limit that is too low costs throughput, and a limit that is too high
+# costs little.
 WORTH = 0.2
-LARGEST = 0.5  # bounds the weight of one comparison: a spell's first window, or chance
-# The limit moves by PACE times the comparison's result, so that chance moves it by a few hundredths.
-# SAME results in one direction in a row are not chance: each further one doubles the pace, to FASTEST.
+LARGEST = 0.5  # the most that one comparison counts: it can be due to chance or to a sudden change
+# The limit moves by PACE times the comparison's result, so chance moves it by only a few hundredths. More
+# than SAME results in a row in one direction are not chance: each doubles the pace, up to FASTEST.
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
-# If answers are slower than in the window before by more than this (natural logarithm) plus chance, the
-# receiver can perhaps take far fewer attempts now.
+# If answers take longer than in the window before by more than this (natural logarithm) plus chance, the
+# receiver perhaps bears far fewer attempts now.
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
-# After a larger width was refused: how much more is tried next, and for how many windows no more is
-# tried.
+# After the receiver refused a larger width, no other width is tried for REFUSED_REST windows, and then
+# only CAREFUL more.
 CAREFUL = 1 / 16
 REFUSED_REST = 16
-BOUND_REST = 8  # windows at a bound for each window on its other side
+BOUND_REST = 8  # windows with a limit at its bound until another width is tried
 BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
-# A window's share of failures can exceed the share of the window before by this much, plus chance. If it
-# exceeds it by more, the window's width is too high for the receiver.
+# A window's width is too high for the receiver if its share of failures exceeds the share of the window
+# before by more than this plus chance.
 FAILURES_SEEN = 0.05
-HALF = 0.5  # a larger share of failures, without a window before: far too high a limit
+HALF = 0.5  # the same for a window without a window before
 KEPT_WITHIN = 1.25  # a snapshot is written when the limit is off the kept one by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.
 OVERLOAD = frozenset(
@@ -65,7 +66,7 @@ OVERLOAD = frozenset(
 
 
 class LimitState(Struct, array_like=True):
-    """Everything of a limit that a snapshot keeps."""
+    """The part of a limit that a snapshot keeps."""
 
     limit: float
 
@@ -80,8 +81,7 @@ class Seen(Struct, frozen=True):
 
 
 class AdaptiveLimit:
-    """The owner of one destination's limit. `most` bounds it from above, also if a snapshot holds
-    more."""
+    """Owner of one destination's limit. `most` is its upper bound, even if a snapshot has more."""
 
     __slots__ = (
         "_before", "_careful", "_ended", "_failed_ms", "_failures", "_full", "_kept", "_more",
@@ -100,11 +100,11 @@ class AdaptiveLimit:
             self._search = 0
         self._kept = self.limit
         self.width = int(self.limit + 0.5)  # how many attempts may be in flight
-        self._before: Seen | None = None  # the last window in which the limit held back
+        self._before: Seen | None = None  # the last window in which the limit held attempts back
         self._more = False  # whether this window is the larger one
         self._careful = False  # True since a larger width was refused
         self._rest = 0  # windows until another width is tried
-        self._same = 0  # comparisons in a row that say grow; below 0: fall
+        self._same = 0  # comparisons in a row that favour growth; if negative, a fall
         self._pace = PACE
         self._begin(now)
 
@@ -119,7 +119,7 @@ class AdaptiveLimit:
         if outcome.started_at < self._since:
             return False  # the attempt began at another width
         if self._settling:
-            # The attempt may have paid for a new connection, or an old queue may still be shrinking.
+            # The attempt can include the time for a new connection, or for the queue of a larger width.
             self._settling -= 1
             return False
         took_ms = max(0, outcome.duration_ms) + GRAIN_MS
@@ -144,13 +144,13 @@ class AdaptiveLimit:
         return True
 
     def bound(self, most: int) -> None:
-        """Stay below another bound from now on."""
+        """Set another upper bound."""
         self.most = most
         self._put(self.limit)
         self.width = min(self.width, most)
 
     def clock_stepped(self, by_s: float) -> None:
-        """Go on with the present window."""
+        """Keep the present window after a step of the clock."""
         self._since += by_s
 
     def state(self) -> LimitState:
@@ -180,7 +180,7 @@ class AdaptiveLimit:
         return math.sqrt(variance / self._successes)
 
     def _close(self) -> None:
-        """Judge a whole window, and set the width of the next."""
+        """Judge a whole window, and set the width of the next one."""
         before, self._before = self._before, None
         failed = self._failures / self._ended
         usual = HALF if before is None else before.failed + FAILURES_SEEN
@@ -202,8 +202,8 @@ class AdaptiveLimit:
         self._size()
 
     def _refused(self, *, known: bool) -> None:
-        """Handle a refusal. In a larger window, only the larger width is too much. Otherwise the limit
-        is too high: a little if the window before was good, by far if not."""
+        """Handle a window with too many failures. In a window of the larger width, only that width is
+        too high. Otherwise the limit is: a little if the window before is `known`, far if not."""
         if not self._more:
             self._put(self.limit - max(1.0, self.limit * CAREFUL) if known else self.limit / 2)
         self._rest = REFUSED_REST if self._more or self._successes else 0
@@ -217,7 +217,7 @@ class AdaptiveLimit:
         chance = ERRORS * math.hypot(seen.error, before.error)
         if not self._search and seen.took > before.took + SLOWER + chance:
             self._search, self._rest = -1, 0
-            self._before = None  # that window began earlier: another one at this width is needed
+            self._before = None  # the change came within a window: one more at this width is needed
             return
         if before.width == seen.width:
             return
@@ -237,8 +237,8 @@ class AdaptiveLimit:
         self._put(self.limit * math.exp(self._pace * worth))
 
     def _narrow(self, lower: int, upper: int, gain: float) -> None:
-        """Double or halve further, or end the search near the knee: the number in flight beyond which the
-        receiver's throughput grows no more."""
+        """Double or halve again, or end the search near the knee: the number of attempts in flight beyond
+        which throughput grows no more."""
         self._more = False
         if gain < WORTH:
             self._put(lower)

@@ -39,13 +39,13 @@ from engine.core.verdict import (
 )
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DestinationStatus
 
-_RETRYING = DeliveryStatus.RETRYING  # looking a member up costs more than a call
+_RETRYING = DeliveryStatus.RETRYING  # the look-up of an enum's member costs more than a call
 
 
 class DestinationMachine:
     """The pure core of one destination's actor. A new ordering needs a new machine (`Commands.rebuild`).
-    `jitter` returns 0.0 <= x < 1.0. `snapshot`: of the previous machine. Report arrivals, also `spilled`,
-    in seq order per class. LostTrackError: some were missed; restore a new machine from the store."""
+    `jitter` returns 0.0 <= x < 1.0. `snapshot` is the previous machine's. Arrivals and spills must come
+    in seq order per class. After a LostTrackError, restore a new machine from the store."""
 
     def __init__(
         self,
@@ -75,17 +75,17 @@ class DestinationMachine:
         self._picker = Picker(self._backlog, self._throttle, self.in_flight, self._end_unsent)
         self._orders = Orders(self._backlog, *ways, self._correcting, self._end_unsent)
         self._settle: list[Settlement] = []
-        self._sent_with: dict[str, int] = {}  # in flight, by an older version of the configuration
+        self._sent_with: dict[str, int] = {}  # in flight with an older configuration: its version
         self._disable_asked = False
 
     def restore(
         self, low_seq: int, last_seqs: dict[int, int], waiting: int, next_due: float | None
     ) -> None:
-        """Begin with the deliveries in the store. Call it once, before all else, if there are any.
+        """Begin with the deliveries in the store. If there are any, call this once, before all else.
 
-        `low_seq`: nothing unsettled is below it; with ordering KEY or STRICT that includes RETRYING
-        deliveries. `last_seqs`: the highest committed seq by class. `waiting`: PENDING and RETRYING ones.
-        `next_due`: when the earliest RETRYING one is due by its row, uncorrected.
+        `low_seq`: no PENDING delivery has a lower seq; with ordering KEY or STRICT, no RETRYING one
+        either. `last_seqs`: the highest committed seq by class. `waiting`: the number of PENDING and
+        RETRYING deliveries. `next_due`: the earliest due time in a RETRYING delivery's row.
         """
         self._backlog.restore(low_seq, last_seqs, waiting)
         self._throttle.start_empty(self._now)
@@ -152,7 +152,7 @@ class DestinationMachine:
             self._orders.named(request, read, deliveries, now)
 
     def read_failed(self, request: AnyRequest, now: float) -> None:
-        """Note that a read failed. It is asked for again after a while."""
+        """Note that a read failed. The machine asks again after a while."""
         read = self._backlog.reader.failed(request, now)
         if read is not None:
             self._backlog.abandoned(read)
@@ -160,7 +160,7 @@ class DestinationMachine:
     # --- messages: attempts
 
     def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
-        """Take the outcome of an attempt, also of one that a predecessor of this machine had begun."""
+        """Take the outcome of an attempt, which an earlier machine can have begun."""
         known = self.in_flight.pop(delivery.id, None) or self._adopt(delivery)
         if known is None:
             return
@@ -188,8 +188,8 @@ class DestinationMachine:
         self._throttle.failed(known, outcome, self.config, now)
 
     def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
-        """Take settlements that are durable now; ones of a predecessor too. Returns True if `commands`
-        may have a decision to make after that."""
+        """Take settlements that are durable now, also an earlier machine's. Returns True if a call of
+        `commands` must follow."""
         uncommitted, backlog = self.uncommitted, self._backlog
         read = backlog.reader.outstanding
         ordered = self._orders.open or backlog.queue.hastened
@@ -202,7 +202,7 @@ class DestinationMachine:
                 backlog.reader.corrected(settlement.next_attempt_at)
                 self._orders.give_again(identifier, now)
                 follows = True
-                continue  # the delivery is where it was
+                continue  # the delivery still waits in its place
             if read is not None:
                 read.settled[identifier] = settlement.delivery.seq
             if retrying:
@@ -218,7 +218,7 @@ class DestinationMachine:
         return follows
 
     def _is_correction(self, settlement: Settlement) -> bool:
-        """Return whether a settlement that only sets a wait leaves its delivery where it was."""
+        """Return True if a settlement without an attempt only corrects the wait of its delivery."""
         own = self.uncommitted.get(settlement.delivery.id) is settlement.delivery
         return not own or settlement.delivery.id in self._correcting
 
@@ -276,12 +276,12 @@ class DestinationMachine:
     # --- decisions
 
     def settled(self) -> list[Settlement]:
-        """Return the settlements, where `commands` would return nothing else."""
+        """Return the settlements. Only for the fast path: `commands` would return nothing else."""
         settled, self._settle = self._settle, []
         return settled
 
     def wants(self, now: float) -> bool:
-        """Return whether `commands` could begin an attempt if one is allowed."""
+        """Return whether `commands` would use its `may_send`."""
         return self._backlog.queue.any_due(now) or self._archived()
 
     def commands(self, now: float, may_send: int) -> Commands:
@@ -324,7 +324,7 @@ class DestinationMachine:
 
     @property
     def pending(self) -> int:
-        """How many wait, in memory and in the store: RETRYING ones too, not those in flight or ended."""
+        """The number of PENDING and RETRYING deliveries that wait, in memory and in the store."""
         under_way = len(self.in_flight) + len(self.uncommitted)
         return max(0, self.window.held - under_way + self._backlog.stored())
 
@@ -333,7 +333,7 @@ class DestinationMachine:
         return self._backlog.low_seq()
 
     def next_due(self) -> float | None:
-        """Return when the machine is needed: for the next retry, or as the destination begins to fail."""
+        """Return when the next retry is due, or the destination counts as failing if that is earlier."""
         return self._throttle.failing.before(self._backlog.reader.earliest_due())
 
     def idle(self, now: float) -> bool:
@@ -359,7 +359,7 @@ class DestinationMachine:
         return not self._archived() or self._backlog.reader.no_more_dead
 
     def health(self, now: float, asleep: int = 0) -> Health:
-        """Return the destination's health. `asleep`: deliveries that wait, and were never loaded."""
+        """Return the destination's health. `asleep`: waiting deliveries that this machine never got."""
         known = self.config, self._throttle, self._counters, self._backlog, self.pending + asleep
         return health_of(*known, len(self.in_flight), len(self.uncommitted), now)
 
@@ -368,7 +368,7 @@ class DestinationMachine:
         return encode(self._throttle.snapshot(self._now, self.config.version, self._counters))
 
     def dissolve(self) -> None:
-        """Break the parts' reference cycles, so that they need not wait for the garbage collector."""
+        """Break the reference cycles, so that the machine's memory is freed at once."""
         del self._backlog.reader, self._backlog, self._discarder, self._orders, self._picker
         del self.fast_path
 
@@ -378,7 +378,7 @@ class DestinationMachine:
         return self.config.status == DestinationStatus.ARCHIVED
 
     def _judge_wait(self, delivery: Delivery, now: float) -> float:
-        """Cut a wait longer than the present schedule allows. Returns the latest allowed instant."""
+        """Cut a wait that the present schedule does not allow. Returns the latest allowed due time."""
         latest, correction = corrected_wait(delivery, self.config, now)
         if correction is not None and delivery.id not in self._correcting:
             self._correcting[delivery.id] = None
@@ -395,6 +395,6 @@ class DestinationMachine:
     def _end_unsent(
         self, delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float
     ) -> None:
-        """Settle without an attempt; the delivery is held until that is committed."""
+        """Settle a delivery without an attempt."""
         self._settle.append(settled_unsent(delivery, state, signal, now))
         self.uncommitted[delivery.id] = delivery

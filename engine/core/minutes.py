@@ -15,8 +15,8 @@ _DELIVERED = DeliveryStatus.DELIVERED
 class MinuteDelta(Struct):
     """The changes that one group makes to a destination's counters of one minute.
 
-    `errors` has a count per ErrorCategory (index = code - 1). `latency` has a count per bucket (24):
-    index k counts attempts of at most 1.6^k ms, the last index counts all slower attempts.
+    `errors` has a count per ErrorCategory (index = code - 1). `latency` has 24 buckets: index k counts
+    attempts of more than 1.6^(k-1) and at most 1.6^k ms, the last index all slower attempts.
     """
 
     environment: int
@@ -32,8 +32,8 @@ class MinuteDelta(Struct):
 
 
 def ended_at_ms(settlement: Settlement) -> int:
-    """Return the time of a settlement. If it records an attempt, this is the attempt's end, computed from
-    the milliseconds in the attempt's row."""
+    """Return the time of a settlement in ms since the epoch: the end of its attempt, computed from whole
+    milliseconds as in the attempt's row. Without an attempt, the time of the decision."""
     if settlement.attempt is None:
         return int(settlement.at * 1000)
     outcome = settlement.attempt.outcome
@@ -57,7 +57,7 @@ def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
             deltas[destination, minute] = delta
         if delivered:
             delta.delivered += 1
-        # A delivery that was retried from the DLQ and died again counts as dead once only.
+        # A delivery that is retried from the DLQ and dies again counts as dead only once.
         if settlement.dead_lettered and delivery.dlq_status is None:
             delta.dead_lettered += 1
         if attempt is None:

@@ -1,7 +1,8 @@
 """Orders: a person's requests to send or cancel single deliveries that wait.
 
 An order is carried out at once if its delivery waits in memory. A delivery in the store is read by its id
-first. An order for a delivery in flight, or with an outcome that is not durable yet, is kept until then.
+first. A cancellation of a delivery in flight waits for the attempt's end. If the delivery's outcome is
+not durable yet, any order waits for the commit.
 """
 
 from collections.abc import Callable, Iterable
@@ -60,7 +61,7 @@ class Orders:
                 self._backlog.reader.named[identifier] = None
 
     def give_again(self, delivery: str, now: float) -> None:
-        """Take the order for a delivery anew, if there is one, now that its corrected wait is durable."""
+        """Carry out the order for a delivery, if there is one: its corrected wait is durable now."""
         if delivery in self.open:
             self.give(self.open[delivery], (delivery,), now)
 
@@ -74,24 +75,24 @@ class Orders:
         for identifier in request.ids:
             row = rows.get(identifier)
             if identifier in self._in_flight or identifier in self._uncommitted:
-                continue  # its end, or the commit of its end, carries the order out
+                continue  # the order waits for its end, or for the commit of its end
             if identifier in held:
                 self._carry_out(held[identifier], now)
             elif row is None or read.is_stale(row):
                 self.open.pop(identifier, None)
             elif row.seq > window.lasts[window.group_of[row.queue]]:
-                backlog.reader.name_again(identifier, now)  # committed, and not told to us yet
+                backlog.reader.name_again(identifier, now)  # committed, and has not arrived yet
             else:
                 self._carry_out(row, now, stored=True)
 
     def after_commit(self, delivery: Delivery, now: float) -> bool:
         """Carry out the order, if there is one, for a delivery whose wait is durable now. Returns whether
-        that settled it again."""
+        the order settled the delivery."""
         self._carry_out(delivery, now, held=False)
         return delivery.id in self._uncommitted
 
     def cancels(self, delivery: Delivery) -> bool:
-        """Return whether a delivery whose attempt failed is cancelled; its order is carried out then."""
+        """Return whether a delivery whose attempt failed is cancelled. Its order ends with this call."""
         return self.open.pop(delivery.id, None) is Order.CANCEL
 
     def clear(self) -> None:
@@ -109,7 +110,7 @@ class Orders:
     ) -> None:
         order = self.open.get(delivery.id)
         if order is None or delivery.id in self._correcting:
-            return  # the commit of the corrected wait carries the order out
+            return  # `give_again` carries the order out
         del self.open[delivery.id]
         if order is Order.CANCEL:
             signal, settles = DeliverySignal.CANCEL, True
@@ -126,8 +127,8 @@ class Orders:
             self._end_unsent(known, state, signal, now)
 
     def _hasten(self, delivery: Delivery, now: float, *, stored: bool) -> bool:
-        """Let a delivery go as soon as it heads its lane. Returns whether its wait is to be cut in the
-        store as well."""
+        """Let a delivery go as soon as it heads its lane. Returns True if its wait must also be cut in
+        the store."""
         backlog, lanes = self._backlog, self._backlog.lanes
         waits = delivery.next_attempt_at is not None and delivery.next_attempt_at > now
         backlog.queue.hastened[delivery.id] = None

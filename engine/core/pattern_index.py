@@ -1,9 +1,9 @@
-"""Event type patterns: their comparison with a type, and an index of many.
+"""Event type patterns: a comparison of one pattern with a type, and an index of many patterns.
 
-A `*` stands for one segment between dots, at the end for one or more. A pattern `*` names every type
-except the service's own `angarium.` types. The index is a radix tree over segments; `*` is an edge of its
-own. A look-up follows the type's segments, so it never sees patterns that differ early. A change moves
-only the nodes of its own entry's patterns. Nothing here awaits.
+A `*` stands for one segment between dots; at the end of a pattern, for one or more. A pattern that begins
+with `*` never names the service's own `angarium.` types. The index is a radix tree over segments, in
+which `*` is an edge of its own. A look-up follows the type's segments, so it never visits patterns that
+differ early. A change touches only the nodes of its entry's patterns. Nothing here awaits.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -40,10 +40,10 @@ class Steps:
 
 
 class _Node(Generic[T]):
-    """A place in the tree. `label`: the segments that lead here from the node above, as one text.
+    """A node of the tree. `label`: the segments that lead here from the node above, joined by dots.
 
-    The label of a node never changes: where an edge is split or joined the node is replaced by one that
-    shares its entries. A look-up that paused on the old node goes on as if nothing had happened.
+    A node's label never changes. If an edge is split or joined, a new node with the same entries replaces
+    the old one. So a look-up that paused at the old node can go on.
     """
 
     __slots__ = ("ends", "label", "literals", "star", "tails")
@@ -53,7 +53,7 @@ class _Node(Generic[T]):
         self.literals: dict[str, _Node[T]] = {} if like is None else like.literals
         self.star: _Node[T] | None = None if like is None else like.star
         self.ends: SplitTable[T] = SplitTable() if like is None else like.ends
-        # One or more segments follow.
+        # of patterns that go on with a last `*`
         self.tails: SplitTable[T] = SplitTable() if like is None else like.tails
 
     @property
@@ -184,7 +184,7 @@ class PatternIndex(Generic[T]):
             yield [entry for _, entry in entries.found(portion)]
 
     def _portions(self, event_type: str, steps: Steps) -> Iterator[tuple[SplitTable[T], list[str]]]:
-        """Yield a slice's ids, with the table that they are from. A pause can remove entries."""
+        """Yield the ids of each slice, and their table. Entries can be removed during a pause."""
         for entries in self._found(event_type, steps):
             identifiers = entries.ids()
             while portion := list(islice(identifiers, SLICE_STEPS)):
@@ -248,7 +248,7 @@ def names(pattern: str, event_type: str) -> bool:
 
 
 def parts_of(pattern: str) -> tuple[list[str], bool]:
-    """Return a pattern's segments, and whether one or more of any kind follow them."""
+    """Return a pattern's segments without a `*` at the end, and whether there was one."""
     parts = pattern.split(".")
     if parts[-1] != ANY:
         return parts, False
@@ -273,7 +273,7 @@ def _starts(segments: list[str]) -> list[int]:
 
 
 def _after(parts: list[str], segments: list[str], depth: int) -> int:
-    """Return the depth behind a label with a `*`, or -1 if the type does not match the label."""
+    """Return the depth below a label with a `*`, or -1 if the type does not match the label."""
     end = depth + len(parts)
     if end > len(segments):
         return -1

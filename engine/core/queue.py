@@ -1,5 +1,5 @@
-"""The queue of eligible deliveries, by class, and the heap of waiting ones, for deliveries outside of
-blocked lanes."""
+"""The queue of eligible deliveries by class, and the heap of those that become eligible when due. The
+deliveries behind the head of a lane are in `engine.core.lanes`."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -8,17 +8,17 @@ from heapq import heapify, heappop, heappush
 from engine.core.records import Delivery, Ids
 from engine.core.vocabulary import DeliveryClass
 
-# Of ten places in a row, the most urgent class that waits gets nine at most while another one waits: a
-# stream of CRITICAL that fills all places would starve the others for as long as it lasts.
+# While several classes wait, the most urgent class gets nine of ten places. Without the tenth place, a
+# steady stream of CRITICAL deliveries would starve the other classes.
 FAVOURED = 9
 
 
 class EligibleQueue:
     """Owner of the eligible deliveries of one destination. A more urgent class goes first, except for one
-    place in ten, which the other classes of live deliveries get in turns. Replays go last.
+    place in ten, which the other live classes get in turns. Replays go last.
 
     A class has a deque only while one of its deliveries waits: a deque takes 700 bytes, and in most
-    destinations in memory nothing waits.
+    destinations nothing waits.
     """
 
     __slots__ = ("favoured", "hastened", "others", "ready", "urgent", "waits")
@@ -26,13 +26,13 @@ class EligibleQueue:
     def __init__(self) -> None:
         self.ready: list[deque[Delivery] | None] = [None] * len(DeliveryClass)
         self.waits: list[tuple[float, int, str, Delivery]] = []  # a heap by due time
-        # Eligible deliveries that a person asked for, in the order of asking. They go first, and pass
-        # everything that `Throttle.allow` holds back except the rate. `hastened`: asked for, but not
+        # Eligible deliveries that a person ordered, oldest order first. They go before all others, and
+        # the rate can hold them back, but not the circuit or a Retry-After. `hastened`: ordered, but not
         # offered yet.
         self.urgent: dict[str, Delivery] = {}
         self.hastened: Ids = {}
-        self.favoured = 0  # places since one went to another class than the most urgent
-        self.others = 0  # places that went to another class than the most urgent
+        self.favoured = 0  # places of the most urgent class since another class got one
+        self.others = 0  # places that went to other classes
 
     def offer(self, delivery: Delivery) -> None:
         """Add a delivery that is eligible now, or will be when it is due (see `promote`)."""
@@ -81,7 +81,7 @@ class EligibleQueue:
         return [queue for queue in self.ready[: DeliveryClass.REPLAY] if queue]
 
     def turn(self, live: list[deque[Delivery]]) -> deque[Delivery]:
-        """Return the class that gets the next place, among several as `live` returns them."""
+        """Return the queue that gets the next place. `live`: at least two queues, as from `live()`."""
         if self.favoured < FAVOURED:
             self.favoured += 1
             return live[0]
@@ -108,7 +108,7 @@ class EligibleQueue:
                 ready[place] = None
 
     def waiting(self) -> Iterator[Delivery]:
-        """All deliveries in the queue, in no order."""
+        """Yield all deliveries, in no particular order."""
         yield from self.urgent.values()
         for queue in self.ready:
             yield from queue or ()
@@ -143,6 +143,6 @@ class EligibleQueue:
         self.waits.clear()
 
     def reorder(self) -> None:
-        """Follow due times that were changed."""
+        """Sort the heap again, because due times have changed."""
         self.waits = [(d.next_attempt_at or 0.0, d.seq, d.id, d) for _, _, _, d in self.waits]
         heapify(self.waits)

@@ -1,4 +1,4 @@
-"""The states of a backlog's reading, and its transitions by signal. One read at a time."""
+"""The states of a backlog's reading, and their transitions by signal. One read at a time."""
 
 from enum import IntEnum
 
@@ -8,7 +8,7 @@ class ReadState(IntEnum):
 
     IDLE = 0  # a read can be begun
     READING = 1
-    VOID = 2  # a read is under way, and its answer is of no use any more
+    VOID = 2  # a read is under way whose answer will be dropped
     RESTING = 3  # a read failed a moment ago
     STARVED = 4  # an answer found no room: nothing is read until room is free
 
@@ -19,7 +19,7 @@ class ReadSignal(IntEnum):
     ASK = 0
     ANSWER = 1
     FAIL = 2
-    FORGET = 3  # what waits in memory is left to the store, to be read anew
+    FORGET = 3  # waiting deliveries leave memory, to be read again
     NO_ROOM = 4
     ROOM = 5
     RESTED = 6
@@ -55,7 +55,7 @@ TRANSITIONS: dict[tuple[ReadState, ReadSignal], ReadState | None] = {
     (_R.RESTING, _S.NO_ROOM): None,
     (_R.RESTING, _S.ROOM): None,
     (_R.RESTING, _S.RESTED): _R.IDLE,
-    (_R.STARVED, _S.ASK): _R.READING,  # archived: what is read does not stay in memory
+    (_R.STARVED, _S.ASK): _R.READING,  # by ids, or of an archived destination
     (_R.STARVED, _S.ANSWER): None,
     (_R.STARVED, _S.FAIL): None,
     (_R.STARVED, _S.FORGET): _R.STARVED,

@@ -1,7 +1,7 @@
 """The reader: it chooses the next read from the store, one at a time. Answers are handled elsewhere.
 
-The order: RETRYING deliveries that are due (unordered) or lanes that are empty (ordered), then the
-cursors, the most urgent class first. Lanes and the cursor take turns, so that neither starves the other.
+For an unordered destination it reads due RETRYING deliveries first, then the most urgent class whose
+cursor is behind. For an ordered one, empty lanes and the cursor take turns, so that neither starves.
 """
 
 from collections.abc import Callable
@@ -21,16 +21,16 @@ from engine.core.window import CLASSES, READ_CHUNK, Window
 AHEAD_S = 1.0  # due deliveries are read this long before, since a read takes a while
 FAR_S = 60.0  # the actor need not stay in memory for a read further off
 RETRY_READ_S = 1.0  # the pause after a failed read
-# few, since many of the rows may not be due; reads grow to the next bound while all are due
+# few rows, since many may not be due; reads grow to DUE_READ_MOST while all their rows are due
 DUE_READ = 32
-DUE_READ_MOST = 128  # in rows, since these reads have no bound in bytes
+DUE_READ_MOST = 128  # rows, since these reads have no bound in bytes
 NAMED_READ = 32  # deliveries of one read by ids, to which memory's bounds do not apply
-# so far ahead means "any time", even for rows with a wrong clock's time
+# later than any due time, even one that a wrong clock set
 EVER_S = 100 * 365 * 86_400.0
 
 
 class Outstanding(Struct):
-    """The read that is under way, and the events since it began."""
+    """The read that is under way, and the changes since it began."""
 
     request: AnyRequest
     group: int | None = None  # of a cursor's read
@@ -41,13 +41,13 @@ class Outstanding(Struct):
     settled: dict[str, int] = {}  # deliveries whose rows changed since, with the seq of the row
 
     def is_stale(self, delivery: Delivery) -> bool:
-        """Return whether a delivery's row has changed since the read of this answer. A requeue gives a
-        delivery a higher seq, so a row with a higher seq than the settlement's is not stale."""
+        """Return whether a delivery's row has changed since it was read. A requeue gives a delivery a
+        higher seq, so a row with a higher seq than the settlement's is not stale."""
         return delivery.seq <= self.settled.get(delivery.id, -1)
 
 
 class Reader:
-    """Owner of the outstanding read, and of what is known of RETRYING deliveries in the store."""
+    """Owner of the outstanding read, and of the due times of RETRYING deliveries in the store."""
 
     __slots__ = (
         "_asked_due",
@@ -75,33 +75,33 @@ class Reader:
         self._window = window
         self._queue = queue
         self._lanes = lanes
-        self._retrying = retrying  # how many of those in memory are RETRYING in the store
+        self._retrying = retrying  # counts the deliveries in memory that are RETRYING in the store
         self.state = ReadState.IDLE
         self.outstanding: Outstanding | None = None
         self.next_due: float | None = None  # unordered: the earliest RETRYING one in the store
         self._asked_due: float | None = None  # `next_due` before the read that is under way
-        # Unordered: when to look in the store for RETRYING deliveries whose waits fit no present
-        # schedule. Behind a full page of waiting ones, no other read would find them at their due time.
+        # Unordered: when to read RETRYING deliveries that wait longer than the present schedule allows.
+        # Other reads return the earliest rows first, and would find them too late.
         self.beyond: float | None = None
         self._longest_s = inf  # the longest wait of the present schedule, set by `recall`
         self._rest_until = 0.0  # RESTING: the end of the rest
         self._starved_at = 0, 0  # STARVED: deliveries and bytes held when an answer did not fit
         self._lanes_turn = True
         self._due_limit = DUE_READ
-        self._named_from = 0.0  # when to read by ids again: the named deliveries are not told yet
+        self._named_from = 0.0  # when to read by ids again, since the deliveries have not arrived
         self.named: Ids = {}  # deliveries that are to be read by their ids
         self.no_more_dead = False  # archived: nothing is IN_DLQ any more
 
     # --- knowledge
 
     def leaves(self, due: float) -> None:
-        """Note a RETRYING delivery that the store alone keeps from now on."""
+        """Note a RETRYING delivery that waits only in the store."""
         if self.next_due is None or due < self.next_due:
             self.next_due = due
 
     def corrected(self, due: float | None) -> None:
         """Note that a wait was cut in the store. A read that began before the cut can have returned the
-        longer wait, and the schedule can have become long enough for it again."""
+        longer wait, which a changed schedule can allow again."""
         if due is not None and self._lanes is None:
             self.leaves(due)
 
@@ -147,17 +147,17 @@ class Reader:
         self.state = after
 
     def forget(self) -> None:
-        """Make void the answer of the read that is under way, if there is one."""
+        """Make the answer of the read under way void, if there is such a read."""
         self._meet(ReadSignal.FORGET)
 
     def finish(self, request: AnyRequest) -> Outstanding | None:
-        """Take the answered read; None if `request` is not under way, or its answer is of no use."""
+        """End and return the answered read; None if `request` is not under way, or its answer is void."""
         void = self.state is ReadState.VOID
         outstanding = self._end(request, ReadSignal.ANSWER, useless=void)
         return None if void else outstanding
 
     def failed(self, request: AnyRequest, now: float) -> Outstanding | None:
-        """Take the failed read, and rest a while."""
+        """End and return the failed read, and rest a while."""
         outstanding = self._end(
             request, ReadSignal.FAIL, useless=True, rest_until=now + RETRY_READ_S
         )
@@ -168,7 +168,7 @@ class Reader:
     def _end(
         self, request: AnyRequest, signal: ReadSignal, *, useless: bool, rest_until: float = 0.0
     ) -> Outstanding | None:
-        """End a read. If its answer is `useless`, what it asked for is asked for again."""
+        """End a read. If it was `useless`, note that it must be repeated."""
         outstanding = self.outstanding
         if outstanding is None or outstanding.request != request:
             return None
@@ -205,7 +205,7 @@ class Reader:
             self._meet(ReadSignal.NO_ROOM)
 
     def grow(self, *, all_due: bool) -> None:
-        """Adapt the size of the next read of what is due."""
+        """Adapt the size of the next read of due deliveries."""
         self._due_limit = DUE_READ_MOST if all_due else DUE_READ
 
     # --- choice
@@ -226,7 +226,7 @@ class Reader:
         return first() or second()
 
     def choose_named(self, now: float) -> AnyRequest | None:
-        """Return the next read by ids, if one is needed. It needs no room: its answers are few."""
+        """Return the next read by ids, if one is needed. It needs no room, since it returns few rows."""
         if not self.named or now < self._named_from:
             return None
         if not self._becomes_idle(now) and self.state is not ReadState.STARVED:
@@ -237,7 +237,7 @@ class Reader:
         return self._begin(Outstanding(NamedRequest(ids)), 0, 0)
 
     def named_at(self, now: float) -> float | None:
-        """Return when deliveries are to be read by their ids if nothing happens before."""
+        """Return when the next read by ids can begin; None if there is none, or if it can begin now."""
         if not self.named or self.outstanding is not None:
             return None
         resting = self.state is ReadState.RESTING
@@ -255,7 +255,7 @@ class Reader:
         for group, cursor in enumerate(window.cursors):
             if cursor < window.lasts[group]:
                 return self._begin_stretch(group, limit, max(1, window.room(None)[1]))
-        limit = min(limit, DUE_READ)  # these two are not bounded in bytes
+        limit = min(limit, DUE_READ)  # the reads below have no bound in bytes
         if self.next_due is not None:
             return self._begin_due(now, limit, self._retrying())
         if quiet and not self.no_more_dead:
@@ -263,7 +263,7 @@ class Reader:
         return None
 
     def wake_at(self, now: float) -> float | None:
-        """Return when a read is to be chosen if nothing happens before."""
+        """Return when to choose a read if nothing happens before."""
         named, other = self.named_at(now), self._other_at(now)
         return other if named is None else named if other is None else min(named, other)
 
@@ -319,7 +319,7 @@ class Reader:
         for queue in CLASSES:
             if window.cursors[queue] < window.lasts[queue]:
                 room, size = window.room(queue)
-                # A read for a slot or two is worth it only when nothing else of the class is here.
+                # A read into little room is worthwhile only if none of the class waits in memory.
                 few = room < min(READ_CHUNK, window.limits.deliveries // 4)
                 if room > 0 and size > 0 and not (few and self._queue.ready[queue]):
                     return self._begin_stretch(queue, min(room, READ_CHUNK), size)

@@ -1,8 +1,8 @@
 """The records that move through the engine: events, deliveries, attempts and settlements.
 
-Ids are UUIDv7 in their canonical 36-character text everywhere: it is what requests, headers, JSON and
-the database driver take, so that no id is ever converted on the hot path. Instants are seconds since
-the epoch as floats inside the engine, whole milliseconds in rows (`..._ms`).
+Ids are UUIDv7 as canonical text of 36 characters. Requests, headers, JSON and the database driver take
+this text, so the hot path converts no id. Instants are seconds since the epoch as floats inside the
+engine, whole milliseconds in rows (`..._ms`).
 """
 
 from msgspec import Struct
@@ -18,8 +18,8 @@ from engine.core.vocabulary import (
     Priority,
 )
 
-# Ids of deliveries, in order. Each destination has several such dicts that are nearly always empty: an
-# empty set takes 150 bytes more.
+# Ids of deliveries, in order. Each destination has several of these dicts, nearly always empty. An empty
+# set takes 150 bytes more than an empty dict.
 Ids = dict[str, None]
 
 
@@ -41,7 +41,7 @@ class Event(Struct, gc=False):
     origin: Origin = Origin.API
     file: str | None = None
     body: bytes | None = None  # the outbound body, built once and shared by its deliveries
-    hops: int = 0  # deliveries of this service that lie before it: `engine.model.hops`
+    hops: int = 0  # deliveries of this service that led to it: `engine.model.hops`
     trace: str | None = None  # the trace that its deliveries continue: `engine.model.trace`
 
     @property
@@ -70,7 +70,7 @@ class Delivery(Struct, gc=False):
     origin: DeliveryOrigin = DeliveryOrigin.NORMAL
     customer: str | None = None  # the customer that the destination is tied to
     attempt_count: int = 0  # attempts that ended
-    schedule_start: int = 0  # attempt_count when the present schedule began (a requeue begins anew)
+    schedule_start: int = 0  # attempt_count when the present schedule began; a requeue restarts it
     next_attempt_at: float | None = None  # seconds since the epoch; only while RETRYING
     dlq_status: DlqStatus | None = None
     replay_of: str | None = None
@@ -89,15 +89,15 @@ class Outcome(Struct, gc=False):
     truncated: bool = False
     category: ErrorCategory | None = None  # None exactly if `success`
     message: str | None = None
-    retry_after_s: float | None = None  # what a 429 or 503 asked for, from the attempt's end
+    retry_after_s: float | None = None  # the Retry-After of a 429 or 503, from the attempt's end
     skipped: bool = False  # nothing was sent, since the transform returned null: a success
     transform_version: int | None = None  # of the script that ran
     logs: bytes | None = None  # UTF-8, what the script printed
-    unsent: bool = False  # a failure before anything was sent: it says nothing of the destination
+    unsent: bool = False  # it failed before anything was sent: not the destination's failure
 
 
 class Attempt(Struct, gc=False):
-    """One row of the attempt log: an outcome with the versions that it was made with."""
+    """One row of the attempt log."""
 
     number: int  # from 1, over the whole life of the delivery
     outcome: Outcome
@@ -107,8 +107,8 @@ class Attempt(Struct, gc=False):
 class Settlement(Struct, gc=False):
     """A delivery's next durable state, with the attempt that led to it, if one did.
 
-    `expects` guards the update: the attempt count that the row must have, so that a group that is
-    written twice changes nothing the second time.
+    `expects` is the attempt count that the row must have. It guards the update: a group that is written
+    twice changes nothing the second time.
     """
 
     delivery: Delivery

@@ -1,6 +1,6 @@
-"""The recovery of deliveries: a crashed machine's, and those that were requeued.
+"""The recovery of a crashed machine's deliveries, and of requeued deliveries.
 
-A requeued delivery has a later seq. The machine that judged it can learn of its committed end and of its
+A requeue gives a delivery a higher seq. The machine can learn of the delivery's committed end and of its
 requeue in either order. Nothing here decides.
 """
 
@@ -11,7 +11,7 @@ from engine.core.records import Delivery
 
 
 def adopt(delivery: Delivery, backlog: Backlog) -> None:
-    """Take a delivery over as it is: its attempt has ended."""
+    """Take over a delivery whose attempt has ended."""
     if backlog.remove(delivery) is None:
         backlog.window.stored -= 1
     backlog.window.take(delivery)
@@ -20,8 +20,8 @@ def adopt(delivery: Delivery, backlog: Backlog) -> None:
 
 
 def take_out(delivery: Delivery, backlog: Backlog) -> Delivery:
-    """Take a delivery out of those that wait, in memory or in the store. Returns memory's object for it,
-    if there is one."""
+    """Remove a delivery from those that wait, in memory or in the store. Returns the object in memory, or
+    `delivery` itself."""
     known = backlog.remove(delivery)
     if known is None:
         known = delivery
@@ -39,8 +39,8 @@ def forget_former(
     backlog: Backlog,
     now: float,
 ) -> None:
-    """End the deliveries of `uncommitted` that are back with a later seq: they were requeued, so their
-    former end is durable. A read under way can still return their former rows."""
+    """End each delivery of `uncommitted` that returns with a higher seq: it was requeued, so its earlier
+    end is durable. A read under way can still return its earlier row."""
     read = backlog.reader.outstanding
     for delivery in deliveries:
         if delivery.dlq_status is not None:

@@ -22,8 +22,8 @@ def state_of(
     failures: int,
 ) -> HealthState:
     """Return a destination's health state. `waiting`: how many deliveries wait or are under way;
-    `failures`: how many failed since the last success. A destination whose last attempt failed stays
-    FAILING while deliveries wait, although no attempt was made for five minutes."""
+    `failures`: how many attempts failed since the last success. A destination whose last attempt failed
+    stays FAILING while deliveries wait, even if no attempt was made for five minutes."""
     if config.status != DestinationStatus.ACTIVE:
         return HealthState.DISABLED
     if circuit is not CircuitState.CLOSED:
@@ -38,7 +38,7 @@ def state_of(
 
 
 def hold_of(config: Destination, throttle: Throttle, waiting: int, now: float) -> Hold | None:
-    """Return the hold that ends last. `waiting`: how many wait; the rate holds only those."""
+    """Return the hold that ends last, or None. `waiting`: how many deliveries the rate can hold back."""
     if config.status != DestinationStatus.ACTIVE or throttle.gone_version is not None:
         return Hold(HoldReason.DISABLED)
     paused, circuit, bucket = throttle.paused_until, throttle.circuit, throttle.bucket
@@ -63,8 +63,8 @@ def oldest_made_at(backlog: Backlog) -> float | None:
 def advised(config: Destination, counters: Counters, now: float) -> int | None:
     """Return the concurrency that would keep up, None while too little is known.
 
-    With ordering KEY, only the throughput of lanes counts: an arrival waits for its lane, whatever the
-    concurrency is. STRICT has one lane.
+    With ordering KEY, arrivals do not count: an arrival waits for its lane, whatever the concurrency is.
+    STRICT has one lane, and needs no more than 1.
     """
     load = counters.load(now)
     strict, keyed = config.ordering is Ordering.STRICT, config.ordering is Ordering.KEY
@@ -83,7 +83,7 @@ def health_of(
     uncommitted: int,
     now: float,
 ) -> Health:
-    """Return a destination's health. Its `in_flight` is what was sent and is not yet recorded."""
+    """Return a destination's health, whose `in_flight` counts attempts sent and not yet recorded."""
     success_rate = counters.success_rate(now)
     p50, p95, p99 = counters.percentiles_ms(now, (0.5, 0.95, 0.99))
     under_way = in_flight + uncommitted
@@ -122,8 +122,8 @@ def health_of(
 
 
 def effective_concurrency(config: Destination, throttle: Throttle) -> int:
-    """Return how many attempts may be in flight now: a strict order and a probing circuit allow one, and
-    a destination that is held as a whole none."""
+    """Return how many attempts may be in flight now: none if the destination is disabled or about to be,
+    one if its ordering is STRICT or its circuit is not closed."""
     if config.status != DestinationStatus.ACTIVE or throttle.gone_version is not None:
         return 0
     one = config.ordering is Ordering.STRICT or throttle.circuit.state is not CircuitState.CLOSED
@@ -131,14 +131,14 @@ def effective_concurrency(config: Destination, throttle: Throttle) -> int:
 
 
 def drained_in_s(pending: int, rates: Rates) -> float | None:
-    """Return in how many seconds the backlog will be empty at these rates. None: nothing waits, or as
-    much arrives as is delivered."""
+    """Return in how many seconds the backlog will be empty at these rates. None: nothing waits, or the
+    backlog does not shrink."""
     surplus_per_s = rates.delivered_per_s - rates.arrivals_per_s
     return pending / surplus_per_s if pending and surplus_per_s > 0 else None
 
 
 ROOM = 2.0  # how many square roots of the load are added to the load
-LEAST_ATTEMPTS = 20  # in the last five minutes; fewer say too little of an attempt's duration
+LEAST_ATTEMPTS = 20  # in the last five minutes; fewer say too little about an attempt's duration
 
 
 def suggested_concurrency(
@@ -147,8 +147,8 @@ def suggested_concurrency(
     """Return the least concurrency that keeps up, 1 to `most`. None after too few attempts.
 
     Little's law: the mean number in flight is the arrival rate times the duration of an attempt. Attempts
-    do not come evenly. With twice the square root of that on top (the staffing rule of queues with many
-    servers), two or three in a hundred find no free place.
+    do not come evenly, so twice the square root of the mean is added (the square-root staffing rule).
+    Then two or three attempts in a hundred find no free place.
     """
     if attempts < LEAST_ATTEMPTS:
         return None

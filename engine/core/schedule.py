@@ -1,8 +1,8 @@
 """The retry schedule of a delivery. Instants are seconds since the epoch; chance is an argument.
 
-A PATCH can change a schedule under a waiting delivery. A wait keeps the due time that it was given,
-but is never longer than the longest delay of the present schedule; a delivery that has had as many
-attempts as the present schedule allows is dead-lettered when it comes up, without another attempt.
+A PATCH can change the schedule while a delivery waits. The delivery keeps its due time, but waits at most
+the longest delay of the present schedule. If the present schedule allows no further attempt, the delivery
+is dead-lettered when it is due.
 """
 
 import math
@@ -10,36 +10,36 @@ import math
 from engine.core.destination import Destination
 from engine.core.records import Delivery
 
-JITTER = 0.2  # of a delay, either way, so that what failed together does not return together
+JITTER = 0.2  # part of a delay, up or down: spreads the retries of deliveries that failed together
 RETRY_AFTER_CAP_S = 60.0  # the longest Retry-After of a destination without a schedule
 _SLACK_S = 1.0  # rounding, and the moment between an attempt's end and its verdict
 
 
 def longest_delay_s(config: Destination) -> int:
-    """Return the longest delay of the schedule, 0 without one."""
+    """Return the longest delay of the schedule, 0 if it is empty."""
     return max(config.retry_schedule_s, default=0)
 
 
 def longest_wait_s(config: Destination) -> float:
-    """Return the longest wait for a retry. Another clock or schedule made any longer one."""
+    """Return the longest wait for a retry. Only another clock or schedule makes a longer wait."""
     return longest_delay_s(config) * (1 + JITTER) + _SLACK_S
 
 
 def retry_after_s(config: Destination, asked_s: float) -> float:
-    """Return for how long a Retry-After holds the destination: at most its longest delay."""
+    """Return how long a Retry-After holds the destination: at most the schedule's longest delay."""
     return max(0.0, min(asked_s, longest_delay_s(config) or RETRY_AFTER_CAP_S))
 
 
 def exhausted(delivery: Delivery, config: Destination) -> bool:
-    """Return whether a waiting delivery has had all attempts that the present schedule allows."""
+    """Return whether a delivery has had all attempts that the present schedule allows."""
     return delivery.attempt_count - delivery.schedule_start > len(config.retry_schedule_s)
 
 
 def retry_at(config: Destination, failures: int, now: float, chance: float) -> float | None:
     """Return when to try again after the schedule's `failures`-th failure (from 1), None for never.
 
-    `chance` (0 <= x < 1) spreads the delay by ±20 %. The result is in whole milliseconds, rounded up, as
-    rows hold it: a delivery that was read back is due no earlier than one that stayed in memory.
+    `chance` (0 <= x < 1) spreads the delay by ±20 %. The result is in whole milliseconds, as in rows, and
+    rounded up. So a delivery that is read back is due no earlier than one that stayed in memory.
     """
     schedule = config.retry_schedule_s
     if failures > len(schedule):

@@ -1,8 +1,8 @@
 """The snapshot of a machine: the state that must survive a restart, as versioned MessagePack. It is
 small, because it is written often.
 
-Bytes that cannot be read (another release's, or damaged) count as no snapshot. Waiting deliveries are in
-the store, and a fresh circuit costs at most ten failed attempts.
+Bytes that cannot be read (another release's, or damaged) count as no snapshot. That does little harm:
+waiting deliveries are in the store, and a fresh circuit costs at most ten failed attempts.
 """
 
 import msgspec
@@ -47,8 +47,8 @@ class Snapshot(Struct, kw_only=True, omit_defaults=True):
     overdue: bool = False  # the destination failed for longer than its `disable_after_s`
     blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
     row: FailureRow | None = None
-    tokens: float | None = None  # of the rate limit, when taken
-    seen: int | None = None  # the version of the configuration at that instant
+    tokens: float | None = None  # in the bucket of the rate limit, at `taken_at`
+    seen: int | None = None  # the version of the configuration at `taken_at`
     counters: CounterState | None = None
     limit: LimitState | None = None  # if the concurrency adapts
 

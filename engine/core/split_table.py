@@ -12,10 +12,10 @@ from zlib import crc32
 
 T = TypeVar("T")
 
-# Parts of equal size would all grow at the same time: the last of these is 127 times as large as the
-# first, and has a 32nd of all ids.
+# Parts of equal size would all grow at the same time. So their sizes differ: the last part is 127 times
+# as large as the first, and has a 32nd of all ids.
 PARTS = 64
-WHOLE = 4_096  # the most ids in one part: most tables have a few ids, and one dict is smallest
+WHOLE = 4_096  # the most ids in a table of one part, which takes the least memory
 
 
 def part_of(identifier: str) -> int:
@@ -66,20 +66,20 @@ class SplitTable(Generic[T]):
         return part.pop(identifier)
 
     def found(self, identifiers: Iterable[str]) -> Iterator[tuple[str, T]]:
-        """Return the given ids that are here, with values. Consume them before the table changes."""
+        """Return the given ids that are here, with values. Consume the iterator before any change."""
         parts = self._parts
-        if len(parts) == 1:  # most have one: a call for each id takes longer than all else
+        if len(parts) == 1:  # nearly always; a call for each id would take most of the time
             part = parts[0]
             return ((each, part[each]) for each in identifiers if each in part)
         located = ((each, parts[part_of(each)]) for each in identifiers)
         return ((each, part[each]) for each, part in located if each in part)
 
     def ids(self) -> Iterator[str]:
-        """Yield all ids that were here when their part was reached. The table may change meanwhile."""
+        """Yield all ids that were here when their part was reached. The table can change meanwhile."""
         return chain.from_iterable(map(list, self._parts))
 
     def values(self) -> Iterator[T]:
-        """Yield all values that were here when their part was reached. The table may change meanwhile."""
+        """Yield all values that were here when their part was reached. The table can change meanwhile."""
         return chain.from_iterable(list(part.values()) for part in self._parts)
 
     def parts(self) -> tuple[dict[str, T], ...]:

@@ -1,9 +1,9 @@
-"""The throttle of a destination: its circuit, rate, concurrency, a Retry-After, and the reasons to
-disable it: a 410, or failing for too long.
+"""The throttle of a destination: its circuit, rate, concurrency and Retry-After, and the reasons to
+disable it (a 410, or failing for too long).
 
-A probe of the circuit is the next delivery that is eligible: it keeps to its own schedule, to the
-rate and to Retry-After. Changing the URL, or enabling the destination again, makes the probe due at
-once; changing the URL also ends a Retry-After, which the old receiver had asked for.
+The circuit's probe is the next eligible delivery, so its schedule, the rate and a Retry-After still apply
+to it. A new URL makes the probe due at once; so does enabling the destination. A new URL also ends a
+Retry-After, because the old receiver asked for it.
 """
 
 import math
@@ -19,9 +19,9 @@ from engine.core.schedule import retry_after_s
 from engine.core.snapshot import CircuitSnapshot, Snapshot
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering, Origin
 
-# A name that leads to a forbidden address for this long does so on purpose, or is never repaired.
+# A name that leads to a forbidden address for this long will not be repaired.
 BLOCK_CONFIRMED_S = 3600.0
-_CLOSED = CircuitState.CLOSED  # looking a member up costs more than a call
+_CLOSED = CircuitState.CLOSED  # the look-up of an enum's member costs more than a call
 
 
 def most_of(config: Destination) -> int:
@@ -30,7 +30,7 @@ def most_of(config: Destination) -> int:
 
 
 class Throttle:
-    """The owner of all that holds back one destination's attempts. Instants are seconds since the
+    """Owner of everything that holds back one destination's attempts. Instants are seconds since the
     epoch."""
 
     __slots__ = (
@@ -45,11 +45,8 @@ class Throttle:
         self.paused_until: float | None = None
         self.blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
         self.gone_version: int | None = None  # the version that must be disabled: nothing is sent
-        # True if the destination must be disabled for failing too long, not for a 410
-        self.overdue = False
-        self.opens_at: float | None = (
-            None  # when to ask again, after `allow` has allowed too little
-        )
+        self.overdue = False  # whether the reason is failing for too long, not a 410
+        self.opens_at: float | None = None  # when to call `allow` again, if it allowed too few
         self.changed = False  # whether the state of a snapshot has changed
         self.width = config.concurrency  # attempts that may be in flight
         self.full = False  # whether the last attempts filled all places
@@ -109,7 +106,7 @@ class Throttle:
         return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
 
     def note_rate(self, now: float) -> None:
-        """Note that attempts that a person asked for wait for the rate."""
+        """Set `opens_at`, because attempts that a person asked for wait for the rate."""
         if self.bucket is not None:
             at = self.bucket.next_at(now)
             self.opens_at = at if self.opens_at is None else min(self.opens_at, at)
@@ -120,8 +117,8 @@ class Throttle:
         self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))
-            # A restart must not give a slow destination another burst: each time, a snapshot keeps the
-            # bucket's level.
+            # A restart must not give a slow destination another burst, so a snapshot keeps the bucket's
+            # level after each attempt.
             self.changed = self.changed or self.bucket.rate < 1
         if self.circuit.state is CircuitState.OPEN:
             self.circuit.probed(deliveries[0].id, now)
@@ -173,12 +170,12 @@ class Throttle:
                 self.changed = True
 
     def failed_too_long(self) -> tuple[bool, bool]:
-        """Return whether the destination must be disabled for failing too long, and whether only own
-        events failed."""
+        """Return whether the destination must be disabled for failing too long, and whether only
+        deliveries of the service's own events failed."""
         return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:
-        """Note whether deliveries wait, and when the destination will therefore count as failing."""
+        """Note whether deliveries wait. Let `opens_at` be no later than the start of failing."""
         if self.failing.look(now, waits=waits):
             self.changed = True
         due = self.failing.due_at()
@@ -186,7 +183,7 @@ class Throttle:
             self.opens_at = due if self.opens_at is None else min(self.opens_at, due)
 
     def confirms_block(self, outcome: Outcome, now: float) -> bool:
-        """Return True if this failure is a BLOCKED_ADDRESS, and so was every other one for an hour."""
+        """Return True if this failure is a BLOCKED_ADDRESS, like all outcomes of the last hour."""
         blocked = outcome.category == ErrorCategory.BLOCKED_ADDRESS and not outcome.unsent
         since = self.blocked_since
         return blocked and since is not None and now - since >= BLOCK_CONFIRMED_S
@@ -194,7 +191,7 @@ class Throttle:
     def configure(self, old: Destination, new: Destination, now: float) -> None:
         """Follow a change of the configuration."""
         enabled = old.status != new.status and new.status == DestinationStatus.ACTIVE
-        enabled = enabled or new.enabled_version > old.version  # with a version between the two
+        enabled = enabled or new.enabled_version > old.version  # by a version between the two
         moved = old.url != new.url or new.moved_version > old.version
         if enabled or moved:
             self.circuit.repaired(now)
@@ -217,15 +214,13 @@ class Throttle:
         self._resize(old, new, now, moved=moved)
 
     def _hold_ends(self, new: Destination) -> bool:
-        """Return whether a destination that was to be disabled need not be. A new URL or the disabling
-        itself ends that hold. If it is for failing too long, so does a configuration without that
-        limit. It stays after any other change."""
+        """Return True if a destination need not be disabled any more: it is disabled already, or was to
+        be disabled for failing too long and has no such limit now."""
         disabled = new.status != DestinationStatus.ACTIVE
         return disabled or (self.overdue and new.disable_after_s is None)
 
     def resume(self, now: float) -> None:
-        """End a Retry-After, and let an open circuit probe at once, because an operator says that all
-        is well."""
+        """End a Retry-After, and let an open circuit probe at once: an operator has lifted the hold."""
         self.paused_until = None
         self.circuit.repaired(now)
         self.changed = True
@@ -244,13 +239,12 @@ class Throttle:
         self.changed = self.changed or not self.calm
 
     def snapshot(self, now: float, version: int, counters: Counters) -> Snapshot:
-        """Return the state that must outlive this process, with what other owners have: the
-        configuration's version, and the counters."""
+        """Return the state that must outlive this process, with the configuration's version and the
+        counters."""
         circuit = self.circuit
         kept = None
         if circuit.state is not _CLOSED:
-            # HALF_OPEN is kept as OPEN, with its next probe due: the present probe may never have an
-            # outcome.
+            # HALF_OPEN is kept as OPEN with a probe due: the present probe may never have an outcome.
             kept = CircuitSnapshot(
                 circuit.opened_at or now, circuit.next_probe_at or now, circuit.tries, circuit.quiet
             )
@@ -271,7 +265,7 @@ class Throttle:
     def start_empty(self, now: float) -> None:
         """Begin with an empty bucket, because the attempts just before a crash are unknown.
 
-        Only at a rate of one a second or more, where that costs at most a second. At a lower rate, each
+        This applies to rates from one a second, where it costs at most a second. At a lower rate, each
         attempt is in the snapshot.
         """
         if self.bucket is not None and self.bucket.rate >= 1:
@@ -318,8 +312,8 @@ class Throttle:
             self.changed = self.changed or limit.moved
 
     def _restore(self, config: Destination, now: float, snapshot: Snapshot) -> LimitState | None:
-        """Take over a snapshot. What has changed since then counts as in `configure`. Return the kept
-        limit, None if it was another receiver's."""
+        """Take over a snapshot. Changes of the configuration since then have the same effects as in
+        `configure`. Returns the kept limit, None if it was another receiver's."""
         seen = config.version if snapshot.seen is None else snapshot.seen
         moved, enabled = config.moved_version > seen, config.enabled_version > seen
         if snapshot.circuit is not None:
@@ -345,8 +339,8 @@ class Throttle:
         return None if moved else snapshot.limit
 
 
-# Seconds since the epoch are exact to 0.2 us, so after a wait a bucket can lack the flow of one such
-# unit. A token that is taken too early is owed, so that errors never add up.
+# Floats of seconds since the epoch are exact to 0.2 us, so after a wait a bucket can lack a small part of
+# a token. Taking that token makes the level negative, so errors do not add up.
 _ROUNDING_S = 1e-6
 
 
@@ -376,11 +370,11 @@ class TokenBucket:
         return math.ceil((now + max(0.0, 1.0 - self._tokens) / self.rate) * 1000) / 1000
 
     def clock_stepped(self, by_s: float) -> None:
-        """Fill up by the time that has passed, without the step of the clock."""
+        """Follow a step of the clock, which fills the bucket by nothing."""
         self._at += by_s
 
     def level(self, now: float) -> float:
-        """Return the present tokens, for a snapshot."""
+        """Return the number of tokens, for a snapshot."""
         self._fill(now)
         return self._tokens
 

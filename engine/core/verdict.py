@@ -24,9 +24,9 @@ class DeliverySignal(IntEnum):
     FAILURE = 2  # of an attempt, with another one to come
     EXHAUSTION = 3  # a failure with no attempt to come, or a schedule that a PATCH shortened
     GONE = 4  # a 410
-    DRY_RUN = 5  # the destination is not to be sent to
-    ARCHIVE = 6  # the destination was archived: nothing is begun any more
-    QUARANTINE = 7  # it stopped its destination's actor again and again
+    DRY_RUN = 5  # the destination has `dry_run`: nothing is sent
+    ARCHIVE = 6  # the destination was archived: no attempt begins any more
+    QUARANTINE = 7  # the delivery crashed its destination's actor again and again
     POSTPONE = 8  # its wait was corrected: another clock or schedule had made it too long
     REQUEUE = 9  # out of the dead-letter queue, with a fresh schedule
     LATE_ARCHIVE = 10  # an attempt failed in an archived destination
@@ -35,14 +35,14 @@ class DeliverySignal(IntEnum):
 
 
 class End(NamedTuple):
-    """The result of a signal: a status, and its DLQ status (None: unchanged)."""
+    """The result of a signal: a delivery's status and DLQ status (None: unchanged)."""
 
     status: DeliveryStatus
     dlq: DlqStatus | None = None
 
 
 _D = DeliveryStatus
-_DELIVERED = DeliveryStatus.DELIVERED  # looking a member up costs more than a call
+_DELIVERED = DeliveryStatus.DELIVERED  # the look-up of an enum's member costs more than a call
 _S = DeliverySignal
 _DEAD = End(_D.FAILED, DlqStatus.IN_DLQ)
 _DISCARDED = End(_D.FAILED, DlqStatus.DISCARDED)
@@ -71,7 +71,7 @@ _BY_STATE: dict[DeliveryStatus, dict[DeliverySignal, End | None]] = {
     },
     _D.DELIVERED: _SETTLED_FOR_GOOD,
     _D.DRY_RUN: _SETTLED_FOR_GOOD,
-    # A FAILED delivery is IN_DLQ, unless it was discarded: then these two find nothing to do.
+    # Both signals come only to deliveries that are IN_DLQ, not to discarded ones.
     _D.FAILED: {
         **_SETTLED_FOR_GOOD,
         _S.REQUEUE: End(_D.PENDING, DlqStatus.RETRIED_FROM_DLQ),
@@ -97,9 +97,9 @@ def waiting_state(delivery: Delivery) -> DeliveryStatus:
 
 
 def delivered(delivery: Delivery, outcome: Outcome, version: int, now: float) -> Settlement:
-    """Settle a success. (The table says DELIVERED; this is the hot path.)"""
+    """Settle a success. This is the hot path, so it does not look up DELIVERED in the table."""
     count = delivery.attempt_count
-    return Settlement(  # in the order of its fields: names cost as much again
+    return Settlement(  # in the order of its fields: keywords would double the cost
         delivery,
         _DELIVERED,
         Attempt(count + 1, outcome, version),
@@ -126,8 +126,8 @@ def failed(
     cancelled: bool = False,
     lost: bool = False,
 ) -> Settlement:
-    """Settle a failed attempt by the present configuration. Changes nothing in `delivery`. `lost`: the
-    destination's address has been a forbidden one for so long that no retry will help."""
+    """Settle a failed attempt by the present configuration, without a change of `delivery`. `lost`: the
+    destination's address has been forbidden for so long that no retry will help."""
     number = delivery.attempt_count + 1
     retry = retry_at(config, number - delivery.schedule_start, now, chance)
     if config.status == DestinationStatus.ARCHIVED:
@@ -159,9 +159,9 @@ def failed(
 def settled_unsent(
     delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float
 ) -> Settlement:
-    """Settle without an attempt: exhaustion, dry run, archive, quarantine, an order.
+    """Settle a delivery without an attempt: exhaustion, dry run, archive, quarantine, an order.
 
-    If the settlement has no error, the row keeps the error of its last attempt.
+    If the settlement has no error, the row keeps the last attempt's error.
     """
     end = next_state(state, signal)
     quarantined = signal is DeliverySignal.QUARANTINE
@@ -186,11 +186,11 @@ def settled_unsent(
 def corrected_wait(
     delivery: Delivery, config: Destination, now: float
 ) -> tuple[float, Settlement | None]:
-    """Cut a wait to the longest that the present schedule allows. Returns the latest allowed instant, and
-    a settlement that makes the cut durable, if there is one.
+    """Cut a wait to the longest that the present schedule allows. Returns the latest allowed due time,
+    and the settlement that makes the cut durable, if the wait was cut.
 
-    A longer wait was computed with a wrong clock or an earlier schedule. Without the settlement, it would
-    be back after the next restart. A delivery whose schedule is used up is due at once.
+    A longer wait was computed with a wrong clock or an earlier schedule. Without the settlement, the
+    longer wait would return at the next restart. A delivery whose schedule is used up is due at once.
     """
     latest = math.ceil((now + longest_wait_s(config)) * 1000) / 1000
     due = delivery.next_attempt_at

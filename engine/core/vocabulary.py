@@ -35,16 +35,16 @@ class DeliveryStatus(IntEnum):
 
 
 class DeliveryTrouble(IntEnum):
-    """The trouble of a delivery; null if it has none. Its partial indexes hold only rows with trouble."""
+    """The trouble of a delivery, or null. Partial indexes on it hold only rows with trouble."""
 
-    RETRYING = 1  # waits for its next attempt, requeued ones too
+    RETRYING = 1  # waits for its next attempt, even if it was requeued
     FAILED = 2  # FAILED and not in the DLQ: archived, discarded, or a failed inspection
     DEAD = 3  # FAILED and IN_DLQ
     REQUEUED = 4  # RETRIED_FROM_DLQ, and neither RETRYING nor FAILED
 
 
 class DlqStatus(IntEnum):
-    """The fate of a delivery whose schedule was used up. Null if it never was."""
+    """The fate of a delivery that was dead or discarded at some time. Null for all others."""
 
     IN_DLQ = 1
     RETRIED_FROM_DLQ = 2

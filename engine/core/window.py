@@ -1,8 +1,8 @@
 """The window of a destination's backlog: counts of the deliveries in memory, and cursors into the store.
 
-The rule: for each group of classes, all unsettled deliveries with a seq up to the cursor are in memory,
-or are passed over on purpose (a skipped lane; a RETRYING one, which is read when due). Nothing beyond the
-cursor is in memory. A cursor at the last known seq is *direct*: arrivals go into memory at once.
+The rule: for each group of classes, all unsettled deliveries with a seq up to the cursor are in memory.
+Exceptions are skipped lanes, and RETRYING deliveries, which are read when due. Nothing beyond the cursor
+is in memory. A cursor at the last known seq is *direct*: arrivals go into memory at once.
 
 Unordered destinations have one cursor per class, ordered ones a single cursor over all classes.
 """
@@ -16,22 +16,22 @@ from engine.core.vocabulary import DeliveryClass
 CLASSES = tuple(DeliveryClass)
 RESERVE = 16  # one part in 16 is reserved for each more urgent class, and for retries that are due
 READ_CHUNK = 256  # deliveries in one read: some milliseconds of PostgreSQL
-SOON_S = 5.0  # a retry that is due within this may stay in memory, if there is room
+SOON_S = 5.0  # a retry that is due within this time stays in memory, if there is room
 
 
 @lru_cache(maxsize=16)
 def _caps(limit: int, *, ordered: bool) -> tuple[int, ...]:
     """Return, by class, how much memory can be used before the class finds no room.
 
-    Each class leaves room for the more urgent ones. The last share is for due retries, which are read
-    back even if everything else is full. One tuple serves all destinations.
+    Each class leaves room for the more urgent ones. All leave room for due retries. Destinations share
+    the tuple.
     """
     part = limit // RESERVE
     return tuple(limit - part * (1 if ordered else k) for k in range(1, len(CLASSES) + 1))
 
 
 class LostTrackError(Exception):
-    """A delivery was reported out of order: others may have been missed. Restart from the store."""
+    """A delivery was reported out of order, so others may have been missed. Restart from the store."""
 
 
 def size_of(delivery: Delivery) -> int:
@@ -97,12 +97,12 @@ class Window:
         self.bytes += size_of(delivery)
 
     def drop(self, delivery: Delivery) -> None:
-        """Count a delivery that has ended, or that the store alone keeps from now on."""
+        """Count a delivery that leaves memory."""
         self.held -= 1
         self.bytes -= size_of(delivery)
 
     def leave(self, delivery: Delivery) -> None:
-        """Count a delivery that goes back to waiting in the store alone."""
+        """Count a delivery that leaves memory and waits only in the store."""
         self.drop(delivery)
         self.stored += 1
 
@@ -153,7 +153,10 @@ class Window:
     # --- cursors
 
     def note(self, group: int, seq: int, count: int) -> None:
-        """Count committed deliveries that stay in the store; LostTrackError if they were missed."""
+        """Count committed deliveries that stay in the store.
+
+        Raises LostTrackError if an arrival has moved the cursor past them.
+        """
         self.stored += count
         if seq > self.lasts[group]:
             self.lasts[group] = seq
@@ -168,8 +171,8 @@ class Window:
                 self.lasts[group] = seq
 
     def passes(self, delivery: Delivery) -> bool:
-        """Return whether a delivery that was just committed goes into memory at once, given that all
-        cursors are direct: it is in order, and there is room."""
+        """Return whether an arrival goes into memory at once, if all cursors are direct: it is in order,
+        and there is room."""
         return self.lasts[self.group_of[delivery.queue]] < delivery.seq and self.fits(delivery)
 
     def let_pass(self, delivery: Delivery) -> None:
