@@ -1,7 +1,7 @@
 """A destination's actor: its mailbox, and its turns, in which a machine decides and this shell acts.
 
 The shell decides nothing about deliveries. It owns the attempts in flight and the settlements that are
-not recorded yet. While it has any of either, it makes no new machine.
+not recorded yet. While there are any, it makes no new machine.
 """
 
 from functools import partial
@@ -27,8 +27,8 @@ READ_AGAIN_S = 1.0  # pause after a failed read for a new machine
 
 class DestinationActor:
     """One destination's actor. All methods run on the trio thread. Only `turn` raises: its exception is a
-    crash of this actor alone. The destination's unsettled deliveries in the store begin at `low_seq`;
-    only RETRYING ones can be below. `empty`: the store has none except those that are about to arrive."""
+    crash of this actor alone. `low_seq`: only RETRYING deliveries can be unsettled below it. `empty`: the
+    store has no unsettled deliveries except those that are about to arrive."""
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
@@ -67,7 +67,7 @@ class DestinationActor:
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
         """Take deliveries that were just committed, in seq order. Those that do not fit stay in the
-        store. `few`: the caller has so few deliveries that all can be sent inline, without a turn."""
+        store. `few`: the caller has few deliveries, so that they can be sent inline, without a turn."""
         if self.state.is_restarting:
             return  # the next machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:
@@ -119,7 +119,7 @@ class DestinationActor:
             self.wake()
 
     def committed(self, settlements: list[Settlement]) -> None:
-        """Take note that settlements are durable."""
+        """Take settlements that are durable."""
         self._unrecorded -= len(settlements)
         self._context.attempts.recorded([each.delivery.id for each in settlements])
         if self._context.awaited:
@@ -145,7 +145,7 @@ class DestinationActor:
         self._context.dispatcher.give_up(self, error)
 
     def retire(self) -> None:
-        """Leave memory once all messages are handled, if nothing is left to do."""
+        """Leave memory after all messages are handled, if there is nothing more to do."""
         self._leave = self._leave or Leave.RETIRE
         self.wake()
 
@@ -276,7 +276,7 @@ class DestinationActor:
     # --- machines
 
     def start(self) -> None:
-        """Get what the next machine begins with: the cached snapshot, or a read of the store."""
+        """Get the data for the next machine: the cached snapshot, or a read of the store."""
         readers, known = self._context.readers, self.checkpoint.snapshot
         if self.state is not ActorState.FRESH:
             readers.submit(self.restoration())

@@ -1,8 +1,7 @@
 """The attempts of all destinations: a bound on attempts in flight, shared fairly between workspaces.
 
-No workspace can take so many places that none is left for others, however many destinations and
-environments it has. An actor without a place waits in its workspace's queue. A free place goes to the
-queue whose turn it is, a few attempts at a time, so that no destination takes them all.
+However many destinations a workspace has, it cannot take the last places. An actor without a place waits
+in its workspace's queue. Workspaces take turns: each turn grants one actor a few attempts.
 """
 
 from collections import Counter
@@ -23,12 +22,11 @@ from engine.runtime.tally import Tally
 
 TURN_SENDS = 64  # attempts that one turn can begin, so that a turn takes less than a millisecond
 GRANT = 8  # attempts that an actor can begin with one granted place
-# A workspace can hold this many times the places that are free. If it is alone, that is four fifths of
-# all places, more than its share of descriptors allows. If ten workspaces hold all that they can, each
-# has a tenth, and two places of a hundred stay free.
+# A workspace can hold this many times the places that are free: four fifths of all places if it is alone.
+# If ten workspaces hold all that they can, each has a tenth, and two places of a hundred stay free.
 PORTION = 4
-# After this time without an outcome an attempt is lost. A receiver has 60 s at most. Files, scripts and
-# memory for bodies can take minutes while a source or the database is slow.
+# After this time without an outcome, an attempt is lost. A receiver has at most 60 s, but files, scripts
+# and memory for bodies can take minutes while a source or the database is slow.
 UNHEARD_S = 900.0
 LOOK_EVERY_S = 60.0
 
@@ -57,7 +55,7 @@ class Attempts:
         # by workspace: its attempts in flight, and one place for each actor with a granted place
         self._held = Tally()
         self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
-        # by delivery: its attempt at the last look, and the time of the first look at that
+        # by delivery: its attempt at the last look, and the time of the first look at that attempt
         self._seen: dict[str, tuple[Flight, float]] = {}
         self.in_flight = 0
         self.total = 0  # attempts that ended since the start
@@ -120,9 +118,9 @@ class Attempts:
             await self._none.wait()
 
     def used(self, actor: Member, allowed: int | None, count: int) -> bool:
-        """Note that a turn began `count` of the `allowed` attempts (None: the turn needed no attempt and
-        did not ask). Returns whether `actor` should ask again at once. If `actor` wants more places than
-        are free, it is queued."""
+        """Note that a turn began `count` of the `allowed` attempts (None: it did not call `allowance`).
+        Returns whether `actor` should ask again at once. An actor that wants more places than are free is
+        queued."""
         # Nearly always, no actor holds a granted place.
         freed = bool(self._granted) and self._take_back(actor)
         if allowed is None:
@@ -147,8 +145,8 @@ class Attempts:
             self.pass_on()
 
     def pass_on(self) -> None:
-        """Grant free places to waiting actors, workspaces in turn, and wake these actors. Also called
-        when a workspace is no longer congested."""
+        """Grant free places to waiting actors, workspaces in turn, and wake these actors. Call it also
+        when the congestion of a workspace ends."""
         if self.halted:
             return
         while self._lines and self._held.total < self._limit:

@@ -1,4 +1,4 @@
-"""The deliveries whose callers gave an order and wait until its result is durable."""
+"""The callers that ordered something for deliveries and wait until its result is durable."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ class Awaited:
                         del self._events[delivery]
 
     def settled(self, settlements: Iterable[Settlement]) -> None:
-        """Set the events of these deliveries: their settlements are durable."""
+        """Set the events of the deliveries whose settlements are durable."""
         for settlement in settlements:
             for event in self._events.pop(settlement.delivery.id, ()):
                 event.set()

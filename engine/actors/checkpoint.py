@@ -7,9 +7,9 @@ from engine.core.machine import DestinationMachine
 from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
 
-# A start reads again what was settled after the last mark: at most one second's settlements, or fewer
-# than MARK_SETTLED. Reading these takes some 100 us. With a mark after each settlement, thousands of
-# destinations that have an event now and then would write a row for every event.
+# After a restart, rows that were settled after the last mark are read again: those of one second, or
+# fewer than MARK_SETTLED, which takes some 100 us. With a mark after each settlement, thousands of
+# destinations with an event now and then would write a row for every event.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
 
@@ -42,7 +42,7 @@ class Checkpoint:
         self._marked_at = float("-inf")
         self._after = after
         self._settled = 0 if new else after  # since the last mark
-        self.low_seq = low_seq  # of the unsettled deliveries, only RETRYING ones are below it
+        self.low_seq = low_seq  # only RETRYING deliveries can be unsettled below it
         self.snapshot = snapshot
         self.snapshot_at: float | None = None
         self._before: bytes | None = None  # the snapshot that was written before `snapshot`
@@ -59,7 +59,7 @@ class Checkpoint:
 
     def close(self, config: Destination, machine: DestinationMachine, now: float) -> Departure:
         """Write the snapshot of a machine that leaves memory, and its backlog row if deliveries are
-        unsettled. Returns the record of the departure."""
+        unsettled."""
         clean = machine.clean()
         sleeping = not clean and self._mark_departure(config, machine)
         self.save(config, machine.snapshot(), now)

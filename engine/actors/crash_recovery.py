@@ -1,9 +1,8 @@
 """The recovery of one destination from crashes: late outcomes, suspected deliveries, the backoff.
 
-If a message about one delivery crashes the actor, that delivery is blamed. If a message about several
-does, the next machine handles one delivery at a time until the cause is found. Some messages cannot be
-split (the list of due retries): if such messages crash the actor six times, their deliveries are
-quarantined.
+If a message about one delivery crashes the actor, that delivery is blamed. After a message about several
+deliveries, the next machine handles one delivery at a time until the cause is found. Some messages cannot
+be split (a list of due retries). Deliveries in six crashes of such messages are quarantined.
 """
 
 import structlog
@@ -20,7 +19,7 @@ SHARED_BLAMES = 6  # a delivery that was in this many crashes with others is qua
 MOST_BLAMES = 10_000  # suspected deliveries that are remembered: a crash loop must not fill memory
 FIRST_BACKOFF_S = 0.1
 MOST_BACKOFF_S = 30.0  # a broken destination costs one read of the store in half a minute
-# After this time without a crash, beyond the longest backoff, the next crash counts as the first.
+# A crash this long after the longest backoff counts as the first.
 WELL_AFTER_S = 60.0
 LEAST_CAREFUL = 64  # after a crash at least this many messages are handled one at a time
 TRUSTED_SNAPSHOT_CRASHES = 2  # after so many failed starts, a machine begins without snapshot
@@ -94,8 +93,8 @@ class CrashRecovery:
         return backoff_s
 
     def condemned(self) -> list[Delivery]:
-        """Return the deliveries to quarantine. The late outcomes of these deliveries are dropped: the
-        quarantine settles them."""
+        """Return the deliveries to quarantine. This drops their late outcomes: the quarantine settles
+        them."""
         guilty = [
             each.delivery
             for each in self._blames.values()
@@ -111,7 +110,7 @@ class CrashRecovery:
 
     def handle(self, mailbox: Mailbox, machine: DestinationMachine, now: float) -> int:
         """Pass a bounded number of messages to the machine; return how many. While the cause of a crash
-        is unknown, pass one at a time."""
+        is unknown, the number is one."""
         careful = self.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
         if careful:

@@ -1,7 +1,7 @@
 """The directory: the owner of this process's actors, and of a small record of each backlog without one.
 
-A destination with work gets an actor. An idle actor leaves memory; if deliveries stay unsettled in the
-store, a record of them stays here. Only the recovery, the drain and loops over all actors await.
+A destination with work gets an actor. An idle actor leaves memory; if the store still has unsettled
+deliveries, a record of them stays here. Only the recovery, the drain and loops over all actors await.
 """
 
 import random
@@ -37,12 +37,12 @@ from engine.runtime.wake import Wake
 from engine.settings import Settings
 
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
-FORGET_LOOKS = 4_000  # rows that it looks at for these, since some must stay: 200 us
+FORGET_LOOKS = 4_000  # rows to look at for these, since some must stay: 200 us
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
 STIR_AT_ONCE = 1_000  # actors between two yields: less than a millisecond
 RETIRE_AT_ONCE = 1_000  # actors between two yields: about a millisecond if all of them leave
 SENT_AT_ONCE = 32  # deliveries of one call that can be sent inline: about a slice of turns
-SENT_WITHIN_SLICES = 2  # slices of inline sending, which one signature can fill; then turns follow
+SENT_WITHIN_SLICES = 2  # slices of inline sending; one signature can fill a slice
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
 
 
@@ -79,7 +79,7 @@ class Directory:
         self._dormant: dict[str, Dormant] = {}
         # Ids of actors and dormant destinations, for reports: one tenant's report reads only its own.
         self._known: defaultdict[int, SplitTable[None]] = defaultdict(SplitTable)
-        self._forgettable: dict[str, int] = {}  # with the environment: their backlog rows can go
+        self._forgettable: dict[str, int] = {}  # destinations whose rows can go: environments
         self._recovered = False
         self._configured: list[Destination] = []  # versions that came before the recovery ended
         self._activations = self._passivations = 0
@@ -111,7 +111,7 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # Even if there is an actor: one that was activated only for an order has no backlog row yet.
+        # Even with an actor: if an order activated it, there is no backlog row yet.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -122,8 +122,8 @@ class Directory:
                 few = few and not dispatcher.is_past(until)
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the actors of committed deliveries, given in seq order, read from the store: some of these
-        deliveries may not have reached their actors. Until the read, the backlog rows stay."""
+        """Make the actors of committed deliveries, given in seq order, read from the store, because some
+        of these deliveries may not have reached their actors. The backlog rows stay until then."""
         first: dict[str, Delivery] = {}
         for delivery in deliveries:
             first.setdefault(delivery.destination, delivery)
@@ -160,7 +160,7 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # An actor that has just left may have settled these already: the new one asks the store.
+            # An actor that has just left may have settled these already. Then the new one asks the store.
             low_seq, empty = deliveries[0].seq, not left_just_now
             actor = self._add(DestinationActor(self._context, config, low_seq, empty))
         actor.start()
@@ -184,7 +184,7 @@ class Directory:
     def _add(self, actor: DestinationActor) -> DestinationActor:
         self.actors[actor.id] = actor
         self._swept.put(actor.id, actor)
-        self._forgettable.pop(actor.id, None)  # the row stays while the actor does: work can arrive
+        self._forgettable.pop(actor.id, None)  # the row stays as long as the actor: work can arrive
         self._known[actor.environment].put(actor.id, None)
         self._activations += 1
         return actor
@@ -199,7 +199,7 @@ class Directory:
         return self._activate(config, dormant)
 
     def awaken(self, destination: str) -> None:
-        """Queue the activation of a dormant destination, which waits for its workspace's turn."""
+        """Queue the activation of a dormant destination."""
         config = self._find(destination)
         workspace = "" if config is None else config.workspace
         self.readers.submit_patient(Awakening(self, destination, workspace))
@@ -236,8 +236,8 @@ class Directory:
             actor.tell(message)
 
     def configure(self, destination: Destination) -> None:
-        """Take a committed new version; before the recovery ends, any version. Without an actor, make one
-        if the version archives the destination or concerns its backlog."""
+        """Take a committed version. Without an actor, make one if the version archives the destination or
+        concerns its backlog; if the recovery is not over, do that after it."""
         actor = self.actors.get(destination.id)
         if actor is not None:
             actor.tell_config(destination)
@@ -247,7 +247,7 @@ class Directory:
             return  # its backlog is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Archiving discards the DLQ even if nothing waits. Its backlog row must be deleted then.
+            # Even if nothing waits, an actor must discard the DLQ. After that, the row must be deleted.
             self.dirty.add(destination.id)
         elif dormant is None:
             return
@@ -289,8 +289,8 @@ class Directory:
         self._when_gone(destination, commands.quiet or quiet, commands.overdue)
 
     def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
-        """Return a bounded number of backlog rows (environment, destination) to delete now, and take them
-        out of `dirty`. Only environments in `without` may have an intake group under way."""
+        """Return a bounded number of backlog rows (environment, destination) to delete now, and remove
+        them from `dirty`. `without`: all environments with an intake group under way."""
         looked_at = islice(self._forgettable.items(), FORGET_LOOKS)
         found = ((env, each) for each, env in looked_at if env not in without)
         rows = list(islice(found, FORGET_AT_ONCE))
@@ -300,7 +300,7 @@ class Directory:
         return rows
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Take note of written backlog rows, after their deliveries have arrived. A row that got no
+        """Note backlog rows that were written, after their deliveries have arrived. A row without a
         delivery (its key was held, or its dead letter was gone) can be deleted again."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
@@ -319,8 +319,8 @@ class Directory:
         self.attempts.halted = True
 
     async def recover(self, shards: Sequence[int] = range(SHARDS)) -> int:
-        """Read all backlog rows; return how many. Their actors are activated one after another while the
-        server works. The configuration must be loaded before."""
+        """Read all backlog rows; return how many. Their actors are activated one after another, after
+        this call. The configuration must be loaded before."""
         self._configured.clear()
         rows = await Outage("recovery").outlast(lambda _: self._store.backlog(shards))
         async for row in in_slices(rows, RECOVER_AT_ONCE):

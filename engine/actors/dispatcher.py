@@ -26,7 +26,7 @@ class Turn(Protocol):
         """Do a bounded amount of work."""
 
     def crashed(self, error: Exception) -> None:
-        """Take note that `turn` raised. Must not raise."""
+        """Handle an exception of `turn`. Must not raise."""
 
 
 class DispatcherStatistics(Struct, frozen=True):
@@ -77,7 +77,7 @@ class Dispatcher:
         return self.try_inline(actor, part, about)
 
     def slice_end(self, slices: int = 1) -> float:
-        """Return the end of the current slice: until then work can go on before other tasks run."""
+        """Return when work that begins now must end, so that other tasks run."""
         return self._elapsed() + slices * SLICE_S
 
     def is_past(self, end: float) -> bool:

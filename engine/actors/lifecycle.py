@@ -26,8 +26,7 @@ class ActorState(IntEnum):
 
     @property
     def is_restarting(self) -> bool:
-        """Whether the store will be read again before the next machine is made. That read shows new
-        arrivals."""
+        """Whether the next machine begins with a new read of the store, which shows new arrivals."""
         return self is _A.BACKING_OFF or self is _A.RESTARTING
 
 
@@ -101,8 +100,8 @@ def next_state(state: ActorState, signal: ActorSignal) -> ActorState:
 
 
 class Departure(Struct, frozen=True):
-    """The record of an idle actor that leaves memory. `clean`: nothing is unsettled. `sleeping`: its
-    backlog row says when to activate it again."""
+    """The record of an idle actor that leaves memory. `clean`: nothing is unsettled. `sleeping`: the
+    backlog row says when to activate the destination again."""
 
     clean: bool
     sleeping: bool

@@ -28,7 +28,7 @@ class Departed(Protocol):
     """The actor that began an attempt."""
 
     def attempt_ended(self, flight: "Flight") -> None:
-        """Take note that an attempt has its outcome."""
+        """Take an attempt that has its outcome."""
 
 
 class Flight(Struct, gc=False):
@@ -40,7 +40,7 @@ class Flight(Struct, gc=False):
     outcome: Outcome | None = None
 
     def __call__(self, outcome: Outcome) -> None:
-        """Take the outcome; a second one is ignored."""
+        """Take the outcome."""
         if self.outcome is None:
             self.outcome = outcome
             self.actor.attempt_ended(self)
@@ -50,7 +50,7 @@ class Flight(Struct, gc=False):
         self.delivery.attempt_count = self.number - 1
 
 
-MAX_NOTES = 256  # spills kept apart while the store is read; later ones are merged by class
+MAX_NOTES = 256  # spills kept apart while the store is read; further ones are merged by class
 
 
 class Arrived(Struct, gc=False):
@@ -160,8 +160,8 @@ class Mailbox:
                 spills.append(Spill(delivery.queue, delivery.seq, 1))
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
-        """Spill, but keep this commit apart from others. After a read of the store, the machine gets only
-        the spills that the read has missed."""
+        """Note deliveries as `spill` does, but each commit apart. After a read of the store, the machine
+        gets only the spills that the read has missed."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return
@@ -188,8 +188,8 @@ class Mailbox:
     # --- to the machine
 
     def pass_on(self, machine: DestinationMachine, now: float, most: int) -> int:
-        """Pass about `most` messages to the machine, and return how many. Each delivery of a list
-        counts."""
+        """Pass about `most` messages to the machine, and return how many. In a list, each delivery
+        counts as one."""
         messages = self.messages
         left = most
         while messages and left > 0:

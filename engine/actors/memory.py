@@ -50,8 +50,7 @@ class Memory:
             self._of.pop(workspace, None)
 
     def wait(self, environment: int, change: int) -> None:
-        """Add a change of the number of waiting deliveries of one destination, in memory or in the
-        store."""
+        """Add a change of the number of a destination's waiting deliveries, in memory or in the store."""
         waiting = self._waiting.get(environment, 0) + change
         if waiting:
             self._waiting[environment] = waiting
@@ -107,6 +106,6 @@ class MemoryShare:
             self._waiting = waiting
 
     def may_read(self, aside: int) -> bool:
-        """Return whether this actor can read more back now. Its deliveries that are set `aside` do not
-        count: they wait for the read."""
+        """Return whether this actor can read more back now. Deliveries set `aside` do not count, because
+        they wait for the read."""
         return self._memory.may_read(self._workspace, self._deliveries - aside)

@@ -1,4 +1,4 @@
-"""The reads for an actor: the answers to its machine's requests, and what a new machine begins with."""
+"""The reads for an actor: answers to its machine's requests, and the data for a new machine."""
 
 import math
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import Ordering
 from engine.ports import BacklogStore, ReadBack
 
-# Tries to find a moment without commits. If none is found, the count can be a little too high.
+# Tries to count without a commit meanwhile. If all fail, the count can be a little too high.
 CONSISTENT_TRIES = 3
 
 
@@ -124,7 +124,7 @@ class Starter(Protocol):
     checkpoint: Checkpoint  # with a predecessor's snapshot, if it is known
 
     def begin_reading(self) -> None:
-        """Forget the arrivals so far: the read will show them. It may or may not show later ones."""
+        """Forget the arrivals so far: the read will show them. It can show later arrivals, too."""
 
     def begin(self, beginning: Beginning | None) -> None:
         """Begin with the data that was read. None: ask again after a while."""
@@ -198,7 +198,7 @@ class Restoration(Start):
 
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
     """Read the unsettled deliveries. Only this actor settles them, so only arrivals can interfere. The
-    mailbox adds arrivals after `last_seqs`; if these never pause, a few are counted twice."""
+    mailbox adds arrivals after `last_seqs`. If arrivals never pause, a few are counted twice."""
     environment, destination = config.environment, config.id
     waiting, last_seqs = 0, await store.last_seqs(environment, destination)
     for _ in range(CONSISTENT_TRIES):
@@ -209,7 +209,7 @@ async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> 
             break
     lowest, due_ms = await store.first_retry(environment, destination)
     if config.ordering is not Ordering.NONE and lowest is not None:
-        # a retrying head blocks its lane, even if the backlog row is above it
+        # a retrying head blocks its lane, even if the backlog row's `low_seq` is higher
         low_seq = min(low_seq, lowest)
     return Unsettled(low_seq, before, waiting, None if due_ms is None else due_ms / 1000)
 
@@ -230,8 +230,7 @@ class Resting(Protocol):
 
 
 class Awakening:
-    """The read at a start for a destination with a backlog. Its actor is made when the read has its
-    turn."""
+    """The patient read for a dormant destination. Its actor is made when the read has its turn."""
 
     __slots__ = ("_destination", "_directory", "_restoration", "workspace")
 
@@ -262,8 +261,8 @@ class Awakening:
 
 
 class PendingRead:
-    """A machine's request to the store, until its answer. While memory is full the request waits:
-    deliveries in memory go first, and each that ends causes a turn that looks again."""
+    """A machine's request to the store, until its answer. While memory is full the request waits. Each
+    delivery that ends causes a turn, which looks again."""
 
     __slots__ = ("under_way", "waits")
 
@@ -279,8 +278,7 @@ class PendingRead:
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """Tell a machine that its waiting request will have no answer. A machine that waits for an answer
-        cannot be rebuilt."""
+        """End the waiting request as failed: a machine that waits for an answer cannot be rebuilt."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

@@ -30,7 +30,7 @@ class ActorReport(Struct, frozen=True, kw_only=True):
 
 class DestinationReport(Struct, frozen=True, kw_only=True):
     """The health of one destination and the state of its actor. Without a machine, `health` comes from
-    the last snapshot in memory. Of an unknown destination, `health` is None."""
+    the last snapshot in memory. If the destination is unknown, it is None."""
 
     health: Health | None
     pending: int
@@ -50,7 +50,7 @@ class Reporting(Protocol):
 
     @property
     def pending(self) -> int:
-        """Deliveries that wait, as far as is known."""
+        """The number of deliveries that wait, as far as is known."""
 
 
 def report_of(

@@ -10,7 +10,7 @@ from typing import Protocol
 from engine.core.destination import Destination
 
 # Attempts of a workspace that wait for their scripts: five times the runs that it can have at once, so
-# that no worker waits for attempts; one in forty of the places that all workspaces share.
+# that no script worker lacks work, and one in forty of all places for attempts.
 MOST = 256
 WOKEN = 2  # members woken for each attempt that goes: one for its place, and one more
 _ASLEEP, _AWAKE = False, True
@@ -42,7 +42,7 @@ class ScriptLimit:
             self._full.add(workspace)
 
     def went(self, workspace: str) -> None:
-        """Count one attempt less: its script has run, or never will."""
+        """Count an attempt whose script has run, or never will."""
         count = self._counts[workspace] - 1
         if count:
             self._counts[workspace] = count

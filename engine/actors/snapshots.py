@@ -1,7 +1,7 @@
 """The snapshots of destinations without an actor: the recent ones, and all that show trouble.
 
-A destination that fails and has nothing left to send needs no actor. Its trouble is known from the
-snapshot that its actor left or, after a restart, from the store.
+A failing destination with nothing to send needs no actor. Its trouble is known from the snapshot that its
+actor left or, after a restart, from the store.
 """
 
 from collections import OrderedDict
@@ -74,8 +74,8 @@ class Snapshots:
         return self._resting.get(environment, {})
 
     async def read_troubled(self, store: SnapshotPages) -> None:
-        """Read which destinations were in trouble before this process began. An outage of the store only
-        delays it."""
+        """Read which destinations were in trouble before this process began. If the store is away, wait
+        for it."""
         outage = Outage("troubled destinations")
         after: tuple[int, str] | None = None
         more = True

@@ -39,7 +39,7 @@ class Child(Struct, frozen=True, kw_only=True):
 
     If `run` takes `task_status`, the next child starts when `run` has called it. After more than
     `restarts` restarts within `within_s` seconds, the supervisor gives up. The pause before a restart is
-    `backoff_s` seconds; it doubles with each restart that still counts.
+    `backoff_s` seconds; each restart within `within_s` doubles it.
     """
 
     name: str
@@ -166,11 +166,11 @@ class _Running:
 
 class Supervisor:
     """Owner of its children. `run` ends when it is cancelled, when `stop` is called, or with
-    GivenUpError. In each case the children have been stopped by then, in reverse order unless another
-    process has taken over.
+    GivenUpError. Before it ends it stops the children, in reverse order unless another process has taken
+    over.
 
-    After a takeover, `on_lost` is called before the children are stopped. It ends at once, with an error,
-    everything that the children would only wait for.
+    After a takeover, it first calls `on_lost`, which fails everything that children would wait for in
+    vain.
     """
 
     def __init__(
@@ -200,9 +200,8 @@ class Supervisor:
                     await trio.sleep_forever()
             finally:
                 if self._is_lost:
-                    # This process must record nothing more. No caller waits any longer for a database
-                    # that does not answer. Children that must wait do so at the same time, not one after
-                    # another.
+                    # This process can record nothing more, so nothing need wait for the database. The
+                    # children stop at the same time, not one after another.
                     for child in under_way:
                         child.scope.cancel()
                     self._on_lost()

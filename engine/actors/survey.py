@@ -1,7 +1,7 @@
 """The survey: the state of each destination of an environment, taken at most once a second.
 
 Lists that are sorted by trouble, counts of open circuits and the live stream share one survey. A survey
-looks at a bounded number of destinations before others have their turn.
+looks at a bounded number of destinations before other tasks run.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,9 +30,7 @@ class Standing(Struct, frozen=True, gc=False):
     pending: int
     in_flight: int
     failing: bool = False  # it has no actor, and has not recovered since it began to fail
-    oldest_s: float | None = (
-        None  # that the oldest waits; None where some wait only in the database
-    )
+    oldest_s: float | None = None  # age of the oldest; None if some wait only in the store
 
 
 IDLE = Standing(HealthState.IDLE, CircuitState.CLOSED, 0, 0)

@@ -14,16 +14,16 @@ from engine.runtime.clock import Clock
 from engine.runtime.wake import Wake
 
 LOOK_EVERY_S = 5.0
-LOOK_AHEAD_S = 10.0  # more than the time between two looks and a start together
+LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
 # rows of one look; after a full look that woke all of them, the next follows at once
 WAKE_AT_ONCE = 1_000
 # Otherwise the next look follows after this pause: a row is due until its actor has read the store, and
 # hides rows that are due later. The pause doubles while looks wake no destination.
 AGAIN_S = 0.1
-# Destinations between two yields: each activates an actor, together a millisecond.
+# Destinations between two yields: it takes a millisecond to activate their actors.
 ROUSE_AT_ONCE = 100
 SWEEPS = 4  # sweeps within the time after which an idle actor leaves
-# After a smaller step back no retry waits much longer than its schedule says.
+# A smaller step back of the clock delays no retry much.
 SLEPT_OVER_S = 60.0
 
 
@@ -43,8 +43,7 @@ class Waker:
     def clock_stepped(self, by_s: float) -> None:
         """Note a step of the clock. Each actor follows it before it reads the time again, and gets a turn
         soon, since a retry can be due. A destination without an actor follows it when its next machine is
-        made. After a long step back that is soon, too, because only a machine limits its waits to the
-        schedule's."""
+        made. After a long step back that is soon, too: a machine cuts waits that are too long."""
         self._directory.steps.add(by_s, self._clock.now())
         self._back_s -= min(by_s, 0.0)
         self._stepped.set()

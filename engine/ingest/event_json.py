@@ -1,8 +1,8 @@
-"""The reader of events in request bodies: strict, and it never serialises a payload again.
+"""The strict reader of events in request bodies. It never serialises a payload again.
 
 msgspec decodes an ordinary body in a microsecond. It does not check duplicate keys and depth, and refuses
-lone surrogates, which a payload can have. For most bodies, cheap counts exclude duplicate keys and depth;
-the exact counts of `engine.model.json_members` decide for the rest. Nothing here works token by token.
+lone surrogates, which a payload can have. For most bodies, cheap counts exclude duplicate keys and too
+much depth. For the others, the exact counts of `engine.model.json_members` decide.
 """
 
 import re
@@ -77,8 +77,8 @@ class _Batch(Struct, forbid_unknown_fields=True):
     events: list[Raw]
 
 
-# The events of a large batch, each a field. msgspec makes a whole list before it counts the items, and 5
-# MiB can hold millions. Fields take 15 us more than a list, so small bodies use a list.
+# The events of a large batch, each in a field: msgspec would make a whole list before it counts the
+# items, and 5 MiB can hold millions. Fields take 15 us more than a list, so small bodies use a list.
 _Events = msgspec.defstruct(
     "_Events",
     [(f"event{number}", Raw | UnsetType, UNSET) for number in range(BATCH_EVENTS)],
@@ -116,7 +116,7 @@ _NAMES = (
     "tracestate",
 )
 # The place of an error in msgspec's messages: "at `$.a.b`" and "field `x`". A field's name comes from the
-# caller and can be as long as the body: nothing may search for its end twice.
+# caller and can be as long as the body, so each search must take linear time.
 _AT = " - at `$"
 _PLACE = re.compile(r"[A-Za-z0-9.\[\]]*`")
 _FIELDS = ("Object contains unknown field `", "Object missing required field `")
@@ -199,7 +199,7 @@ def _too_many() -> Refusal:
 
 
 def _spans(body: bytes, events: list[bytes]) -> list[tuple[int, int]] | None:
-    """Return where a batch's events are. None: the batch holds something else, too."""
+    """Return the spans of a batch's events. None: the batch has something else, too."""
     head = _BATCH_HEAD.match(body)
     return None if head is None else tile(body, head.end(), events)
 
@@ -222,8 +222,8 @@ def invalid(path: str, message: str) -> Refusal:
 def _plain(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> bool:
     """Return whether counts alone exclude duplicate keys and too much depth.
 
-    Without its payload and without escapes, an event has as many quotes as its keys and texts need. If a
-    key is given twice, there are more.
+    Outside of its payload and without escapes, an event has as many quotes as its keys and texts need. If
+    a key is given twice, there are more.
     """
     # `replace` jumps from one bracket to the next; `count` looks at each byte.
     bare = body.replace(b"{", b"", max_depth + 1).replace(b"[", b"", max_depth + 1)
@@ -322,8 +322,8 @@ def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: in
 def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> DecodedEvent:
     """Decode a body whose payload holds lone surrogates. JSON allows them; msgspec does not.
 
-    The body is decoded twice, with other characters for the surrogates each time. If both bodies differ
-    in more places than both payloads, a surrogate is outside the payload.
+    The body is decoded twice, with different replacements for the surrogates. If the two bodies differ in
+    more places than the two payloads, a surrogate is outside the payload.
     """
     fixed = without_surrogates(body)
     if fixed == body:

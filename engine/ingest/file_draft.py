@@ -87,7 +87,7 @@ class FileInput(FileFields):
         return None
 
     def url(self) -> str:
-        """Return the URL of a source. Raises Refusal where it could not be fetched."""
+        """Return the URL of a source. Raises Refusal if the service cannot fetch such a URL."""
         assert self.source is not None
         if len(self.source.uri) > URL_LIMIT:
             raise invalid("source.uri", f"a URL has at most {URL_LIMIT} characters")

@@ -1,4 +1,4 @@
-"""Ingestion: a request's bytes become checked, routed events on their way to a commit.
+"""Ingestion: it reads, checks and routes the events of a request, and submits them to the intake.
 
 The front door and the Quart routes both call `submit`, and write the reply. A single event is checked at
 once. A batch is checked in slices, so that no other request waits for a large one.
@@ -50,7 +50,7 @@ EVENT_COST_BYTES = 1024
 # Larger batches are read one at a time, environments in turn: eight at once would hold the loop for
 # eight slices in a row. Smaller batches need only one slice.
 SMALL_BYTES = 64 * 1024
-# Batches of one environment. The bound on a workspace's bodies in memory usually comes first.
+# Batches of one environment. The bound on a workspace's bodies in memory is usually reached first.
 LARGE_WAITING = 1_000
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
 _NORMAL = DeliveryOrigin.NORMAL  # the look-up of an enum's member costs more than a call
@@ -100,8 +100,8 @@ class Ingest:
         key: str | None = None,
         trace: str | None = None,
     ) -> None:
-        """Take one request's body; `done` is called exactly once, now or later. `hops` and `trace` are
-        those of its events, `key` is the key of its single event. The request's head states them."""
+        """Take one request's body; `done` is called exactly once, now or later. `hops`, `trace` and the
+        `key` of a single event come from the request's head."""
         MARK.whom = environment.number
         if batch:
             given = (body, hops, trace)
@@ -128,7 +128,7 @@ class Ingest:
     async def _finish(
         self, environment: int, given: tuple[Accepted | Unfinished, int], done: Done
     ) -> None:
-        """Finish an event's judgement, make its attachments files if necessary, and submit it."""
+        """Finish an event's judgement, store its attachments as files if necessary, and submit it."""
         del environment
         entry, size = given
         if isinstance(entry, Unfinished):
@@ -154,14 +154,14 @@ class Ingest:
         )
 
     def _told(self, attached: Attached, tell: Callable[[Fate], None]) -> Callable[[Fate], None]:
-        """Return the function that takes an event's fate. It also releases the event's files, if any."""
+        """Return a function that passes an event's fate on, and then releases its files, if any."""
         attaching = self._attaching
         if attaching is None or not attached.held:
             return tell
 
         def told(fate: Fate) -> None:
             tell(fate)
-            if fate.refusal != "internal":  # else rows can still appear: the next start decides
+            if fate.refusal != "internal":  # else the event's rows can still appear
                 self._spawn(attaching.let_go, attached)
 
         return told
@@ -191,7 +191,7 @@ class Ingest:
             done(failed("internal"))
 
     async def _refused(self, environment: int, refusal: KeyedRefusal, done: Done) -> None:
-        """Answer an event that was refused. If its key was accepted before, that answer comes first."""
+        """Answer an event that was refused. If its key was accepted before, the event is a duplicate."""
         known = await self._known(environment, [refusal])
         fate = Fate(lost=known)
         done(receipt(refusal.accepted, fate) if known else refused(refusal))

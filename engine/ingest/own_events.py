@@ -1,8 +1,7 @@
-"""The queue of the service's own events: any part announces them, and the intake takes them like others.
+"""The queue of the service's own events, which the intake makes durable like other events.
 
-An announcement waits in memory, in order, until the intake has made it durable, however long the database
-is away. The queue is bounded. Announcements that do not fit are dropped, counted and logged. No
-announcement raises into its caller.
+An announcement waits in memory, in order, until it is durable, however long the database is away. The
+queue is bounded: announcements that do not fit are dropped, counted and logged. To announce never raises.
 """
 
 from collections import Counter, deque
@@ -25,15 +24,15 @@ from engine.routing.router import Choice, Router
 from engine.runtime.slices import worked_off
 from engine.submission.submission import Fate, Submission, claim_of
 
-WAITING_MOST = 20_000  # events, some 20 MB: the dead letters of a long outage of the database
-# of one environment: if all its deliveries die, other environments' announcements are not dropped
+WAITING_MOST = 20_000  # events, some 20 MB: enough for a long outage of the database
+# of one environment: if all its deliveries die, there is still room for other environments
 WAITING_EACH = 5_000
 AT_ONCE = 256  # events that are given to the intake together: one group
 SLICE = 64  # events between two yields: a millisecond
 RETRY_S = 1.0  # pause after the intake refused an event, or its fate is unknown
-DOUBTS_MOST = 20  # unknown fates, after which an event is dropped: the database does not take it
+DOUBTS_MOST = 20  # unknown fates, after which an event is dropped
 SOURCE = "angarium"
-# The length of the key that an own event claims. A client's keys are shorter, so no client can take it.
+# The length of the key that an own event claims. A client's keys are shorter, so they never equal it.
 KEY_LENGTH = KEY_MOST + 1
 
 log = structlog.get_logger("angarium.own_events")
@@ -103,7 +102,7 @@ class OwnEvents:
         hops: int = 0,
     ) -> None:
         """Queue an event, unless one of this type and `occasion` was accepted within 24 hours. `hops`:
-        those of the event that it reports, so that a loop through dead letters ends, too."""
+        the hops of the event that it reports, so that a loop through dead letters ends."""
         many = len(self._waiting) + self._open >= WAITING_MOST
         if many or self._of[environment] >= WAITING_EACH:
             if self._dropped % 1_000 == 0:
@@ -176,7 +175,7 @@ class OwnEvents:
                 self._give_up(announced)
             self._settled()
 
-        # A new id for each try: the event may exist under the old id, and its key then finds it.
+        # A new id for each try: if an earlier try was written, the key finds that event.
         event = Event(
             self._identity.event(),
             announced.environment,

@@ -1,7 +1,7 @@
-"""Uploads: a file that is stored, or a URL to fetch, becomes an event with its deliveries.
+"""Uploads: a stored file, or a URL to fetch, becomes an event with its deliveries.
 
-File and event become durable in one commit, like any event. The content is held until the result of that
-commit is known, even if the client no longer waits for it.
+File and event become durable in one commit. The depot holds the content until the result of that commit
+is known, even if the client no longer waits.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ class Receipt(Struct, frozen=True):
 
 
 class Uploads:
-    """Owner of the uploads whose commit is not decided. It makes an event of each file."""
+    """Owner of the uploads whose commit is under way. It makes an event of each file."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Uploads:
         """Make a file and its event durable. `Depot.keep` holds the content meanwhile. `hops`: how many
         deliveries of this service led to the event. `trace`: the event's trace.
 
-        Raises Refusal (`internal` if it may have been accepted) and StoreError.
+        Raises Refusal (`internal` if the upload may have been accepted) and StoreError.
         """
         file = self._record(environment, fields, content)
         event = Event(
@@ -99,7 +99,7 @@ class Uploads:
         digest = _digest(fields, file)
         try:
             accepted = await self._ingest.routed(event, DeliveryKind.FILE, digest)
-        except KeyedRefusal as refusal:  # an accepted upload with its key comes first
+        except KeyedRefusal as refusal:  # an accepted upload with this key decides
             holder = (await self._keys.holders(environment, [refusal])).get(refusal.key)
             if holder is None:
                 raise
@@ -172,8 +172,8 @@ class Uploads:
 
 
 def _digest(fields: FileFields, file: FileRecord) -> bytes:
-    """Return a digest that two uploads with one key must share. An event's digest never has this many
-    parts."""
+    """Return the digest by which repeats of an idempotency key are compared. It has more parts than an
+    event's digest, so an upload never equals an event."""
     digest = hashlib.sha256()
     for part in (
         fields.event_type.encode(),

@@ -97,7 +97,7 @@ class EntryQueue:
 
     @property
     def ready(self) -> bool:
-        """Return whether an entry can be admitted now."""
+        """Whether an entry can be admitted now."""
         return self._first() is not None
 
     def concerns(self, environment: int) -> bool:
@@ -105,13 +105,12 @@ class EntryQueue:
         return any(environment in each.environments for each in self._waiting)
 
     async def enter(self, entry: QueueEntry, within_s: float = inf) -> list[Delivery]:
-        """Have an entry written and passed to its actors, and return its durable deliveries. After
-        `within_s` an entry is withdrawn if its write has not begun; otherwise it goes on without its
-        caller.
+        """Queue an entry, wait until it is written and passed to its actors, and return its durable
+        deliveries. After `within_s`, or if the caller is cancelled, the entry is withdrawn if its write
+        has not begun. Otherwise it goes on without its caller.
 
-        Raises StoreAwayError (with `maybe_written` False if nothing was written for sure), or another
-        StoreError if the database refuses it. A caller that is cancelled withdraws the entry in the same
-        way.
+        Raises StoreAwayError (with `maybe_written` False if surely nothing was written), or another
+        StoreError if the database refuses the entry.
         """
         if self._closed:
             raise surely_nothing("the server is stopping")

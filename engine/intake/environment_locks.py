@@ -38,7 +38,7 @@ class EnvironmentLocks:
         return NO_ENVIRONMENTS if other is None else other._held | other._wanted
 
     def request(self, waits: Callable[[int], bool]) -> None:
-        """Ask for those environments of the other intake for which something `waits` here."""
+        """Ask for the environments of the other intake for which something `waits` here."""
         other = self._other
         if other is None:
             return
@@ -50,7 +50,7 @@ class EnvironmentLocks:
             other._rouse()
 
     def hold(self, environments: Iterable[int]) -> None:
-        """Hold these environments. None of them is barred."""
+        """Hold these environments, none of which may be barred."""
         if self._other is not None:
             self._held = frozenset(environments)
             self._wanted -= self._held
@@ -69,8 +69,8 @@ class EnvironmentLocks:
             self._other._rouse()
 
     def refuse_waiting(self) -> None:
-        """Have the other intake refuse submissions for the environments that this intake holds: it is
-        unknown how long it will hold them."""
+        """Make the other intake refuse submissions for the environments that this intake holds, because
+        it is unknown for how long."""
         other = self._other
         if self._held and other is not None and other._refuse is not None:
             other._refuse(self._held)

@@ -1,7 +1,7 @@
 """A group of submissions: the rows that one statement writes, and the claims of idempotency keys.
 
-If several submissions claim the same key, the statement has the first claim. The other claims are its
-twins: their result follows from the first one's.
+If several submissions claim the same key, the statement has only the first claim. The other claims are
+its twins: their results follow from the first claim's.
 """
 
 from collections.abc import Iterable, Sequence
@@ -79,10 +79,8 @@ def written(group: IntakeGroup, acceptance: Acceptance) -> list[Delivery]:
 
 
 class KnownAccounts:
-    """The customers that are known to have an account. The statement opens an account for every other
-    customer.
-
-    If an account exists but is not known, the statement gets a row that it does not write.
+    """The customers that are known to have an account. The statement gets a row for each other customer,
+    and does not write the row if the account exists.
     """
 
     def __init__(self, identity: Identity) -> None:

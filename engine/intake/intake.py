@@ -41,9 +41,9 @@ from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Sub
 # Deliveries passed to actors between two yields: a millisecond and a half if each needs a new actor.
 TOLD_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group, passed on SENT_AT_ONCE at a time
-PATIENCE_S = 5.0  # how long a client waits for a group whose statement is run again and again
-# A group's waits for rows that another session has locked: a second in all (`storage.database.profiles`).
-# Ten halvings find the request that needs the rows among a thousand.
+PATIENCE_S = 5.0  # how long a client waits for a group whose statement is repeated
+# Waits of one group for rows that another session has locked: a second in all
+# (`storage.database.profiles`). Ten halvings find the request that needs the rows among a thousand.
 LOCK_WAITS = 10
 NAMED = 20  # ids of refused requests in one log event
 RETRY_S = 0.1  # between two tries while the database is away
@@ -60,8 +60,8 @@ class ActorDirectory(ArrivalPort, Protocol):
         """Return how many deliveries wait in memory for an attempt, and how many attempts have ended."""
 
     def take_forgettable(self, without: Collection[int]) -> list[tuple[int, str]]:
-        """Return backlog rows that may be deleted now, except those of the given environments. The same
-        call takes them out of `dirty`."""
+        """Return backlog rows to delete now, except those of the given environments, and remove them from
+        `dirty`."""
 
 
 class Intake:
@@ -120,7 +120,7 @@ class Intake:
         self._wake.set()
 
     def nudge(self) -> None:
-        """Wake the loop for work besides events: backlog rows to delete, entries to write."""
+        """Wake the loop for backlog rows to delete or entries to write."""
         self._wake.set()
 
     def refuse(self, environments: Collection[int]) -> None:
@@ -128,7 +128,7 @@ class Intake:
         self._fail(self._waiting.take_all(environments), OVERLOADED)
 
     def close(self) -> None:
-        """Refuse every submission from now on; the waiting ones are still committed."""
+        """Refuse new submissions. Those that wait are still committed."""
         self._closed = True
         self.entries.close()
         self._wake.set()
@@ -179,8 +179,8 @@ class Intake:
                     self._wake.set()  # some of these environments have been released
                 self.locks.fall_asleep()
             except BaseException:
-                # The locks stay: the statement may still run, and its deliveries may not have reached
-                # their actors. Without the locks, the other intake could delete the group's backlog rows,
+                # The locks stay, because the statement may still run, and its deliveries may not have
+                # reached their actors. Otherwise the other intake could delete the group's backlog rows,
                 # or pass on later deliveries first.
                 self._wake.set()  # the next run writes the submissions that wait
                 raise
@@ -241,7 +241,7 @@ class Intake:
     async def _write(self, part: list[Submission]) -> None:
         """Write submissions with one statement, answer their callers and pass the deliveries to actors.
         Raises StoreError if nothing was written and no client should wait for another try."""
-        answered = part[0] in self._answered  # then all of the part are answered
+        answered = part[0] in self._answered  # then so are the others of the part
         # first, so that each submission is settled exactly once
         pending = self._open = deque(() if answered else part)
         group, twins = self._build(part)
@@ -378,8 +378,8 @@ class Intake:
         away: StoreError | None = None
         try:
             # A backlog row that stays costs only one read at the next start. But after an error, the
-            # deletion can still be under way, and the next group must not run beside it. So the deletion
-            # is repeated until it is done, or has surely changed nothing.
+            # deletion can still be under way, and the next group must not overlap it. So the deletion is
+            # repeated until it is done, or has surely changed nothing.
             await self._outage.outlast(
                 lambda _: self._store.forget_backlog(rows), unless=nothing_written
             )

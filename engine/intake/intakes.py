@@ -1,7 +1,7 @@
-"""The choice between two intakes: while several tenants send, large batches take the second one.
+"""The choice between two intakes: while several tenants send, large batches go to the second one.
 
-A batch becomes durable as a whole. The more rows it has, the longer its statement takes, and the
-submissions behind it would wait as long. Nothing here awaits.
+A batch becomes durable as a whole. The more rows it has, the longer its statement takes, and submissions
+behind it would wait as long. Nothing here awaits.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from engine.submission.submission import OVERLOADED, Submission
 
 log = structlog.get_logger("angarium.intake")
 
-LARGE_ROWS = 100  # events and deliveries of a submission: so many take some 2 ms
+LARGE_ROWS = 100  # events and deliveries of a submission; these take some 2 ms
 
 
 class Intakes:
@@ -61,7 +61,7 @@ class Intakes:
         return self.small.entries
 
     def close(self) -> None:
-        """Refuse everything from now on; waiting submissions are still committed."""
+        """Refuse new submissions. Those that wait are still committed."""
         self.small.close()
         self.large.close()
 

@@ -1,7 +1,6 @@
-"""The pace of an intake: under load groups gather for a moment, and deliveries come before new events.
+"""The pace of an intake: under load, groups gather for a moment, and deliveries come before new events.
 
-Tenants do not wait for the load that another tenant causes: events of light environments are written
-meanwhile.
+No tenant waits for another tenant's load: events of light environments are written meanwhile.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,36 +15,34 @@ from engine.runtime.idleness import Idleness
 # events, the next group gathers for LINGER_S. A single event never waits.
 LINGER_S = 0.002
 BUSY_EVENTS = 8
-# Under load, deliveries come before new events: while this many wait in memory and are being sent, the
-# next group waits. Without the wait, memory would fill, and deliveries would be read back from
-# PostgreSQL: a third more CPU. With twice this number throughput was the same, and latency higher. The
-# wait ends after AHEAD_LONGEST_S, or with a step in which fewer attempts than AHEAD_STEP_ATTEMPTS end
-# (slow receivers).
+# Under load, deliveries come before new events: while this many wait in memory, the next group waits.
+# Without the wait, memory would fill, and deliveries would be read back from PostgreSQL: a third more
+# CPU. With twice this number throughput was the same, and latency higher. The wait ends after
+# AHEAD_LONGEST_S, or if receivers are slow: fewer than AHEAD_STEP_ATTEMPTS attempts end in a step.
 AHEAD = 1_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
 # The process is busy if its loop rests for less than IDLE_PART of a step, or if the step ends LATE_S too
-# late. While it is busy, a step with one ended attempt is progress, however slow the machine is. A step
+# late. While it is busy, one ended attempt in a step is progress, since the machine can be slow. A step
 # between two bursts can be without progress. After STILL_STEPS such steps in a row, the process is busy
 # with other work, and the wait ends.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
 # If deliveries still do not catch up, the next group has at most as many events as attempts have ended
-# since the last group: accepting is cheaper than delivering, and would take all the time of the process.
-# If fewer attempts ended than this part of the last group's events, receivers are slow, not the process,
-# and the limit does not apply.
+# since the last group. Otherwise new events would take all the time of the process. If fewer attempts
+# ended than this part of the last group's events, the receivers are slow, and the limit does not apply.
 WORKED_PART = 1 / 4
-LEAST_EVENTS = 100  # the least limit: even if it is wrong, 1,600 events a second go on
+LEAST_EVENTS = 100  # the least limit: at least 1,600 events a second
 # After a group of at least this many events, other tasks run before the next group is built. The answers
 # to such a group's callers have already held the loop for half a millisecond.
 MANY_EVENTS = 100
 
 
 class Pace:
-    """Owner of the measures of the load: how long the next group waits, and which environments cause the
-    load."""
+    """Owner of the measures of the load: it decides how long the next group waits, and for which
+    environments."""
 
     def __init__(
         self,
@@ -77,7 +74,7 @@ class Pace:
             await trio.sleep(LINGER_S)
 
     async def let_deliveries_go_first(self) -> None:
-        """Wait while actors send the deliveries that they have; see `AHEAD`."""
+        """Wait while actors send the deliveries in memory; see `AHEAD`."""
         self.most_events = self._group_events
         if self._last_events < BUSY_EVENTS:
             _, self._ended = self._progress()
@@ -121,8 +118,7 @@ class Pace:
 
     @property
     def _light_waits(self) -> bool:
-        """Whether environments that do not cause the load have submissions: these must not wait for
-        it."""
+        """Whether environments that do not cause the load have submissions, which must not wait."""
         return bool(self._heavy) and self._waiting.others(self._heavy | self._locks.barred)
 
     @property
@@ -134,6 +130,6 @@ class Pace:
         )
 
     def gathered(self, counts: Mapping[int, int]) -> None:
-        """Take note of a group that passed over no environment. `counts`: its events by environment."""
+        """Note a group that passed over no environment. `counts`: its events by environment."""
         self._last_events = sum(counts.values())
         self._heavy = frozenset(each for each, count in counts.items() if count >= BUSY_EVENTS)

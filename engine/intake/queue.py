@@ -10,8 +10,8 @@ from itertools import islice
 from engine.runtime.fair_queue import FairQueue
 from engine.submission.submission import Submission
 
-# An environment that has more in the queue than this many times the free space gets no more room. With 4,
-# a single environment stops at four fifths of the queue, and other environments find the last fifth free.
+# An environment that has more in the queue than this many times the free space gets no more room. So a
+# single environment stops at four fifths of the queue, and the last fifth is free for others.
 PORTION = 4
 _NOTHING = (0, 0)  # weight and size of an environment without submissions
 
@@ -35,8 +35,8 @@ class IntakeQueue:
     def put(self, submission: Submission) -> bool:
         """Put a submission at the end of its environment's queue. Returns False if there is no room.
 
-        An empty queue has room for any submission. A request can be larger than the bounds, and would
-        otherwise be refused for ever.
+        An empty queue has room for any submission: otherwise a request larger than the bounds would be
+        refused for ever.
         """
         if self._of and not self._has_room(submission):
             return False
@@ -58,7 +58,7 @@ class IntakeQueue:
         return own_weight <= PORTION * free_weight and own_size <= PORTION * free_size
 
     def others(self, than: Set[int]) -> bool:
-        """Return whether submissions of other environments than these wait."""
+        """Return whether submissions of other environments wait."""
         return not than >= self._of.keys()
 
     def gather(
@@ -67,8 +67,8 @@ class IntakeQueue:
         """Take whole submissions, one of each environment in turn, until the group is full.
 
         Environments in `without` are passed over. An environment whose next submission does not fit keeps
-        its turn. The call looks at no more environments than a group has events: thousands of them can
-        wait after an outage of the database.
+        its turn. The call looks at no more environments than a group has events, since thousands can wait
+        after an outage of the database.
         """
         lines = self._lines
         group: list[Submission] = []

@@ -14,11 +14,11 @@ class Hearer(Protocol):
     """The part of the directory of actors that `Untold` calls."""
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Have the destinations of these deliveries read from the store again: it is unknown which
-        deliveries reached their actors. They are committed, and in seq order."""
+        """Make the actors of committed deliveries, given in seq order, read the store again, because
+        some of these deliveries may not have reached their actors."""
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Take note of backlog rows that were written. Some of them are not needed."""
+        """Note backlog rows that were written. Some of them may not be needed."""
 
 
 class Untold:
@@ -30,19 +30,19 @@ class Untold:
         self._rows: list[DirtyDestination] = []
 
     def begin_anew(self, deliveries: Sequence[Delivery], rows: Iterable[DirtyDestination]) -> None:
-        """Have the destinations of committed deliveries read from the store again, because a call with
-        them failed. `rows`: the backlog rows that were written with them."""
+        """Make the actors of committed deliveries read the store again, because a call with these
+        deliveries failed. `rows`: the backlog rows that were written with them."""
         self._deliveries = [*self._deliveries, *deliveries]
         self.spare(rows)
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Pass backlog rows to the directory, since some of them are not needed. It never removes a row
-        that it does not know."""
+        """Pass backlog rows to the directory, since some may not be needed: it deletes only rows that it
+        knows."""
         self._rows += rows
         self.tell()
 
     def tell(self) -> None:
-        """Repeat the calls for everything that remains."""
+        """Make the calls that have not succeeded yet."""
         if self._deliveries:
             self._directory.untold(self._deliveries)
             self._deliveries = ()
