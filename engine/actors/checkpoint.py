@@ -7,15 +7,15 @@ from engine.core.machine import DestinationMachine
 from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
 
-# After a restart, rows that were settled after the last mark are read again: those of one second, or
-# fewer than MARK_SETTLED, which takes some 100 us. With a mark after each settlement, thousands of
-# destinations with an event now and then would write a row for every event.
+# After a restart, the rows that were settled after the last mark are read again: one second's, or fewer
+# than MARK_SETTLED in some 100 us. With a mark after each settlement, thousands of destinations with an
+# event now and then would write a row for every event.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
 
 
 class Checkpoint:
-    """The owner of one destination's last backlog row and last snapshot.
+    """Owner of one destination's last backlog row and last snapshot.
 
     While the actor is in memory, its backlog row names no due retry: the waker activates only
     destinations whose row names one.

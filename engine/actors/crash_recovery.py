@@ -2,7 +2,7 @@
 
 If a message about one delivery crashes the actor, that delivery is blamed. After a message about several
 deliveries, the next machine handles one delivery at a time until the cause is found. Some messages cannot
-be split (a list of due retries). Deliveries in six crashes of such messages are quarantined.
+be split (a list of due retries): a delivery in six crashes of such messages is quarantined.
 """
 
 import structlog

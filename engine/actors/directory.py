@@ -111,7 +111,7 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # Even with an actor: if an order activated it, there is no backlog row yet.
+        # Even if there is an actor: one that an order activated had no backlog row.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -237,7 +237,7 @@ class Directory:
 
     def configure(self, destination: Destination) -> None:
         """Take a committed version. Without an actor, make one if the version archives the destination or
-        concerns its backlog; if the recovery is not over, do that after it."""
+        concerns its backlog. During the recovery, do this at its end."""
         actor = self.actors.get(destination.id)
         if actor is not None:
             actor.tell_config(destination)
@@ -329,7 +329,7 @@ class Directory:
                 self._rest(row.destination, Dormant(row.environment, row.low_seq, 0))
                 self.awaken(row.destination)
         self._recovered = True
-        for destination in self._configured:  # versions that came during the recovery
+        for destination in self._configured:
             self.configure(destination)
         self._configured.clear()
         return len(rows)

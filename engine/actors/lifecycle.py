@@ -11,7 +11,7 @@ from msgspec import Struct
 class ActorState(IntEnum):
     """The states of an actor between activation and passivation."""
 
-    FRESH = 0  # the store holds nothing for it: only its snapshot is read
+    FRESH = 0  # the store has no deliveries for it: only its snapshot is read
     STARTING = 1  # the store is being read for its machine
     RUNNING = 2  # it has a machine
     BACKING_OFF = 3  # it crashed, and waits before it restarts

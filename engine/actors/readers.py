@@ -43,7 +43,7 @@ class SnapshotNeed(Protocol):
         """Take the snapshot. None: there is no snapshot."""
 
     def failed(self) -> None:
-        """Handle that the snapshot could not be read."""
+        """Handle the failure of the read."""
 
 
 class Batch:
@@ -137,7 +137,7 @@ class Piece(Protocol):
         """Read, and pass the result on. After a StoreAwayError, the reader calls it again."""
 
     def failed(self) -> None:
-        """Handle that there will be no result."""
+        """Handle the failure of the read."""
 
 
 class WorkspaceRead(Piece, Protocol):
@@ -212,8 +212,8 @@ class Readers:
             await trio.lowlevel.checkpoint()  # then this reader looks for the next read
 
     def _next(self) -> tuple[str, WorkspaceRead, bool] | None:
-        # While no patient read is under way, the next free reader prefers a patient read. No reader is
-        # reserved for them: a workspace that uses all others could never use it, because of its share.
+        # While no patient read is under way, the next free reader prefers a patient read. A reserved
+        # reader would not help a workspace that uses all others: its share does not allow one more.
         lines = self._urgent, self._patient
         for line in lines if self._starting else reversed(lines):
             if (found := line.take(self._may)) is not None:

@@ -16,7 +16,7 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import Ordering
 from engine.ports import BacklogStore, ReadBack
 
-# Tries to count without a commit meanwhile. If all fail, the count can be a little too high.
+# Tries to count while nothing is committed. If all fail, the count can be a little too high.
 CONSISTENT_TRIES = 3
 
 
@@ -189,7 +189,7 @@ class Restoration(Start):
         if snapshot is None:
             (snapshot,) = await store.read_snapshots([self.key])
             if not self.wanted():
-                return  # another read has replaced this one: the arrivals are for that read
+                return  # another read has replaced this one, and needs the arrivals
         starter.begin_reading()
         unsettled = await _unsettled(store, config, self._low_seq)
         if self.wanted():

@@ -1,7 +1,7 @@
 """The supervisor of a list of children: it runs them as trio tasks, and restarts those that break.
 
-It knows nothing of the children's work. They start in the order of the list and stop in the reverse
-order. If a child breaks too often, all are stopped, and `run` raises GivenUpError.
+Children start in the order of the list and stop in the reverse order. If a child breaks too often, all
+are stopped, and `run` raises GivenUpError.
 """
 
 import inspect
@@ -200,8 +200,8 @@ class Supervisor:
                     await trio.sleep_forever()
             finally:
                 if self._is_lost:
-                    # This process can record nothing more, so nothing need wait for the database. The
-                    # children stop at the same time, not one after another.
+                    # This process can record nothing more, so nothing waits for the database, and the
+                    # children stop at the same time.
                     for child in under_way:
                         child.scope.cancel()
                     self._on_lost()

@@ -23,7 +23,7 @@ AGAIN_S = 0.1
 # Destinations between two yields: it takes a millisecond to activate their actors.
 ROUSE_AT_ONCE = 100
 SWEEPS = 4  # sweeps within the time after which an idle actor leaves
-# A smaller step back of the clock delays no retry much.
+# A smaller step back of the clock delays retries only a little.
 SLEPT_OVER_S = 60.0
 
 

@@ -253,7 +253,7 @@ class Backlog:
         return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Count the deliveries that were set aside for a read as waiting only in the store."""
+        """Count the deliveries set aside for a read as waiting only in the store."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
         self.window.aside = 0
@@ -329,7 +329,7 @@ class Backlog:
         return wake
 
     def recap(self, latest: Callable[[Delivery], float]) -> None:
-        """Make every retry in memory due at `latest` at the latest."""
+        """Let no retry in memory be due after `latest`."""
         for delivery in self.waiting():
             if delivery.next_attempt_at is not None:
                 delivery.next_attempt_at = min(delivery.next_attempt_at, latest(delivery))

@@ -60,7 +60,7 @@ class Commands(Struct):
     settle: list[Settlement] = field(default_factory=list)  # make durable, in this order
     read: AnyRequest | None = None  # at most one is outstanding; if it fails: `read_failed()`
     wake_at: float | None = None  # seconds since the epoch; None: nothing waits for a time
-    disable: bool = False  # a 410 came, or `overdue`: DISABLE the destination by a command (once)
+    disable: bool = False  # disable the destination, for a 410 or `overdue`; True only once
     overdue: bool = False  # the destination has failed for longer than its `disable_after_s`
     quiet: bool = False  # with `overdue`: only deliveries of the service's own events have failed
     rebuild: bool = False  # replace the machine by a fresh one, restored from the store

@@ -110,7 +110,7 @@ class CounterState(Struct, array_like=True):
 
 
 def _spent_ms(latency: Sequence[int]) -> int:
-    """Return the sum of durations, estimated from a histogram: older snapshots lack the sum."""
+    """Return the sum of durations, estimated from a histogram, since older snapshots lack the sum."""
     return round(sum(map(mul, latency, _MIDDLES_MS))) if any(latency) else 0
 
 
@@ -196,8 +196,8 @@ class Counters:
         return [sum(column) for column in zip(*(slot.latency for slot in self._slots), strict=True)]
 
     def percentiles_ms(self, now: float, shares: Sequence[float]) -> list[int | None]:
-        """Return percentiles of the last five minutes (`shares` ascending), never outside of the
-        measured range. A bucket spans a factor of 1.6, and a receiver's latency often far less."""
+        """Return percentiles of the last five minutes (`shares` ascending), always within the measured
+        range. A bucket spans a factor of 1.6, but a receiver's latencies often span far less."""
         latency = self.latency(now)
         found = percentiles_ms(latency, shares)
         busy = [slot for slot in self._slots if any(slot.latency)]
@@ -234,7 +234,7 @@ class Counters:
         return Rates(sum(slot.arrivals for slot in slots) / span_s, delivered / span_s)
 
     def clock_stepped(self, by_s: float) -> None:
-        """Renumber the slots by the new clock, so that they are still of the last five minutes."""
+        """Renumber the slots after a step of the clock."""
         for slot in self._slots:
             slot.number += int(by_s // SLOT_S)
         success, failure = self.last_success_at, self.last_failure_at

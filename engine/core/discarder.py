@@ -42,13 +42,13 @@ class Discarder:
         self._backlog.recount()
 
     def due(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle RETRYING deliveries of an answer. Until an answer is empty, there can be more."""
+        """Settle RETRYING deliveries of an answer. The last answer is empty."""
         if self._settle(read, deliveries, now) or len(deliveries) >= read.request.limit:
             self._backlog.reader.leaves(now)
         self._backlog.recount()
 
     def dead(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle IN_DLQ deliveries of an answer. Until an answer is empty, there can be more."""
+        """Settle IN_DLQ deliveries of an answer. The last answer is empty."""
         for delivery in deliveries:
             if delivery.id not in self._uncommitted and not read.is_stale(delivery):
                 self._backlog.window.take(delivery)

@@ -1,7 +1,7 @@
 """The row of failures of one destination, and whether the destination counts as failing.
 
 A destination begins to fail after ten failures in a row of any kind, or if nothing was delivered for an
-hour while deliveries wait. It recovers with its next success. Nothing here decides what follows.
+hour while deliveries wait. It recovers with its next success.
 """
 
 from engine.core.snapshot import FailureRow

@@ -47,12 +47,12 @@ ERRORS = 2.0  # standard errors by which two means, or a share, can differ by ch
 # only CAREFUL more.
 CAREFUL = 1 / 16
 REFUSED_REST = 16
-BOUND_REST = 8  # windows with a limit at its bound until another width is tried
+BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried
 BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
 # A window's width is too high for the receiver if its share of failures exceeds the share of the window
 # before by more than this plus chance.
 FAILURES_SEEN = 0.05
-HALF = 0.5  # the same for a window without a window before
+HALF = 0.5  # for a window without one before: the share above which its width is too high
 KEPT_WITHIN = 1.25  # a snapshot is written when the limit is off the kept one by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.
 OVERLOAD = frozenset(

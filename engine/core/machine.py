@@ -69,7 +69,7 @@ class DestinationMachine:
         self._correcting: Ids = {}  # deliveries whose corrected waits are not durable yet
         self._backlog = Backlog(limits, config.ordering, *ways, self._judge_wait)
         self._backlog.accepting = config.status == DestinationStatus.ACTIVE
-        self.window = self._backlog.window  # what it holds in memory
+        self.window = self._backlog.window  # counts of the deliveries in memory
         self.fast_path = FastPath(self._backlog, self._counters, self.in_flight)
         self._discarder = Discarder(self._backlog, *ways, self._end_unsent)
         self._picker = Picker(self._backlog, self._throttle, self.in_flight, self._end_unsent)
@@ -103,8 +103,8 @@ class DestinationMachine:
         self._backlog.arrive(deliveries, now)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        """Note `count` committed deliveries that did not `arrive`; `seq` is the highest. Call it before
-        any later delivery of the class arrives."""
+        """Note `count` committed deliveries that did not `arrive`; `seq` is the highest. Call this before
+        a later delivery of the class arrives."""
         self._counters.arrived(count, self._now)
         self._backlog.spilled(queue, seq, count)
 
@@ -285,7 +285,7 @@ class DestinationMachine:
         return self._backlog.queue.any_due(now) or self._archived()
 
     def commands(self, now: float, may_send: int) -> Commands:
-        """Decide what is to be done now. `may_send`: how many attempts the shell allows at present."""
+        """Decide what to do now. `may_send`: how many attempts the shell allows."""
         self._now = now
         throttle, backlog = self._throttle, self._backlog
         commands = Commands()

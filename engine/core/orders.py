@@ -75,7 +75,7 @@ class Orders:
         for identifier in request.ids:
             row = rows.get(identifier)
             if identifier in self._in_flight or identifier in self._uncommitted:
-                continue  # the order waits for its end, or for the commit of its end
+                continue  # the order waits for the delivery's end, or for its commit
             if identifier in held:
                 self._carry_out(held[identifier], now)
             elif row is None or read.is_stale(row):

@@ -116,8 +116,7 @@ class EligibleQueue:
             yield delivery
 
     def remove(self, identifier: str) -> Delivery | None:
-        """Remove and return a delivery by its id, if it is here. Only for rare events: it searches the
-        whole queue."""
+        """Remove and return a delivery by its id, if it is here. This searches the whole queue."""
         if identifier in self.urgent:
             return self.urgent.pop(identifier)
         for queue in self.ready:

@@ -175,7 +175,8 @@ class Throttle:
         return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:
-        """Note whether deliveries wait. Let `opens_at` be no later than the start of failing."""
+        """Note whether deliveries wait. Set `opens_at` to when the destination will count as failing, if
+        that is earlier."""
         if self.failing.look(now, waits=waits):
             self.changed = True
         due = self.failing.due_at()
@@ -226,8 +227,7 @@ class Throttle:
         self.changed = True
 
     def clock_stepped(self, by_s: float) -> None:
-        """After a step of the clock, keep the remaining time of each wait and the elapsed time of each
-        state."""
+        """Follow a step of the clock: remaining and elapsed times stay as they are."""
         self.circuit.clock_stepped(by_s)
         self.failing.clock_stepped(by_s)
         self.paused_until = None if self.paused_until is None else self.paused_until + by_s
@@ -370,7 +370,7 @@ class TokenBucket:
         return math.ceil((now + max(0.0, 1.0 - self._tokens) / self.rate) * 1000) / 1000
 
     def clock_stepped(self, by_s: float) -> None:
-        """Follow a step of the clock, which fills the bucket by nothing."""
+        """Follow a step of the clock, which adds no tokens."""
         self._at += by_s
 
     def level(self, now: float) -> float:

@@ -1,7 +1,7 @@
 """The queue of the service's own events, which the intake makes durable like other events.
 
 An announcement waits in memory, in order, until it is durable, however long the database is away. The
-queue is bounded: announcements that do not fit are dropped, counted and logged. To announce never raises.
+queue is bounded: announcements that do not fit are dropped, counted and logged. `announce` never raises.
 """
 
 from collections import Counter, deque

@@ -41,8 +41,8 @@ class QueueEntry(Protocol):
 
         The statement runs on the intake's connection. It writes nothing if this process has lost the
         right to write (OwnershipLostError). If an earlier run has an unknown outcome, `again` is True and
-        `base` the same: this run must write nothing twice, and return what all runs wrote. Raises as
-        `IntakeStore.accept` does.
+        `base` the same: this run must write nothing twice, and return the deliveries of all runs. Raises
+        as `IntakeStore.accept` does.
         """
 
 

@@ -69,8 +69,8 @@ class EnvironmentLocks:
             self._other._rouse()
 
     def refuse_waiting(self) -> None:
-        """Make the other intake refuse submissions for the environments that this intake holds, because
-        it is unknown for how long."""
+        """Make the other intake refuse submissions for the environments that this intake holds, perhaps
+        for long."""
         other = self._other
         if self._held and other is not None and other._refuse is not None:
             other._refuse(self._held)

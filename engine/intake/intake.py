@@ -363,7 +363,6 @@ class Intake:
             left.popleft().settle(fate)
 
     async def _admit(self) -> None:
-        """Write one entry of the entry queue."""
         await self.entries.admit_next()
         if self.entries.ready:
             self._wake.set()
