@@ -17,8 +17,7 @@ MARK_SETTLED = 64
 class Checkpoint:
     """Owner of one destination's last backlog row and last snapshot.
 
-    While the actor is in memory, its backlog row names no due retry: the waker activates only
-    destinations whose row names one.
+    While the actor is in memory, its backlog row names no next retry, so the waker ignores the row.
     """
 
     __slots__ = (

@@ -143,5 +143,5 @@ class CrashRecovery:
 
     @property
     def snapshot_doubted(self) -> bool:
-        """Whether the next machine must begin without the snapshot."""
+        """True if the next machine must begin without the snapshot."""
         return self.starts > TRUSTED_SNAPSHOT_CRASHES

@@ -77,7 +77,7 @@ class Directory:
         self.actors: dict[str, DestinationActor] = {}
         self._swept: SplitTable[DestinationActor] = SplitTable()  # the same, for loops that await
         self._dormant: dict[str, Dormant] = {}
-        # Ids of actors and dormant destinations, for reports: one tenant's report reads only its own.
+        # Ids of destinations with an actor or a backlog, by environment: a report reads only its own.
         self._known: defaultdict[int, SplitTable[None]] = defaultdict(SplitTable)
         self._forgettable: dict[str, int] = {}  # destinations whose rows can go: environments
         self._recovered = False
@@ -122,8 +122,8 @@ class Directory:
                 few = few and not dispatcher.is_past(until)
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the actors of committed deliveries, given in seq order, read from the store, because some
-        of these deliveries may not have reached their actors. The backlog rows stay until then."""
+        """Make the actors of committed deliveries, given in seq order, read the store again, because some
+        deliveries may not have reached their actors. The backlog rows stay until then."""
         first: dict[str, Delivery] = {}
         for delivery in deliveries:
             first.setdefault(delivery.destination, delivery)

@@ -26,7 +26,7 @@ class ActorState(IntEnum):
 
     @property
     def is_restarting(self) -> bool:
-        """Whether the next machine begins with a new read of the store, which shows new arrivals."""
+        """True if the next machine begins with a new read of the store, which shows new arrivals."""
         return self is _A.BACKING_OFF or self is _A.RESTARTING
 
 

@@ -29,7 +29,7 @@ class Memory:
         self._waiting: dict[int, int] = {}
 
     def full(self, workspace: str) -> bool:
-        """Whether arrivals of this workspace must stay in the store."""
+        """Return whether arrivals of this workspace must stay in the store."""
         limits = self._limits
         deliveries, size = self._of.get(workspace, (0, 0))
         return not (

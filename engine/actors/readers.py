@@ -37,7 +37,7 @@ class SnapshotNeed(Protocol):
         """Environment and destination."""
 
     def wanted(self) -> bool:
-        """Whether the actor still waits for the snapshot."""
+        """Return whether the actor still waits for the snapshot."""
 
     def take_snapshot(self, snapshot: bytes | None) -> None:
         """Take the snapshot. None: there is no snapshot."""
@@ -54,7 +54,7 @@ class Batch:
         self.told = self.refused = 0
 
     def wanted(self) -> bool:
-        """Whether any actor still waits. The requests of all others are dropped."""
+        """Return whether any actor still waits. This drops the requests of all others."""
         self._parts.keep(lambda each: each.wanted())
         return bool(self._parts)
 
@@ -104,7 +104,7 @@ class SnapshotReads:
 
     @property
     def ready(self) -> bool:
-        """Whether a batch can be taken."""
+        """True if a batch can be taken."""
         return bool(self._lines) and not self.under_way
 
     def add(self, needing: SnapshotNeed) -> None:
@@ -131,7 +131,7 @@ class Piece(Protocol):
     """One read: the unit of a reader's work."""
 
     def wanted(self) -> bool:
-        """Whether any actor still waits for the result."""
+        """Return whether any actor still waits for the result."""
 
     async def read(self, store: BacklogStore) -> None:
         """Read, and pass the result on. After a StoreAwayError, the reader calls it again."""

@@ -48,7 +48,7 @@ class Lookup:
         return self._asker.config.workspace
 
     def wanted(self) -> bool:
-        """Whether the machine that asked still exists."""
+        """Return whether the machine that asked still exists."""
         return self._asker.generation == self._generation
 
     async def read(self, store: BacklogStore) -> None:
@@ -151,7 +151,7 @@ class Start:
         return config.environment, config.id
 
     def wanted(self) -> bool:
-        """Whether the actor still waits for this read."""
+        """Return whether the actor still waits for this read."""
         return self._starter.generation == self._generation
 
     def failed(self) -> None:
@@ -241,7 +241,7 @@ class Awakening:
         self._restoration: Restoration | None = None
 
     def wanted(self) -> bool:
-        """Whether the destination still has no actor."""
+        """Return whether the actor, which the first call makes, still waits for this read."""
         if self._restoration is None:
             actor = self._directory.activate_dormant(self._destination)
             if actor is None:

@@ -215,7 +215,7 @@ class Supervisor:
 
     @property
     def _is_lost(self) -> bool:
-        """Whether another process may write now."""
+        """True if another process has taken over the right to write."""
         return self._failure is not None and isinstance(self._failure[1], OwnershipLostError)
 
     def stop(self) -> None:

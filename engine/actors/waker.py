@@ -17,8 +17,8 @@ LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
 # rows of one look; after a full look that woke all of them, the next follows at once
 WAKE_AT_ONCE = 1_000
-# Otherwise the next look follows after this pause: a row is due until its actor has read the store, and
-# hides rows that are due later. The pause doubles while looks wake no destination.
+# After any other look, the next one follows after this pause: a row stays due until its actor has read
+# the store, and can hide later rows. The pause doubles while looks wake no destination.
 AGAIN_S = 0.1
 # Destinations between two yields: it takes a millisecond to activate their actors.
 ROUSE_AT_ONCE = 100

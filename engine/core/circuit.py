@@ -3,7 +3,7 @@
 Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
 
 Only failures of the destination count. TRANSFORM and INTERNAL are failures of the service or of the
-tenant's script: they neither count nor end a row of failures. BLOCKED_ADDRESS counts, like DNS: the
+tenant's script: they neither count nor interrupt failures in a row. BLOCKED_ADDRESS counts, like DNS: the
 destination's name leads to that address.
 """
 
@@ -69,13 +69,13 @@ class Circuit:
     def __init__(self) -> None:
         self.state = CircuitState.CLOSED
         self.failures = 0  # failures in a row that count
-        self.suspects: Ids = {}  # the first deliveries of this row, at most DELIVERIES_TO_OPEN
+        self.suspects: Ids = {}  # deliveries of these failures, at most DELIVERIES_TO_OPEN
         self.opened_at: float | None = None
         self.next_probe_at: float | None = None  # only while OPEN
         self.probe: str | None = None  # the delivery that probes, only while HALF_OPEN
         self.tries = 0  # failed probes since the circuit opened
-        # True if only deliveries of the service's own events failed in this row and since the circuit
-        # opened. Such a circuit is not announced: the announcement would be one more own event.
+        # True if only deliveries of the service's own events failed since the last success. Such a
+        # circuit is not announced: the announcement would be one more own event.
         self.quiet = True
 
     def succeeded(self) -> bool:

@@ -1,4 +1,4 @@
-"""The row of failures of one destination, and whether the destination counts as failing.
+"""The failures in a row of one destination, which decide whether it counts as failing.
 
 A destination begins to fail after ten failures in a row of any kind, or if nothing was delivered for an
 hour while deliveries wait. It recovers with its next success.
@@ -11,7 +11,7 @@ SILENT_S = 3600.0
 
 
 class Failing:
-    """Owner of a destination's row of failures. Instants are seconds since the epoch."""
+    """Owner of a destination's failures in a row. Instants are seconds since the epoch."""
 
     __slots__ = ("began_at", "failures", "quiet", "silent_since", "since", "spared_at")
 

@@ -16,7 +16,7 @@ class HealthState(IntEnum):
 
 
 class CircuitState(IntEnum):
-    """Whether a destination's circuit lets deliveries through."""
+    """The states of a destination's circuit, which lets deliveries through while it is CLOSED."""
 
     CLOSED = 0
     OPEN = 1

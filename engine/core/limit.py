@@ -110,7 +110,7 @@ class AdaptiveLimit:
 
     @property
     def moved(self) -> bool:
-        """Whether the limit is so far from the kept one that a snapshot is due."""
+        """True if the limit is so far from the kept one that a snapshot is due."""
         return not self._kept / KEPT_WITHIN <= self.limit <= self._kept * KEPT_WITHIN
 
     def ended(self, outcome: Outcome, full: bool, now: float) -> bool:
@@ -180,7 +180,7 @@ class AdaptiveLimit:
         return math.sqrt(variance / self._successes)
 
     def _close(self) -> None:
-        """Judge a whole window, and set the width of the next one."""
+        """Judge a full window, and set the width of the next one."""
         before, self._before = self._before, None
         failed = self._failures / self._ended
         usual = HALF if before is None else before.failed + FAILURES_SEEN

@@ -395,6 +395,5 @@ class DestinationMachine:
     def _end_unsent(
         self, delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float
     ) -> None:
-        """Settle a delivery without an attempt."""
         self._settle.append(settled_unsent(delivery, state, signal, now))
         self.uncommitted[delivery.id] = delivery

@@ -58,7 +58,7 @@ class _Node(Generic[T]):
 
     @property
     def bare(self) -> bool:
-        """Whether no pattern ends here."""
+        """True if no pattern ends here."""
         return not self.ends and not self.tails
 
     def child(self, segment: str) -> "_Node[T] | None":

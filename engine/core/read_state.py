@@ -14,7 +14,7 @@ class ReadState(IntEnum):
 
 
 class ReadSignal(IntEnum):
-    """What happens to the reading of a backlog."""
+    """The events that change the reading of a backlog."""
 
     ASK = 0
     ANSWER = 1

@@ -18,8 +18,8 @@ from engine.core.records import Delivery, Ids
 from engine.core.vocabulary import DeliveryClass
 from engine.core.window import CLASSES, READ_CHUNK, Window
 
-AHEAD_S = 1.0  # due deliveries are read this long before, since a read takes a while
-FAR_S = 60.0  # the actor need not stay in memory for a read further off
+AHEAD_S = 1.0  # deliveries are read this long before they are due, since a read takes a while
+FAR_S = 60.0  # an actor can leave memory if no delivery is due within this time
 RETRY_READ_S = 1.0  # the pause after a failed read
 # few rows, since many may not be due; reads grow to DUE_READ_MOST while all their rows are due
 DUE_READ = 32

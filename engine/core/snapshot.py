@@ -31,7 +31,7 @@ class FailureRow(Struct, array_like=True):
     silent_since: float | None
     since: float | None  # when the destination began to fail
     spared_at: float | None = None  # when it was enabled again, or its URL changed
-    began_at: float | None = None  # the first failure of the row
+    began_at: float | None = None  # the first of these failures
 
 
 class Snapshot(Struct, kw_only=True, omit_defaults=True):

@@ -63,7 +63,7 @@ class Throttle:
 
     @property
     def calm(self) -> bool:
-        """Whether nothing is held back, and a success changes nothing."""
+        """True if nothing is held back, and a success changes nothing."""
         circuit = self.circuit
         return (
             not circuit.failures

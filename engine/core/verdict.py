@@ -17,7 +17,7 @@ QUARANTINE_MESSAGE = "the delivery stopped its destination's actor again and aga
 
 
 class DeliverySignal(IntEnum):
-    """What happens to a delivery."""
+    """The events that change a delivery's state."""
 
     SEND = 0  # an attempt begins
     SUCCESS = 1  # 2xx, body ended or 16 KiB of it read

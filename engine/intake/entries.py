@@ -97,7 +97,7 @@ class EntryQueue:
 
     @property
     def ready(self) -> bool:
-        """Whether an entry can be admitted now."""
+        """True if an entry can be admitted now."""
         return self._first() is not None
 
     def concerns(self, environment: int) -> bool:

@@ -50,7 +50,7 @@ class EnvironmentLocks:
             other._rouse()
 
     def hold(self, environments: Iterable[int]) -> None:
-        """Hold these environments, none of which may be barred."""
+        """Hold these environments, which must not be barred."""
         if self._other is not None:
             self._held = frozenset(environments)
             self._wanted -= self._held

@@ -135,7 +135,7 @@ class Intake:
 
     @property
     def away(self) -> bool:
-        """Whether the database is away, as far as the intake knows."""
+        """True if the database is away, as far as the intake knows."""
         return self._outage.under_way
 
     def statistics(self) -> IntakeStatistics:

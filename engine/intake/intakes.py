@@ -67,7 +67,7 @@ class Intakes:
 
     @property
     def away(self) -> bool:
-        """Whether nothing can be accepted. Only the small intake counts: it takes what the large one
+        """True if nothing can be accepted. Only the small intake counts: it takes what the large one
         cannot."""
         return self.small.away
 

@@ -113,12 +113,12 @@ class Pace:
 
     @property
     def many(self) -> bool:
-        """Whether the last group was so large that other tasks must run before the next one."""
+        """True if the last group was so large that other tasks must run before the next one."""
         return self._last_events >= MANY_EVENTS
 
     @property
     def _light_waits(self) -> bool:
-        """Whether environments that do not cause the load have submissions, which must not wait."""
+        """True if environments that do not cause the load have submissions, which must not wait."""
         return bool(self._heavy) and self._waiting.others(self._heavy | self._locks.barred)
 
     @property

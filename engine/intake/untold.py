@@ -14,8 +14,7 @@ class Hearer(Protocol):
     """The part of the directory of actors that `Untold` calls."""
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the actors of committed deliveries, given in seq order, read the store again, because
-        some of these deliveries may not have reached their actors."""
+        """Make the actors of committed deliveries, given in seq order, read the store again."""
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
         """Note backlog rows that were written. Some of them may not be needed."""
@@ -30,8 +29,8 @@ class Untold:
         self._rows: list[DirtyDestination] = []
 
     def begin_anew(self, deliveries: Sequence[Delivery], rows: Iterable[DirtyDestination]) -> None:
-        """Make the actors of committed deliveries read the store again, because a call with these
-        deliveries failed. `rows`: the backlog rows that were written with them."""
+        """Make the actors of committed deliveries read the store again. `rows`: the backlog rows that
+        were written with the deliveries."""
         self._deliveries = [*self._deliveries, *deliveries]
         self.spare(rows)
 
