@@ -23,7 +23,7 @@ from engine.runtime.tally import Tally
 TURN_SENDS = 64  # attempts that one turn can begin, so that a turn takes less than a millisecond
 GRANT = 8  # attempts that an actor can begin with one granted place
 # A workspace can hold this many times the places that are free: four fifths of all places if it is alone.
-# If ten workspaces hold all that they can, each has a tenth, and two places of a hundred stay free.
+# If ten workspaces hold all that they can, two places of a hundred stay free.
 PORTION = 4
 # After this time without an outcome, an attempt is lost. A receiver has at most 60 s, but files, scripts
 # and memory for bodies can take minutes while a source or the database is slow.

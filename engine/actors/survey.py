@@ -1,7 +1,7 @@
 """The survey: the state of each destination of an environment, taken at most once a second.
 
-Lists that are sorted by trouble, counts of open circuits and the live stream share one survey. A survey
-looks at a bounded number of destinations before other tasks run.
+Lists sorted by trouble, counts of open circuits and the live stream share one survey. A survey looks at a
+bounded number of destinations before other tasks run.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -42,8 +42,8 @@ class Waker:
 
     def clock_stepped(self, by_s: float) -> None:
         """Note a step of the clock. Each actor follows it before it reads the time again, and gets a turn
-        soon, since a retry can be due. A destination without an actor follows it when its next machine is
-        made. After a long step back that is soon, too: a machine cuts waits that are too long."""
+        soon, since a retry can be due. After a long step back, destinations whose retries wait get an
+        actor, whose machine cuts waits that are too long."""
         self._directory.steps.add(by_s, self._clock.now())
         self._back_s -= min(by_s, 0.0)
         self._stepped.set()

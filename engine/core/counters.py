@@ -49,8 +49,7 @@ def _within_most(
     """Return a percentile that lies in a bucket with more than half of all durations, else None.
 
     The bucket's mean shows where in the bucket its durations lie. The mean comes from the sum of all
-    durations, less those of other buckets, which count as the middles of their buckets. So a receiver
-    that takes 500 ms, and once 600 ms, has a median of 500 ms.
+    durations, less those of other buckets, which count as the middles of their buckets.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])

@@ -1,7 +1,7 @@
 """The settlement of deliveries that are not sent: an archived destination's, and those of a dry run.
 
-Deliveries that wait or are IN_DLQ at an archived destination become FAILED and DISCARDED. The machine
-reads them from the store in chunks, and their order does not matter. Attempts in flight end as usual.
+Deliveries that wait or are IN_DLQ at an archived destination become FAILED and DISCARDED, in any order.
+Attempts in flight end as usual.
 """
 
 from collections.abc import Callable

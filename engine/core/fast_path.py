@@ -1,7 +1,7 @@
 """The fast path of a single delivery: it is sent when it arrives, and its success is settled at once.
 
-Most destinations have one delivery at a time, and `DestinationMachine.commands` always decides the same
-for it. The fast path does this without `commands`. It is closed in all other cases.
+Most destinations have one delivery at a time, for which `DestinationMachine.commands` always decides the
+same. The fast path is open only then, and spares the call.
 """
 
 from collections.abc import Sequence

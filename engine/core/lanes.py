@@ -6,8 +6,7 @@ delivery when it is committed. A head with a long wait leaves memory with its wh
 their first seq, and is read back when it is empty. So a lane's deliveries in memory are always older than
 those in the store.
 
-A lane can hold as many deliveries as memory has free places: half of all places if it is the only one. So
-there is always room for other lanes.
+A lane can hold as many deliveries as memory has free places, so there is always room for other lanes.
 """
 
 from collections import deque

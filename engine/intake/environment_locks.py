@@ -13,7 +13,7 @@ class EnvironmentLocks:
     """The environments that one intake holds or waits for. Owner: the intake's loop.
 
     An environment that an intake waits for is barred for the other intake. Otherwise an environment that
-    sends large batches without end would never have its single events written, or the other way round.
+    always sends large batches would never have its single events written, or the other way round.
     """
 
     def __init__(

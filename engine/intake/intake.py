@@ -376,9 +376,8 @@ class Intake:
         self.locks.hold(environment for environment, _ in rows)
         away: StoreError | None = None
         try:
-            # A backlog row that stays costs only one read at the next start. But after an error, the
-            # deletion can still be under way, and the next group must not overlap it. So the deletion is
-            # repeated until it is done, or has surely changed nothing.
+            # After an error, the deletion can still be under way, and the next group must not overlap
+            # it. So it is repeated until it is done, or has surely changed nothing.
             await self._outage.outlast(
                 lambda _: self._store.forget_backlog(rows), unless=nothing_written
             )

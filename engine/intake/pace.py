@@ -24,9 +24,8 @@ AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
 # The process is busy if its loop rests for less than IDLE_PART of a step, or if the step ends LATE_S too
-# late. While it is busy, one ended attempt in a step is progress, since the machine can be slow. A step
-# between two bursts can be without progress. After STILL_STEPS such steps in a row, the process is busy
-# with other work, and the wait ends.
+# late. While it is busy, one ended attempt in a step is progress, since the machine can be slow. After
+# STILL_STEPS steps in a row without progress, the process is busy with other work, and the wait ends.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2

@@ -1,7 +1,6 @@
 """The intake queue: the fair queue of submissions that wait for their commit, bounded by rows and bytes.
 
-An environment that sends batches without end fills only its own queue: each group takes from all
-environments in turn, and room is left for others.
+Each group takes from all environments in turn, and no environment can fill the queue alone.
 """
 
 from collections.abc import Collection, Iterable, Set
