@@ -1,1 +1,1 @@
-"""The access to PostgreSQL: the only package that knows asyncio and SQL."""
+"""The access to PostgreSQL: the only package that uses asyncio and SQL."""

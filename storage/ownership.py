@@ -21,8 +21,8 @@ from storage.database.locks import Lock
 
 log = structlog.get_logger("angarium.storage")
 
-# A part of a statement's WITH. `{process}` and `{epoch}` are its parameters ($1, $2 ...). Whatever the
-# statement writes must select from `owner`, which has one row or none.
+# A part of a statement's WITH. `{process}` and `{epoch}` are its parameters ($1, $2 ...). Every write of
+# the statement must select from `owner`, which has one row or none.
 INTAKE_OWNER = """owner AS (
     SELECT FROM processes WHERE id = {process}::uuid AND epoch = {epoch}::bigint FOR SHARE
 )"""
@@ -36,11 +36,10 @@ SETTLE_OWNER = """leases AS MATERIALIZED (
     WHERE held = cardinality({shards}::smallint[])
 )"""
 
-# A statement of a dead predecessor ends within its own limit of 8 s. After this longer time, a
-# statement stuck behind a client that does not read is ended.
+# How long a takeover waits for a lock, before it ends the sessions that hold it.
 _PATIENCE_MS = 3_000
-# A node that stands still during its takeover counts as dead after this time, and loses its session:
-# takeovers wait for each other.
+# How long a takeover's transaction can be idle: a node that stops meanwhile then counts as dead. Without
+# this limit it would block all other takeovers.
 _STILL_MS = int(DEAD_S * 1_000)
 _TRIES = 5
 
@@ -51,7 +50,7 @@ _HIGHEST_EPOCH = """
         (SELECT coalesce(max(epoch), 0) FROM shard_leases)
     )
 """
-# The processes that have a lease of these slots, or could write without a lease.
+# The processes that have a lease of these slots; with $2, all that have the right to write.
 _HOLDERS = """
     SELECT process::text FROM home_leases WHERE slot = ANY($1::smallint[])
     UNION SELECT process::text FROM shard_leases WHERE shard = ANY($1::smallint[])
@@ -67,8 +66,8 @@ _TAKE_HOMES = """
     SELECT slot, $1::uuid, $2::bigint FROM unnest($3::smallint[]) AS slot
     ON CONFLICT (slot) DO UPDATE SET process = excluded.process, epoch = excluded.epoch
 """
-# A process that loses one slot loses all: it ends, and its other slots have no owner until they are
-# taken.
+# A process that loses one slot loses all its slots, because it ends. The others belong to `_NOBODY` until
+# a process takes them.
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _STRIP_HOMES = """
     UPDATE home_leases SET process = $3::uuid, epoch = $2::bigint
@@ -78,7 +77,7 @@ _STRIP_SHARDS = """
     UPDATE shard_leases SET process = $3::uuid, epoch = $2::bigint
     WHERE process = ANY($1::uuid[]) AND NOT shard = ANY($4::smallint[])
 """
-# Sessions of servers that hold locks on the two tables.
+# Ends the intake's and the settle sessions that hold locks on the two tables.
 _END_HOLDERS = """
     SELECT pg_terminate_backend(activity.pid, 5000)
     FROM pg_stat_activity AS activity
@@ -101,13 +100,12 @@ _LIVE_WRITERS = """
 """
 
 
-# This comment stands in a statement at the place where `of_part` limits it.
+# `of_part` replaces this comment in a statement with a condition.
 OF_PART = "/* of the part */"
 
 
 def of_part(sql: str, part: WorkerPart, column: str) -> str:
-    """Return a statement that is limited to environments of a part; `column` has the environments'
-    numbers."""
+    """Return a statement limited to the environments of a part; `column` has their numbers."""
     if part.whole:
         return sql
     theirs = f"get_byte(uuid_send(workspace), 15) % {part.of} = {part.number}"
@@ -117,7 +115,7 @@ def of_part(sql: str, part: WorkerPart, column: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """The findings of a start. `live_writers`: connections of a predecessor that was still alive."""
+    """The result of a takeover. `live_writers`: the connections of a predecessor that was still alive."""
 
     process: str
     epoch: int
@@ -125,16 +123,16 @@ class Takeover:
 
 
 async def active_node(connection: Connection, part: WorkerPart) -> Active | None:
-    """Return the node that has a part, or None. A node that ends in order removes its own row."""
+    """Return the node that has a part, or None. A node that stops normally removes its own row."""
     rows = await connection.fetch(_ACTIVE, part.slots.start)
     return Active(*rows[0]) if rows else None
 
 
 class Ownership:
-    """This process's right to write. Owner: the process's trio thread.
+    """This process's right to write. Owner: the trio thread.
 
     Statements pass `intake_epoch` and `settle_epoch`. Each rises when its connection reconnects, so that
-    a statement left over from a lost connection writes nothing.
+    a late statement of the lost connection writes nothing.
     """
 
     def __init__(self, process: str | None = None, part: WorkerPart = WHOLE) -> None:
@@ -144,32 +142,33 @@ class Ownership:
         self.intake_epoch = 0
         self.settle_epoch = 0
         self.taken = False
-        self._highest = 0  # the highest epoch that was ever asked for, answered or not
-        # Two connections write with the intake's epoch. If a lower epoch arrived late, their statements
-        # would no longer match.
+        self._highest = 0  # the highest epoch ever requested, answered or not
+        # Two connections write with the intake's epoch: they renew it one after the other, because a
+        # lower epoch that arrived late would refuse their statements.
         self._renewing = trio.Lock()
 
     async def take(self, upkeep: Connection) -> Takeover:
-        """Take over everything: once, at the start, before the first read.
+        """Take over the whole part: once, at the start, before the first read.
 
-        If another process still writes to this database, it loses the right to write. It notices at its
-        next statement (OwnershipLostError) and stops. A log event says that there was such a process.
+        Another process that still writes to this part loses the right to write. It notices at its next
+        statement (OwnershipLostError) and stops. If the part is the whole database, a log event reports
+        such a process.
         """
         taken = await self._take(upkeep, lambda _: True)
         assert taken is not None
         return taken
 
     async def succeed(self, upkeep: Connection, active: Active | None) -> Takeover | None:
-        """Take over the part from a node that is dead (None: no node has the part).
+        """Take over the part from the dead node `active` (None: no node has the part).
 
-        Returns None if another node has taken over already, or if the dead node has beaten again.
+        Returns None if another node has taken over already, or if `active` has sent another heartbeat.
         """
         return await self._take(upkeep, lambda found: found == active)
 
     async def _take(
         self, upkeep: Connection, may_succeed: Callable[[Active | None], bool]
     ) -> Takeover | None:
-        # With several parts, other processes have the right to write, too.
+        # With several parts, other processes write too, rightfully.
         live = await upkeep.fetch_value(_LIVE_WRITERS) if self.part.whole else 0
         for tries_left in reversed(range(_TRIES)):
             try:
@@ -203,7 +202,7 @@ class Ownership:
             slots = list(self.part.slots)
             found = await upkeep.fetch(_HOLDERS, slots, self.part.whole)
             holders = [row[0] for row in found if row[0] != self.process]
-            # Deleting waits for every statement that holds one of these rows FOR SHARE.
+            # These locks wait for every statement that holds one of these rows FOR SHARE.
             await upkeep.fetch(
                 "SELECT FROM processes WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE", holders
             )
@@ -218,8 +217,8 @@ class Ownership:
             if not may_succeed(await active_node(upkeep, self.part)):
                 return None
             epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
-            # A standby's row gives no right, and its node may just be registering with it
-            # (`storage.nodes.membership`): it stays.
+            # A standby's row (epoch < 0) gives no right to write and stays: its node can be registering
+            # with it just now (`storage.nodes.membership`).
             await upkeep.fetch(
                 "DELETE FROM processes WHERE id = ANY($1::uuid[]) AND epoch >= 0", holders
             )
@@ -239,20 +238,17 @@ class Ownership:
         return epoch
 
     async def renew_intake(self, connection: Connection) -> None:
-        """Take a new epoch for the intake: the `on_connect` of the connections with which the intake
-        writes.
-
-        Raises OwnershipLostError if another process has taken over.
-        """
+        """Take a new epoch for the intake: the `on_connect` of the intake's connections. Raises
+        OwnershipLostError if another process has taken over."""
         if self.taken:
             async with self._renewing:
                 await self._renew_intake(connection)
 
     async def reclaim_intake(self, connection: Connection, epoch: int) -> NoReturn:
-        """Check the right to write after a statement with this epoch was refused. The intake's other
-        connection can have renewed the epoch, or its attempt to renew it is under way or lost.
+        """Check the right to write after a statement with this epoch wrote nothing. The reason can be the
+        intake's other connection: it has renewed the epoch, or a renewal is under way or was lost.
 
-        Raises ContentionError: run the statement again, with the present epoch. Raises
+        Raises ContentionError if the statement must run again, with the present epoch. Raises
         OwnershipLostError if another process has taken over.
         """
         async with self._renewing:
@@ -263,8 +259,8 @@ class Ownership:
     async def _renew_intake(self, connection: Connection) -> None:
         self._highest += 1
         epoch = self._highest
-        # Only this process writes its rows, so the id alone shows ownership. A late statement of a lost
-        # connection must not set the epoch back.
+        # Only this process raises its row's epoch, so the id alone shows ownership. `epoch < $2` keeps a
+        # late statement of a lost connection from lowering the epoch.
         rows = await connection.fetch(
             "UPDATE processes SET epoch = $2 WHERE id = $1::uuid AND epoch < $2 RETURNING epoch",
             self.process,
@@ -274,7 +270,8 @@ class Ownership:
         self.intake_epoch = epoch
 
     async def renew_settle(self, connection: Connection) -> None:
-        """Take a new epoch for all shards: the `on_connect` of the settle connection."""
+        """Take a new epoch for all shards: the `on_connect` of the settle connection. Raises
+        OwnershipLostError if another process has taken over."""
         if not self.taken:
             return
         self._highest += 1

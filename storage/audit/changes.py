@@ -1,8 +1,8 @@
 """Notifications of configuration changes: a transaction sends a NOTIFY with its commit, and other
-processes hear it.
+processes receive it.
 
-PostgreSQL keeps no notification for a process that is not listening. So a process reads the whole
-configuration when it begins to listen, and again after a lost connection.
+PostgreSQL keeps no notification for a process that is not listening. Therefore a process reads the
+whole configuration when it begins to listen, and again after a lost connection.
 """
 
 import json
@@ -20,36 +20,35 @@ from storage.database.profiles import LISTENER
 log = structlog.get_logger("angarium.storage")
 
 CHANNEL = "angarium_changes"
-# The statement that writes a row selects this call. `{kind}` and `{id}` are SQL expressions for the row.
+# A statement that writes a row selects this call. `{kind}` and `{id}` are SQL expressions about the row.
 NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
-CHECK_S = (
-    1.0  # between two checks of the connection: a loss is noticed after this time and a timeout
-)
+CHECK_S = 1.0  # between two checks of the connection; a silent loss is noticed at a check's timeout
 MAX_WAITING = (
-    10_000  # notifications that wait; beyond this, reading the whole configuration is cheaper
+    10_000  # queued notifications; beyond this, reading the whole configuration is cheaper
 )
-# Notifications that are handed on together. Each batch takes one turn among the commands: one by one,
-# the reader would never catch up with a busy writer. A larger batch would hold the commands up.
+# Notifications per call of `on_changes`. Each call waits for its turn among the commands. With one
+# notification per call, the reader would never catch up with a busy writer. A larger batch would delay
+# the commands.
 AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row that was written: `kind` such as "destination", and its id."""
+    """A written row: its `kind`, such as "destination", and its id."""
 
     kind: str
     id: str
 
 
 async def notify(connection: Connection, kind: str, identifier: str) -> None:
-    """Send the notification of a change. Within a transaction it goes out with the commit."""
+    """Send the notification of a change. Within a transaction, PostgreSQL sends it with the commit."""
     await connection.fetch(
         "SELECT " + NOTIFY.format(kind="$1::text", id="$2::text"), kind, identifier
     )
 
 
 class _ListenLine:
-    """A connection that listens, and the notifications heard on it."""
+    """A connection that listens, and the queue of notifications received on it."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -67,10 +66,11 @@ class _ListenLine:
 
 
 class Changes:
-    """The listener: it runs from `begin` for as long as `run` runs. Owner: that task.
+    """The listener, from `begin` until `run` ends. Owner: the task of `run`.
 
     `confirmed_at` is the last instant, in trio's time, at which the connection is known to have worked.
-    The configuration in memory is as new as that. It is None until `run` has confirmed the first read.
+    Memory holds every change from before that instant. It is None until `run` has confirmed the first
+    read.
     """
 
     def __init__(
@@ -85,25 +85,24 @@ class Changes:
         self._on_changes = on_changes
         self._on_lost = on_lost
         self.confirmed_at: float | None = None
-        self.reloaded = trio.Event()  # set when everything was read the first time
+        self.reloaded = trio.Event()  # set when the first read of the whole configuration is done
         self.losses = 0
         self._line: _ListenLine | None = None
         self._dropped = 0  # notifications dropped by connections that are closed
-        self._first: Change | None = None  # heard, and not yet handed on
+        self._first: Change | None = None  # received by `_wait`, not yet passed to `on_changes`
         self._hurried = False  # a caller waits for the next confirmation
         self._nap = trio.CancelScope()
         self._confirmed = trio.Event()
 
     async def begin(self) -> None:
-        """Listen, and read the whole configuration; `run` goes on from there. Raises StoreError, and
-        the errors of `on_lost`.
+        """Listen, and read the whole configuration. Raises StoreError, and the errors of `on_lost`.
 
-        A caller of `begin` saves `run` a second read: with very many rows that read would take longer
-        than a confirmation is valid.
+        `run` does not repeat this read. With very many rows, a second read would take longer than a
+        confirmation is valid.
         """
         line = _ListenLine(self._bridge.connection(LISTENER))
         try:
-            # Listening comes first: what is written while everything is read is heard as well.
+            # Listen before reading, to receive notifications of rows that are written during the read.
             await line.connection.listen(CHANNEL, line.heard)
             await self._on_lost()
         except BaseException:
@@ -113,8 +112,8 @@ class Changes:
         self.reloaded.set()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Listen until cancelled. A StoreError counts as a loss; other errors of the callbacks are
-        raised.
+        """Listen until cancelled. A StoreError counts as a lost connection. Raises other errors of the
+        callbacks.
 
         `task_status` is started when the first read has been confirmed. A later confirmation takes
         about a second, however many rows there are.
@@ -143,8 +142,8 @@ class Changes:
 
     @property
     def dropped(self) -> int:
-        """Notifications dropped for want of room; after each drop the whole configuration is read
-        again."""
+        """The number of notifications for which the queue had no room. After a drop, `run` reads the
+        whole configuration again."""
         return self._dropped + (0 if self._line is None else self._line.dropped)
 
     async def _release(self, line: _ListenLine) -> None:
@@ -163,24 +162,24 @@ class Changes:
     async def _confirm(self, line: _ListenLine) -> None:
         asked_at = trio.current_time()
         self._hurried = False
-        # Every notification sent before this statement is in the channel when it is answered.
+        # When PostgreSQL answers this statement, the queue has every notification sent before it.
         await line.connection.fetch("SELECT 1")
-        # Only notifications that are there now: others that write without end would otherwise delay the
-        # confirmation for ever, and admission control would refuse every request.
+        # `_take` stops at the notifications queued now. Otherwise a process that writes without pause
+        # would delay the confirmation for ever, and admission control would refuse every request.
         await self._take(line.receive)
         self.confirmed_at = asked_at
         self._confirmed.set()
         self._confirmed = trio.Event()
 
     async def _wait(self, line: _ListenLine) -> None:
-        """Wait for a notification, at most until the connection must be proved again."""
+        """Wait for a notification, at most until the next check of the connection."""
         if not (self._hurried or line.receive.statistics().current_buffer_used):
             with trio.move_on_after(CHECK_S) as self._nap:
                 self._first = await line.receive.receive()
 
     async def _take(self, receive: trio.MemoryReceiveChannel[Change]) -> None:
-        """Hand on the notifications heard so far. Each row is read as it is now, so one reading is
-        enough."""
+        """Pass the notifications received so far to `on_changes`, each row once: the callback reads the
+        row's present state."""
         waiting = receive.statistics().current_buffer_used
         heard = [receive.receive_nowait() for _ in range(waiting)]
         first, self._first = self._first, None

@@ -1,4 +1,4 @@
-"""The audit log: statements write its entries together with their changes, and pages follow an index."""
+"""The audit log: one statement writes a change and its entry; pages are read along an index."""
 
 from typing import Any
 
@@ -44,18 +44,17 @@ def entry_columns(prefix: str = "") -> str:
 
 
 def entry_arrays(first: int) -> str:
-    """Return SQL that unnests the arguments from `$first` on: one array for each column of
-    the entries."""
+    """Return SQL for the arguments from `$first` on: one array for each column of the entries."""
     return ", ".join(f"${first + index}::{type_}[]" for index, type_ in enumerate(_TYPES))
 
 
 def audited(change: str, first: int, kind: str, also: str = "", before: str = "") -> str:
-    """Return `change`, a data-modifying statement that returns the changed `id`, with its audit entry.
+    """Return a statement that runs `change` and writes its audit entry.
 
-    The audit entry's values are the arguments from `$first` on (see `values`). `also` are further
-    expressions of the WITH, which write by the row of `changed`; `before` are those that the change
-    reads. If the change alters no row, nothing is written and no notification is sent. The statement
-    returns the changed row's id.
+    `change` modifies one row and returns its `id`, which the whole statement returns as well. The
+    entry's values are the arguments from `$first` on (see `values`). `before` are further expressions
+    of the WITH that the change reads; `also` are those that read the change, as `changed`. If the change
+    alters no row, no entry is written and no notification is sent.
     """
     arguments = ", ".join(f"${first + index}::{type_}" for index, type_ in enumerate(_TYPES))
     further = f"{also}," if also else ""
@@ -93,8 +92,8 @@ def values(entry: AuditEntry) -> tuple[Any, ...]:
 _COLUMNS = """
     d.id::text AS id, d.workspace::text AS workspace, d.environment, d.action, d.object_type,
     d.object_id, d.actor_type, d.actor_id, d.request_id, d.changes, d.previous_fingerprint"""
-# From the rarest to the most common: the first one that is given chooses the index, and the others are
-# compared with the rows.
+# The filters by column, those that match the fewest entries first. The first given filter chooses the
+# index; the others are conditions on its rows.
 _BY_RARITY = (
     ("object_id", "object_ids"),
     ("actor_id", "actor_ids"),
@@ -105,7 +104,7 @@ _ENTRY = f"""
 SELECT {_COLUMNS} FROM audit_log d
 WHERE d.workspace = $1::uuid AND d.id = $2::uuid
   AND (d.environment = $3::integer OR (d.environment IS NULL AND $4::boolean))"""  # noqa: S608 - constants
-# Entries about a workspace as a whole are few: they are one stream, whatever the filter is.
+# A workspace has few entries without an environment: they are one stream, whatever the filter is.
 _OF_WORKSPACE = """
     SELECT NULL AS stream, x.* FROM (
         SELECT d.* FROM audit_log d
@@ -114,7 +113,7 @@ _OF_WORKSPACE = """
     ) x"""
 
 
-# An entry by itself, about an action that changes no row of configuration.
+# An entry about an action that changes no row of configuration.
 _WRITE = f"""
 INSERT INTO audit_log ({entry_columns()})
 SELECT * FROM unnest({entry_arrays(1)})
@@ -124,7 +123,7 @@ WITH written AS ({_WRITE} RETURNING id) SELECT {NOTIFY.format(kind="$12::text", 
 
 
 class PostgresAudit:
-    """`engine.log.observability.AuditLog` and `engine.control.deliveries.AuditTrail` on the pool."""
+    """Implements `engine.log.observability.AuditLog` and `engine.control.deliveries.AuditTrail`."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -132,7 +131,7 @@ class PostgresAudit:
     async def entries(
         self, reach: AuditReach, which: AuditFilter, below: str | None, limit: int
     ) -> AuditPage:
-        """Return a page of entries; see the port."""
+        """Return a page of entries."""
         given = [
             (column, list(values))
             for column, name in _BY_RARITY
@@ -141,11 +140,11 @@ class PostgresAudit:
         conditions = [
             f" AND d.{column} = ANY(${place}::text[])" for place, (column, _) in enumerate(given, 7)
         ]
-        # The statement must use $6, since the parameter is passed even without a workspace.
+        # The statement must use $6, which is passed even without a workspace.
         only = "" if reach.workspace is not None else " AND $6::uuid IS NULL"
         streams = [stream("audit_log", only=only)]
         number = 1
-        if given:  # a stream of the index for each value
+        if given:  # a stream along the index for each value
             column, values = given[0]
             number = len(values)
             only = f" AND d.{column} = s.given{only}"
@@ -171,12 +170,12 @@ class PostgresAudit:
         return AuditPage([_entry(row) for row in rows], rest)
 
     async def write(self, entry: AuditEntry, *, news: tuple[str, str] | None = None) -> None:
-        """Add an entry; see the ports."""
+        """Add an entry."""
         sql, told = (_WRITE, ()) if news is None else (_WRITE_AND_TELL, news)
         await self._pool.fetch(sql, *([value] for value in values(entry)), *told)
 
     async def entry(self, reach: AuditReach, workspace: str, entry: str) -> AuditEntry | None:
-        """Return one entry of a workspace; see the port."""
+        """Return one entry of a workspace."""
         whole = reach.workspace is not None
         row = await self._pool.fetch_row(_ENTRY, workspace, entry, reach.environment, whole)
         return None if row is None else _entry(row)

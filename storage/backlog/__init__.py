@@ -1,1 +1,1 @@
-"""The backlog of deliveries: read back for actors, and the reads that recovery starts from."""
+"""The reads of the backlog of deliveries: for actors, for recovery and for callers."""

@@ -9,7 +9,8 @@ from engine.model.identity import created_at_ms
 from storage.backlog.reading import EXAMINED, stretch
 from storage.database.bridge import Pool
 
-# No unsettled delivery has a lower seq; at a destination without lanes, no PENDING delivery has one.
+# No unsettled delivery has a lower seq. At a destination without lanes, this holds for PENDING
+# deliveries only.
 _LOW = """
 SELECT low_seq FROM destination_backlog WHERE environment = $1::integer AND destination = $2::uuid"""
 _COLUMNS = "d.seq, d.id, d.lane, d.status"
@@ -18,7 +19,8 @@ _CLASSES = list(DeliveryClass)
 
 
 def _of_stretch(classes: int, select: str) -> str:
-    """Return a statement on a stretch of queues. $5 statuses; `waiting` are the rows that wait."""
+    """Return a statement on a stretch of queues. `select` reads `examined`, and `waiting`: the examined
+    rows with one of the statuses $5."""
     return f"""
 WITH examined AS MATERIALIZED ({stretch(_COLUMNS, classes)}),
 waiting AS (SELECT * FROM examined WHERE status = ANY($5::smallint[]))
@@ -48,8 +50,8 @@ _ROW = """
 SELECT destination::text AS destination, seq, class, lane, status
 FROM deliveries WHERE environment = $1::integer AND id = $2::uuid"""
 
-# The first PENDING delivery of each class, and the RETRYING one with the lowest id. $2 destinations, $3
-# deliveries that are in flight.
+# The first PENDING delivery of each class, and the RETRYING delivery with the lowest id. $2 destinations,
+# $3 deliveries in flight, which are left out.
 _FIRST_PENDING = """
     (SELECT x.id FROM (
         SELECT d.id, d.status FROM deliveries d
@@ -77,7 +79,7 @@ WHERE b.environment = $1::integer AND b.destination = ANY($2::uuid[])"""  # noqa
 
 
 class PostgresQueues:
-    """`engine.log.queues.QueueLog` on the pool."""
+    """Implements `engine.log.queues.QueueLog` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -85,7 +87,7 @@ class PostgresQueues:
     async def lanes(
         self, environment: int, destination: str, *, strict: bool, after: int, limit: int
     ) -> LaneList:
-        """Return lanes of a destination; see the port."""
+        """Return lanes of a destination."""
         low = await self._pool.fetch_row(_LOW, environment, destination)
         if low is None:
             return LaneList([], whole=True)
@@ -97,7 +99,7 @@ class PostgresQueues:
     async def place(
         self, environment: int, delivery: str, *, ordered: bool, strict: bool
     ) -> QueuePlace:
-        """Return the place of a waiting delivery; see the port."""
+        """Return the place of a waiting delivery."""
         row = await self._pool.fetch_row(_ROW, environment, delivery)
         if row is None or row["status"] not in _WAITING:
             return QueuePlace()
@@ -126,7 +128,7 @@ class PostgresQueues:
                 row["seq"],
             )
         else:
-            return QueuePlace()  # it waits for its next attempt, and not in a queue
+            return QueuePlace()  # a retry waits for its time, not in a queue
         assert found is not None
         reached = found["examined"] < EXAMINED or found["last"] >= row["seq"]
         return QueuePlace(
@@ -139,7 +141,7 @@ class PostgresQueues:
     async def oldest(
         self, environment: int, destinations: Sequence[str], sent: Collection[str]
     ) -> dict[str, float]:
-        """See `engine.log.queues`: when the oldest waiting delivery of each destination was created."""
+        """Return when each destination's oldest waiting delivery was created."""
         rows = await self._pool.fetch(OLDEST, environment, list(destinations), list(sent))
         found: dict[str, float] = {}
         for row in rows:

@@ -1,8 +1,7 @@
-"""Reads of the backlog: the queue of a destination in bounded steps, and the reads that recovery starts
-from.
+"""The reads of the backlog: a destination's queue in bounded steps, and the first reads of recovery.
 
-Nothing here writes. However many deliveries are settled or skipped, a call examines a bounded number of
-rows.
+Nothing here writes. A read of a queue examines a bounded number of rows, however many of them are
+settled or skipped.
 """
 
 from collections.abc import Sequence
@@ -18,21 +17,21 @@ from storage.database.profiles import Profile
 from storage.database.reading import made_in_slices
 from storage.ownership import of_part
 
-# Rows that one call looks at: some 5 ms, so that no reader holds up the others' connection.
+# Rows that one call examines: about 5 ms, so that no reader occupies its connection for long.
 EXAMINED = 5_000
-SLICE = 2_000  # rows made between two checkpoints: about a millisecond
+SLICE = 2_000  # rows that become records between two checkpoints: about a millisecond
 
 BACKLOG = Profile(
     "backlog",
     # Counting a million rows that are not in memory takes seconds. It happens once per activation.
     statement_timeout_s=60.0,
     command_timeout_s=65.0,
-    # each new actor reads: with 20,000 actors, the reads cost a third of what their events cost
+    # Each new actor reads: the reads of 20,000 actors cost a third of what their events cost.
     lean=True,
     settings={
         "plan_cache_mode": "force_generic_plan",
-        # A queue is read along its index only: a plan that sorts reads the whole queue, 300,000 rows to
-        # return 100. The planner chooses such a plan as long as a table is small.
+        # These settings leave only plans that read a queue along its index. The planner prefers a sort
+        # while the table is small, and a sort reads the whole queue: 300,000 rows to return 100.
         "enable_seqscan": "off",
         "enable_bitmapscan": "off",
         "enable_sort": "off",
@@ -42,8 +41,8 @@ BACKLOG = Profile(
     },
 )
 
-# Connections, one for each reader, so that no workspace has all of them. Their plans name every partition
-# and take megabytes.
+# One connection for each reader, so that no workspace takes them all. Not more of them, because their
+# plans name every partition and take megabytes.
 BACKLOG_READERS = 4
 
 _PENDING = [DeliveryStatus.PENDING]
@@ -56,9 +55,8 @@ _STRETCH = """
      WHERE d.environment = $1::integer AND d.destination = $2::uuid
        AND d.class = ($3::smallint[])[{place}] AND d.seq > $4::bigint{bound}
      ORDER BY d.seq LIMIT {examined})"""
-# The waiting deliveries among the examined rows, as many as the caller asked for. If there are fewer,
-# also how far the examined rows go. Both come from one snapshot: neither includes what commits
-# meanwhile.
+# The waiting deliveries among the examined rows, at most $6. If there are fewer, `tail` adds the last
+# examined seq and the number of examined rows, from the same snapshot.
 _QUEUE = """
 WITH picked AS MATERIALIZED (
     SELECT * FROM ({stretch}) x
@@ -92,7 +90,7 @@ _LANES = {
 
 @cache
 def queue_statement(classes: int, lanes: str) -> str:
-    """Return the text that reads a stretch of `classes` queues, merged by seq."""
+    """Return the statement that reads a stretch of `classes` queues, merged by seq."""
     return _QUEUE.format(
         stretch=stretch(DELIVERY_COLUMNS + ", d.status", classes),
         places=stretch("d.seq", classes),
@@ -104,14 +102,14 @@ def queue_statement(classes: int, lanes: str) -> str:
 
 @cache
 def passed_statement(classes: int) -> str:
-    """Return the text that reads the first seq of each skipped lane of a stretch."""
+    """Return the statement that reads the first seq of each skipped lane in a stretch."""
     bound = " AND d.seq <= $7::bigint"
     return _PASSED.format(stretch=stretch("d.seq, d.lane, d.status", classes, bound))
 
 
 def stretch(columns: str, classes: int, bound: str = "") -> str:
-    """Return the text of a stretch of queues, `EXAMINED` rows merged by seq. Parameters $1 environment,
-    $2 destination, $3 classes, $4 seq to begin after; `columns` call the rows `d`."""
+    """Return the query of a stretch of queues: the next `EXAMINED` rows, merged by seq. Parameters:
+    $1 environment, $2 destination, $3 classes, $4 the seq to begin after. `columns` call the rows `d`."""
     queues = [
         _STRETCH.format(columns=columns, place=place, bound=bound, examined=EXAMINED)
         for place in range(1, classes + 1)
@@ -156,8 +154,8 @@ SELECT (SELECT min(q.seq) FROM (
        (SELECT d.next_attempt_at_ms FROM deliveries d
         WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1
         ORDER BY d.next_attempt_at_ms LIMIT 1)"""
-# The ORDER BY only makes the destination's own index the one possible plan. Without it, if one
-# destination has most of the rows, the planner takes every destination for such a destination.
+# The ORDER BY leaves a plan along the destination's own index as the only one. Without it, if one
+# destination has most of the rows, the planner expects as many rows for every destination.
 _WAITING = """
 SELECT (SELECT count(*) FROM unnest($4::smallint[]) c (class)
         CROSS JOIN LATERAL (
@@ -168,7 +166,7 @@ SELECT (SELECT count(*) FROM unnest($4::smallint[]) c (class)
             SELECT FROM deliveries d
             WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1
             ORDER BY d.next_attempt_at_ms OFFSET 0) q)"""
-# An INSPECTION has seq 0 and waits for nothing.
+# An INSPECTION has seq 0 and does not queue.
 _LAST_SEQS = """
 SELECT c.class, l.seq
 FROM unnest($3::smallint[]) c (class)
@@ -187,8 +185,8 @@ FROM destination_backlog b WHERE next_due_at_ms < $1::bigint /* of the part */ A
     WHERE d.environment = b.environment AND d.id = b.destination AND d.status = 2
 )
 ORDER BY next_due_at_ms LIMIT $2::integer"""
-# Each snapshot is looked up by itself. A join that was planned while the table was known to be empty
-# would read the whole table first.
+# The LATERAL looks each snapshot up by its key. A join that was planned while the table was empty would
+# read the whole table.
 _LOWEST = "00000000-0000-0000-0000-000000000000"
 _SNAPSHOTS = """
 SELECT a.place, s.state
@@ -205,22 +203,22 @@ _CLASSES = list(DeliveryClass)
 
 
 class PostgresBacklog:
-    """`engine.ports.BacklogStore` on connections of profile `BACKLOG`."""
+    """Implements `engine.ports.BacklogStore` on connections of profile `BACKLOG`."""
 
     def __init__(self, pool: Pool, part: WorkerPart = WHOLE) -> None:
-        """`part`: the part of the database whose destinations are read."""
+        """Read the destinations of `part` only."""
         self._pool = pool
         self._backlog = of_part(_BACKLOG, part, "environment")
         self._due_destinations = of_part(_DUE_DESTINATIONS, part, "b.environment")
         self._snapshots_after = of_part(_SNAPSHOTS_AFTER, part, "environment")
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
-        """All destinations with unsettled work; see the port."""
+        """Return all destinations of the shards that have unsettled deliveries."""
         rows = await self._pool.fetch(self._backlog, list(shards))
         return await made_in_slices(lambda row: BacklogRow(*row), rows, SLICE)
 
     async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
-        """Destinations that are due, earliest first; see the port."""
+        """Return destinations that are due, earliest first."""
         rows = await self._pool.fetch(self._due_destinations, before_ms, limit)
         return [BacklogRow(*row) for row in rows]
 
@@ -237,7 +235,7 @@ class PostgresBacklog:
         skip_lanes: Sequence[str] = (),
         only_lane: str | None = None,
     ) -> ReadBack:
-        """Read a stretch of the queue; see the port."""
+        """Read a stretch of the queue."""
         place = (environment, destination, list(classes), after)
         statuses = _PENDING_OR_RETRYING if ordered else _PENDING
         limit = max(limit, 1)
@@ -265,37 +263,37 @@ class PostgresBacklog:
     async def read_due(
         self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
     ) -> list[Delivery]:
-        """RETRYING deliveries that are due, earliest first; see the port."""
+        """Return RETRYING deliveries that are due, earliest first."""
         rows = await self._pool.fetch(_DUE, environment, destination, before_ms, limit, after_ms)
         return deliveries_of(rows)
 
     async def first_retry(
         self, environment: int, destination: str
     ) -> tuple[int | None, int | None]:
-        """Lowest seq and earliest attempt of the RETRYING deliveries; see the port."""
+        """Return the lowest seq and the earliest next attempt (ms) among the RETRYING deliveries."""
         row = await self._pool.fetch_row(_FIRST_RETRY, environment, destination)
         return (None, None) if row is None else (row[0], row[1])
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
-        """The number of waiting deliveries; see the port."""
+        """Return the number of waiting deliveries."""
         count: int = await self._pool.fetch_value(
             _WAITING, environment, destination, from_seq, _CLASSES
         )
         return count
 
     async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
-        """The highest committed seq of each class; see the port."""
+        """Return the highest committed seq of each class."""
         rows = await self._pool.fetch(_LAST_SEQS, environment, destination, _CLASSES)
         return {row[0]: row[1] for row in rows}
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
-        """The deliveries IN_DLQ, oldest first; see the port."""
+        """Return the deliveries IN_DLQ, oldest first."""
         return deliveries_of(await self._pool.fetch(_DEAD, environment, destination, limit))
 
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
     ) -> list[Delivery]:
-        """The waiting deliveries among the given ids; see the port."""
+        """Return the waiting deliveries among the given ids."""
         named = list(deliveries)
         return deliveries_of(
             await self._pool.fetch(_NAMED, environment, destination, named, _PENDING_OR_RETRYING)
@@ -304,13 +302,13 @@ class PostgresBacklog:
     async def snapshots_after(
         self, after: tuple[int, str] | None, limit: int
     ) -> list[tuple[int, str, bytes]]:
-        """Return the next snapshots in the order of their keys; see `engine.actors.snapshots`."""
+        """Return the next snapshots in the order of their keys."""
         environment, destination = after or (0, _LOWEST)
         rows = await self._pool.fetch(self._snapshots_after, environment, destination, limit)
         return [(row[0], row[1], row[2]) for row in rows]
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """The last snapshot of each actor, None where there is none; see the port."""
+        """Return the last snapshot of each actor, None where there is none."""
         environments = [environment for environment, _ in actors]
         destinations = [destination for _, destination in actors]
         states: list[bytes | None] = [None] * len(actors)

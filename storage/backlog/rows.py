@@ -1,4 +1,4 @@
-"""Rows of deliveries read back: their columns joined with their event's, and the records of both."""
+"""The columns of a waiting delivery and its event, and the records made of them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +17,7 @@ from engine.core.vocabulary import (
 
 log = structlog.get_logger("angarium.storage")
 
-# Enumerations look a member up by calling; one dictionary of each is three times as quick.
+# A dictionary finds an enumeration's member three times as fast as a call of the enumeration.
 _CLASS = {int(member): member for member in DeliveryClass}
 _KIND = {int(member): member for member in DeliveryKind}
 _DELIVERY_ORIGIN = {int(member): member for member in DeliveryOrigin}
@@ -29,7 +29,7 @@ _PRIORITY = {int(member): member for member in Priority}
 DELIVERY_COLUMNS = """
     d.seq, d.id, d.event, d.destination, d.class, d.lane, d.priority, d.kind, d.origin, d.customer,
     d.attempt_count, d.schedule_start, d.next_attempt_at_ms, d.dlq_status, d.replay_of, d.replay_job"""
-# The columns that `_delivery_of` takes, of a delivery `d` and its event `e`, by names that do not clash.
+# The columns that `_delivery_of` takes, of a delivery `d` and its event `e`, under distinct names.
 WAITING_COLUMNS = """
     d.seq, d.id::text AS id, d.event::text AS event, d.destination::text AS destination, d.class,
     d.lane, d.priority, d.kind, d.origin, d.customer, d.attempt_count, d.schedule_start,
@@ -37,7 +37,7 @@ WAITING_COLUMNS = """
     d.replay_job::text AS replay_job, e.environment, e.type, e.occurred_at_ms, e.payload, e.metadata,
     e.source, e.customer AS event_customer, e.correlation_id, e.request_id, e.idempotency_key,
     e.attachments, e.origin AS event_origin, e.file::text AS file, e.hops, e.trace"""
-# A lateral look-up, so that no plan can do anything but follow the primary key.
+# A lateral look-up, so that every plan follows the primary key.
 EVENT_OF = """
     LEFT JOIN LATERAL (
         SELECT * FROM events WHERE environment = $1::integer AND id = d.event LIMIT 1
@@ -48,7 +48,7 @@ def deliveries_of(rows: Iterable[Any]) -> list[Delivery]:
     """Return the deliveries of rows with `WAITING_COLUMNS`."""
     deliveries = []
     for row in rows:
-        if row["payload"] is None:  # retention keeps unsettled deliveries' events: this cannot be
+        if row["payload"] is None:  # a defect: retention keeps the events of unsettled deliveries
             log.error("delivery.without_event", delivery=row["id"])
             continue
         deliveries.append(_delivery_of(row))

@@ -1,1 +1,1 @@
-"""Backups of an embedded database: making, proving, checking and restoring them."""
+"""Backups of an embedded database: how they are made, proved, checked and restored."""

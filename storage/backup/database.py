@@ -1,8 +1,6 @@
-"""The database part of a backup: the archives of pg_basebackup, and the checksums that the server
-stated.
+"""The database part of a backup: the archives of pg_basebackup, and the server's own checksums.
 
-Only data files are taken from an archive, by their names. A backup never holds the configuration of a
-server.
+A restoration takes only data files from an archive, by their names, and never a server's configuration.
 """
 
 import gzip
@@ -18,13 +16,13 @@ import msgspec
 
 from storage.backup.manifest import PIECE_BYTES, BackupError, HashedReader
 
-# The errors that an archive fails with if it was cut off or changed.
+# The errors of reading an archive that was cut off or changed.
 DAMAGE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error)
 
 
-# All that a server of version 18 keeps beside its configuration: tables, the states of transactions, and
-# where recovery begins. Everything else in an archive is left out: configuration can name programs and
-# libraries, and so can the files that make a server a standby or name the places of tablespaces.
+# The data files of a server of version 18: tables, the states of transactions, and where recovery begins.
+# A restoration leaves out every other file. Configuration can name programs and libraries to run; so can
+# the files that make a server a standby. A tablespace's files name other folders.
 _NUMBER = r"[0-9]{1,10}"
 _TREE = re.compile(
     r"PG_VERSION|backup_label"
@@ -42,19 +40,19 @@ _FOLDER = re.compile(rf"[a-z_]{{1,32}}(?:/(?:[a-z_]{{1,32}}|{_NUMBER}))?")
 
 
 def is_data(name: str, *, folder: bool, wal: bool) -> bool:
-    """Return True if a restoration takes this member of the database's archive (`wal`: of the archive of
-    its log)."""
+    """Return True if a restoration takes this member of the database's archive, or with `wal` of its
+    write-ahead log's archive."""
     if folder:
         return _FOLDER.fullmatch(name) is not None and not name.startswith("pg_tblspc/")
     return (_LOG if wal else _TREE).fullmatch(name) is not None
 
 
 def check_place(folder: Path) -> None:
-    """Raise BackupError if the database in this folder has data in other places: no backup includes
-    those."""
+    """Raise BackupError if the database in this folder has tablespaces elsewhere, which no backup
+    includes."""
     try:
         found = os.listdir(folder / "pg_tblspc")
-    except OSError:  # no database, or another account's: the copying after this check reports that
+    except OSError:  # no database, or another account's: the copy reports that
         return
     if found:
         raise BackupError(
@@ -75,7 +73,7 @@ def expected_of(manifest: bytes) -> dict[str, tuple[int, str]]:
 def check_member(
     expected: dict[str, tuple[int, str]], member: tarfile.TarInfo, digest: str
 ) -> None:
-    """Remove a file from the expected files. Raises BackupError if its content differs."""
+    """Remove a file from the expected files. Raises BackupError if its size or digest differs."""
     if expected.pop(member.name.removeprefix("./"), None) != (member.size, digest):
         raise BackupError(
             f"{member.name} of the database differs from what its server sent: make a new backup"
@@ -85,10 +83,10 @@ def check_member(
 def members(
     reading: HashedReader, *, compressed: bool
 ) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """Return the members of an archive as they stream by: folders, and files with their content. Read
-    each content before you take the next member. Raises BackupError and `DAMAGE`, also while reading."""
+    """Yield the members of an archive: folders, and files with their content. Read each content before
+    the next member. Raises BackupError and `DAMAGE`, as does reading a content."""
     stream = cast("IO[bytes]", reading)  # only the stream's `read` is called
-    # These archives are several gzip streams, and tarfile would read only the first one.
+    # These archives are several gzip streams in a row; tarfile would read only the first.
     if compressed:
         stream = cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
     with tarfile.open(fileobj=stream, mode="r|", bufsize=PIECE_BYTES) as archive:

@@ -1,7 +1,8 @@
 """The making of a backup of an embedded database with its files, while its server runs. Blocks.
 
-The database is copied by pg_basebackup, as it was when the copy ended. Content of files is copied before
-and after that: it is stored before a row names it, and removed at the earliest days after its last row.
+pg_basebackup copies the database as it is when the copy ends. The contents of files are copied before
+and after that. This misses none: a content is stored before a row names it, and stays for days after its
+last row.
 """
 
 import fcntl
@@ -39,20 +40,20 @@ log = structlog.get_logger("angarium.storage")
 
 LAST = "last-backup.json"  # in the data folder, for `angarium doctor`
 LOCK = "lock"
-NAMED = "named"  # in a draft: the list of content that rows name, which can be larger than memory
-RESERVE_BYTES = 64 << 20  # left free at the target beside what the backup takes
+NAMED = "named"  # in a draft: the list of contents that rows name, which can be larger than memory
+RESERVE_BYTES = 64 << 20  # that stay free on the target's disk
 _PARTIAL = frozenset(
     {DATABASE, FILES, KEY_FILE, SUMS, LOCK, NAMED, PROOF, MANIFEST, f"{MANIFEST}.new"}
 )
 _PROGRESS = re.compile(rb"(\d+)/(\d+) kB")
 _HASH = re.compile(r"[0-9a-f]{64}")
-# The content that rows name now: all that they named when the copy ended, and what was added since.
+# The contents that rows name now, after the copy: at least those that the copied rows name.
 _NAMED = """
     COPY (SELECT DISTINCT environment, encode(sha256, 'hex') FROM files WHERE sha256 IS NOT NULL)
     TO STDOUT"""
 _SCHEMA = "SELECT count(*), max(name) FROM schema_migrations"
 
-# A step, how much of it is done, and of how much (0: not known yet).
+# Arguments: the step's name, the bytes done, and the bytes in total (0: not known yet).
 Progress = Callable[[str, int, int], None]
 
 
@@ -77,8 +78,9 @@ class Backup:
         keys: Sequence[bytes] = (),
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`keys` are the master keys, if they are not those of the data folder: the first one proves
-        that the backup is ours. `master_key`: the backup includes the data folder's keys."""
+        """`keys` are the master keys, if they differ from those in the data folder. The first key proves
+        the backup's origin. `master_key`: include the data folder's keys. `files_elsewhere`: the files
+        are in an object store, and are left out."""
         self._data = data_dir.absolute()
         self._target = target.absolute()
         self._draft = self._target.with_name(f"{self._target.name}.partial")
@@ -108,7 +110,7 @@ class Backup:
         return manifest
 
     def _remember(self, manifest: Manifest) -> None:
-        """Record the backup in the data folder. The backup is complete, even if this fails."""
+        """Record the backup in the data folder. A failure is only logged: the backup is complete."""
         draft = self._data / f"{LAST}.new"
         last = LastBackup(manifest.ended_at, str(self._target))
         try:
@@ -214,8 +216,8 @@ class Backup:
         self._lock = self._locked()
 
     def _locked(self) -> int:
-        """Return the descriptor of the draft's lock. pg_basebackup holds the lock as well: it can outlive
-        the process that started it for a moment."""
+        """Return the descriptor of the draft's lock. pg_basebackup holds the lock as well, because it
+        can run for a moment after this process has ended."""
         descriptor = os.open(self._draft / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -235,7 +237,7 @@ class Backup:
         command = [
             *(str(program("pg_basebackup")), "--dbname", url, "--no-password"),
             *("--pgdata", str(self._draft / DATABASE), "--format=tar", "--wal-method=stream"),
-            # A checkpoint at once: a spread checkpoint would take a quarter of an hour.
+            # Make the checkpoint at once: a spread checkpoint would take a quarter of an hour.
             *("--checkpoint=fast", "--manifest-checksums=SHA256", "--label=angarium", "--progress"),
             *(("--compress=client-gzip:1",) if self._compress else ()),
         ]
@@ -260,7 +262,7 @@ class Backup:
             raise BackupError(f"pg_basebackup failed to copy the database: {said}")
 
     def _follow(self, process: "subprocess.Popen[bytes]") -> str:
-        """Show the progress; return the last words of pg_basebackup."""
+        """Report the progress; return the last message of pg_basebackup."""
         assert process.stderr is not None
         rest, said = b"", "it said nothing"
         while data := process.stderr.read1(4096):  # type: ignore[attr-defined]  # a BufferedReader
@@ -274,7 +276,7 @@ class Backup:
         return said
 
     def _verify_database(self) -> int:
-        """Compare the written files with the server's list; return the database's size."""
+        """Compare the written files with the server's list; return the database's size in bytes."""
         folder = self._draft / DATABASE
         manifest = folder / "backup_manifest"
         expected = expected_of(manifest.read_bytes())
@@ -303,7 +305,7 @@ class Backup:
         for folder, _, names in os.walk(source):
             place = Path(folder).relative_to(source)
             if len(place.parts) != 2 or not place.parts[0].isdigit():
-                continue  # a file that is just being received: no row names it yet
+                continue  # the spool, or an environment's folder itself
             for name in names:
                 if _HASH.fullmatch(name):
                     self._copy_file(place / name)
@@ -317,7 +319,7 @@ class Backup:
         try:
             source = (self._data / FILES / name).open("rb")
         except FileNotFoundError:
-            return  # removed a moment ago: its last row went days before
+            return  # removed a moment ago, because no row has named it for days
         with source, copy.open("xb") as file:
             os.fchmod(file.fileno(), 0o600)
             reading = HashedReader(source)
@@ -332,7 +334,7 @@ class Backup:
         self._part(f"{FILES}/{name}", reading.digest)
 
     def _named(self, url: str) -> Path:
-        """Write the list of content that rows name: at least all that they named when the copy ended."""
+        """Write the list of contents that rows name now; return its path."""
         listed = self._draft / NAMED
         listed.touch(mode=0o600)
         if _query(url, "SELECT to_regclass('files') IS NOT NULL").strip() == "t":
@@ -356,7 +358,8 @@ class Backup:
         return file.read() if file.path.exists() else []
 
     def _keep_keys(self, before: list[bytes]) -> bool:
-        """Write all keys in use during the backup: a rotation can have changed them meanwhile."""
+        """Write all keys in use during the backup, which a rotation can change. Return True if there
+        are any."""
         keys = list(dict.fromkeys([*self._keys(), *before]))
         if not keys:
             return False
@@ -367,7 +370,7 @@ class Backup:
 
 
 def read_last(data_dir: Path) -> LastBackup | None:
-    """Return a data folder's record of its last backup, None if unreadable."""
+    """Return a data folder's record of its last backup, None if it is missing or unreadable."""
     try:
         return msgspec.json.decode((data_dir / LAST).read_bytes(), type=LastBackup)
     except (OSError, msgspec.MsgspecError):
@@ -391,7 +394,7 @@ def _sizes(folder: Path) -> Iterator[int]:
         for name in names:
             try:
                 yield os.lstat(os.path.join(place, name)).st_size
-            except FileNotFoundError:  # removed meanwhile: the folder is in use
+            except FileNotFoundError:  # removed meanwhile by the running server
                 continue
 
 

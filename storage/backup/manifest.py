@@ -1,8 +1,8 @@
-"""The manifest of a backup: its parts with their SHA-256, and the programs that can read it.
+"""The manifest of a backup, and the list of its parts with their SHA-256.
 
-The manifest is written last: a folder without one is no backup. It vouches for the list of parts, and
-the list vouches for the parts. This detects damage and unfinished backups. A forgery is detected by the
-manifest's own proof (`storage.backup.proof`).
+The manifest is written last: a folder without a manifest is no backup. It has the hash of the list, and
+the list has the hashes of the parts. These hashes detect damage; the proof (`storage.backup.proof`)
+detects a forgery.
 """
 
 import hashlib
@@ -16,51 +16,48 @@ import msgspec
 
 from storage.durable import sync_folder
 
-FORMAT = 1  # a program reads the formats that it knows, and says so of others
+FORMAT = 1  # a backup of any other format is refused
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"  # as `sha256sum -c` reads it
 DATABASE = "database"
 FILES = "files"
-PIECE_BYTES = 1 << 20  # read at a time: a backup of any size takes no more memory than this
-# The names that a backup's parts can have: a tampered list cannot lead to any other file.
+PIECE_BYTES = 1 << 20  # read at a time, which bounds the memory for a backup of any size
+# The possible names of a backup's parts: a forged list cannot name any other file.
 _PART = re.compile(
     r"database/(?:(?:base|pg_wal)\.tar(?:\.gz)?|backup_manifest)"
     r"|master\.key|files/[0-9]{1,10}/[0-9a-f]{2}/[0-9a-f]{64}"
 )
-LINE_BYTES = 300  # the longest line of the list that is read; a longer line is refused
+LINE_BYTES = 300  # of the list; a longer line is refused
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]{1,200})\n")
 
 
 class BackupError(Exception):
-    """The error of a backup that cannot be made or used. Its message tells operators why, and what to
-    do."""
+    """The error of a backup that cannot be made or used. Its message tells operators what to do."""
 
 
 class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     """The content of `manifest.json`."""
 
     format: int
-    made_at: str  # when it was begun; everything accepted before is in it
-    ended_at: (
-        str  # when the copy had ended: it has what was accepted meanwhile, but for the last moment
-    )
+    made_at: str  # when it was begun; it includes every event accepted before
+    ended_at: str  # when the copy had ended; it includes the events accepted until shortly before
     postgres: str  # major version
     migrations: int
     newest_migration: str
-    database_bytes: int  # what it takes when restored
+    database_bytes: int  # when restored
     files: int
     file_bytes: int
-    missing_files: int  # content that rows named and that was not there to be copied
+    missing_files: int  # contents that rows named and that were not found
     files_elsewhere: bool  # the files are in an object store, which the backup does not include
     master_key: bool
     sums: str  # SHA-256 of SHA256SUMS
 
     def text(self) -> bytes:
-        """Return the bytes that are written."""
+        """Return the content of the file."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
     def write(self, folder: Path) -> None:
-        """Write the manifest, whole or not at all: this makes the folder a backup."""
+        """Write the manifest atomically: with it, the folder is a backup."""
         text = self.text()
         draft = folder / f"{MANIFEST}.new"
         with draft.open("wb") as file:
@@ -105,8 +102,8 @@ def check_sums(folder: Path, sums: str) -> None:
 
 
 def parts_of(folder: Path, sums: str) -> Iterator[tuple[str, str]]:
-    """Return the path and SHA-256 of every part. Raises BackupError, at the latest after the last part,
-    if the list does not match the manifest: it can have changed since it was checked."""
+    """Yield the path and SHA-256 of every part. Raises BackupError, at the latest after the last part,
+    if the list has changed since `check_sums`."""
     hashed = hashlib.sha256()
     with (folder / SUMS).open("rb") as file:
         while line := file.readline(LINE_BYTES):
@@ -132,14 +129,14 @@ def digest_of(path: Path) -> str:
 
 
 class HashedReader:
-    """A file that is read once from beginning to end, and hashed on the way."""
+    """A file that is read once from beginning to end, and hashed meanwhile."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._hash = hashlib.sha256()
 
     def read(self, size: int = PIECE_BYTES) -> bytes:
-        """Return the next bytes, no bytes at the end."""
+        """Return the next bytes, or b"" at the end."""
         data = self._file.read(size)
         self._hash.update(data)
         return data

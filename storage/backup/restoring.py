@@ -1,7 +1,7 @@
 """The restoration of a backup into an empty data folder: each part is checked as it is read. Blocks.
 
-The restoration builds a folder beside the data folder and moves it into place at the end. Until then no
-server starts on the data folder, so a half-restored folder is never taken for a new one.
+The restoration builds a folder inside the data folder and moves its content into place at the end. While
+that folder exists, no server starts on the data folder.
 """
 
 import hashlib
@@ -35,20 +35,21 @@ from storage.migrations.migrate import known_migrations
 
 log = structlog.get_logger("angarium.storage")
 
-RESERVE_BYTES = 64 << 20  # left free beside what is restored
+RESERVE_BYTES = 64 << 20  # that stay free on the data folder's disk
 _POSTGRES = "postgres"
 _HELD = """\
 This folder was restored as a copy: a server on it accepts and shows everything, but delivers nothing.
 To let the server deliver, remove this file and start the server again.
 """
-# A key file that no server starts with. Without a file, a server would make a key that opens no secret.
+# A key file with which no server starts. Without a file, a server would make a new key, which decrypts
+# none of the secrets.
 _NO_KEY = """\
 # The backup had no master key: replace this text with the key that made the backup.
 # (Or give the key to the server by ANGARIUM_MASTER_KEY.) Without it every secret in the database is lost.
 """
 STATED = f"{DATABASE}/backup_manifest"
-# Members of every archive that are left out without a warning. (The tablespace map is empty, since a
-# backup has no tablespaces.)
+# Members that are left out without a warning: every archive has them. (The tablespace map is empty,
+# since a backup has no tablespaces.)
 LEFT_OUT = {*CONFIGURATION, "tablespace_map", ".s.PGSQL.5432.lock"}
 _OURS = frozenset({"lock"})
 
@@ -69,9 +70,9 @@ class Restore:
         unauthenticated: bool = False,
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`key_file` has the master key; it is copied into the folder if the backup has none. One of the
-        keys in it, or in `keys`, must have made the backup. `unauthenticated`: restore without that
-        proof."""
+        """`key_file` holds master keys, and is copied into the data folder if the backup has no keys.
+        One of its keys, or of `keys`, must have made the backup. `unauthenticated`: restore without
+        that proof. `hold`: a server on the folder delivers nothing until its operator allows it."""
         self._source = source.absolute()
         self._data = data_dir.absolute()
         self._draft = self._data / RESTORING
@@ -87,8 +88,8 @@ class Restore:
     def run(self) -> Manifest:
         """Restore everything; return the manifest. Raises BackupError, EmbeddedError.
 
-        If the unpacking fails or is interrupted, all that was unpacked is removed. After any
-        interruption, run the restoration again: it begins from the start.
+        If the unpacking fails or is interrupted, its files are removed. After any interruption, run the
+        restoration again: it begins from the start.
         """
         manifest, text = read_manifest(self._source)
         if self._key_file is not None and not self._key_file.is_file():
@@ -140,8 +141,8 @@ class Restore:
         """Check that the data folder is empty, and mark it: from now on no server starts there."""
         present = {each.name for each in self._data.iterdir()}
         if RESTORING in present:
-            # The folder was empty when the unfinished restoration began: all that it moved into place
-            # came from a backup.
+            # The data folder was empty when the unfinished restoration began, so these came from a
+            # backup.
             for name in (_POSTGRES, FILES):
                 shutil.rmtree(self._data / name, ignore_errors=True)
             for name in (KEY_FILE, HOLD):
@@ -166,7 +167,7 @@ class Restore:
     def _unpack(self, manifest: Manifest) -> None:
         (self._draft / FILES).mkdir(mode=0o700)
         (self._draft / _POSTGRES).mkdir(mode=0o700)
-        try:  # read once: the bytes that are checked are those that are used
+        try:  # read once, so that the checked bytes are the used bytes
             self._stated = (self._source / STATED).read_bytes()
         except OSError as error:
             raise BackupError(f"{self._source / STATED} cannot be read: {error}") from None

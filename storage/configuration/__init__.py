@@ -1,1 +1,1 @@
-"""The configuration, a module for each kind of object, and the store that holds them together."""
+"""The configuration's tables: a module for each kind of object, and the store of them all."""

@@ -1,4 +1,5 @@
-"""The accounts of customers: their settings by the workspace, and the counts of their objects."""
+"""The accounts of customers: the settings that the workspace gives them, and the counts of their
+objects."""
 
 import json
 
@@ -27,7 +28,8 @@ _SELECT = """
 SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # the accounts that have settings
 _GET = _SELECT.format(join="LEFT JOIN") + " WHERE a.environment = $1 AND a.external_id = $2"
 _FIND = SELECT_CUSTOMERS + " WHERE s.account = $1::uuid"
-# In the order of bytes. No name has the last character of Unicode twice after the prefix.
+# In the order of bytes. The upper bound assumes that no name has Unicode's last character twice after
+# the prefix.
 _PAGE = f"""
     {_SELECT.format(join="LEFT JOIN")}
     WHERE a.environment = $1::integer AND a.external_id COLLATE "C" >= $2::text
@@ -36,8 +38,8 @@ _PAGE = f"""
           SELECT external_id FROM customer_accounts WHERE environment = $1 AND id = $3))
     ORDER BY a.external_id COLLATE "C" LIMIT $4::integer
 """  # noqa: S608 - made of constants only
-# Version 1 needs that there is no row, each later version that its predecessor is stored. The second of
-# two writers of a version writes nothing, and reads again.
+# Version 1 is written only if there is no row, a later version only if its predecessor is stored. The
+# second of two writers of the same version writes nothing, and must read again.
 _REPLACE = audited(
     """
         INSERT INTO customer_settings AS s (environment, account, version, document, updated_at_ms)
@@ -74,9 +76,9 @@ _USED = """
 
 
 def own_tally(first: int) -> str:
-    """Return an expression of a WITH, `own`, which raises the tally of the account `$first`
-    if it is still `$first + 1`. It takes the first lock: two sessions can wait for each
-    other in one place only."""
+    """Return the expression `own` of a WITH. It raises the tally of the account `$first` if the tally
+    is still the next parameter's value. Every statement locks the account first, which prevents
+    deadlocks."""
     return f"""own AS (
         UPDATE customer_accounts SET tally = tally + 1
         WHERE environment = $1::integer AND id = ${first}::uuid AND tally = ${first + 1}::bigint
@@ -90,7 +92,7 @@ def tally_values(customer: CustomerTally | None) -> tuple[str | None, int | None
 
 
 class Customers:
-    """The accounts of all environments: `engine.control.ports.CustomerStore`."""
+    """The accounts of all environments. Implements `engine.control.ports.CustomerStore`."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -108,7 +110,8 @@ class Customers:
     async def page(
         self, environment: int, prefix: str, after: str | None, limit: int
     ) -> list[CustomerAccount]:
-        """Return accounts whose names begin with a prefix, after the account of an id."""
+        """Return accounts whose names begin with `prefix`, in the order of names, after the account with
+        the id `after`."""
         rows = await self._pool.fetch(_PAGE, environment, prefix, after, limit)
         return [customer_account(row) for row in rows]
 
@@ -145,9 +148,9 @@ class Customers:
 
 
 def customer_account(row: Record) -> CustomerAccount:
-    """Return a row of `_SELECT`."""
+    """Return a row of `_SELECT` as an account."""
     said = {} if row["document"] is None else json.loads(row["document"])
-    # An ability that only another version of the service knows permits nothing here: it has no route.
+    # An ability that only another version of Angarium knows has no route here.
     known = {ability.value: ability for ability in Ability}
     own = said.get("permissions", {})
     erasure = None
@@ -170,8 +173,8 @@ def customer_account(row: Record) -> CustomerAccount:
     )
 
 
-# Most often the account exists. In a race, the second statement returns the first one's row only if it
-# updates that row, even if the update changes nothing.
+# The account usually exists: `_OPEN` runs only if `_KNOWN` found none. The update in `_OPEN` changes
+# nothing: it makes RETURNING return a row that another session inserted meanwhile.
 _KNOWN = "SELECT id::text FROM customer_accounts WHERE environment = $1 AND external_id = $2"
 _OPEN = """
     INSERT INTO customer_accounts (environment, external_id, id) VALUES ($1, $2, $3::uuid)
@@ -193,7 +196,7 @@ class Accounts:
         self._pool = pool
 
     async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
-        """Return the id of a customer's account, opening it under `identifier` when there is none."""
+        """Return the id of a customer's account; open the account as `identifier` if there is none."""
         known = await self._pool.fetch_value(_KNOWN, environment, external_id)
         if known is None:
             known = await self._pool.fetch_value(_OPEN, environment, external_id, identifier)

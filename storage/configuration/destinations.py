@@ -1,4 +1,4 @@
-"""Destinations: the present version with its secrets encrypted, every version without them."""
+"""Destinations: the present version with encrypted secrets, and every version without secrets."""
 
 import json
 from collections.abc import Sequence
@@ -36,9 +36,9 @@ _SOURCE = """
            ) END AS transform_source
 """
 SELECT_DESTINATIONS = _COLUMNS + _SOURCE + " FROM destinations"
-# Lists of destinations do not show the sources of scripts, which can have 64 KiB each: they are not read.
+# Lists of destinations do not read the sources of scripts, which can have 64 KiB each.
 _LISTED = _COLUMNS + " NULL::bytea AS transform_source FROM destinations"
-_COLUMN_COUNT = 30  # arguments of a row, see `_columns`; the audit entry's come behind them
+_COLUMN_COUNT = 30  # arguments of a row, see `_columns`; the audit entry's follow
 _VERSION = """version AS (
         INSERT INTO destination_versions
             (environment, destination, version, status, url, headers, algorithm, written_at_ms,
@@ -47,15 +47,15 @@ _VERSION = """version AS (
                $21, $22::bytea, $23::integer, $26::smallint, $28::boolean
         FROM changed
     )"""
-# This row tells a server that starts that an archived destination still has deliveries to discard, even
-# if only its DLQ is left. The destination's actor discards them in chunks.
+# The backlog row of an archived destination. Because of it, a server that starts makes an actor for the
+# destination, which discards the remaining deliveries in chunks, even if only dead letters remain.
 _DISCARDING = """, discarding AS (
         INSERT INTO destination_backlog (environment, destination, shard, low_seq)
         SELECT $1::integer, id, get_byte(uuid_send(id), 15), (SELECT last_value << 20 FROM intake_group)
         FROM changed WHERE $4::smallint = 3
         ON CONFLICT (environment, destination) DO NOTHING
     )"""
-# The second of two sessions waits for the row, and then sees the new count: the limit is exact.
+# The second of two sessions waits for this row, and then sees the new count. So the limit is exact.
 _ROOM = (
     own_tally(43)  # noqa: S608 - made of constants only
     + """, room AS (
@@ -116,8 +116,8 @@ _STAMPED = """, stamped AS (
         UPDATE transform_scripts SET published_at_ms = $42::bigint
         WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
     )"""
-# The script's row is locked first, so that no session removes the script meanwhile: a session that
-# would remove it waits, and then finds that the script is live.
+# This statement locks the script's row first. A session that would remove the script waits, and then
+# finds that the script is live.
 _PUBLISH = audited(
     _SET + " FROM held " + _IF_PREDECESSOR,
     _COLUMN_COUNT + 1,
@@ -150,7 +150,7 @@ _ACCOUNT_NAME = "SELECT external_id FROM customer_accounts WHERE environment = $
 
 
 class Destinations:
-    """The destinations of all environments."""
+    """The destinations of all environments. Implements `engine.control.ports.DestinationPages`."""
 
     def __init__(self, pool: Pool, box: SecretBox) -> None:
         self._pool = pool
@@ -164,7 +164,7 @@ class Destinations:
         audit: AuditEntry,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add the first version of a destination; see the port."""
+        """Add the first version of a destination, unless the environment has `at_most` destinations."""
         columns = (*self._columns(destination), *values(audit), at_most)
         return bool(await write(self._pool, _CREATE, *columns, *tally_values(customer)))
 
@@ -174,7 +174,8 @@ class Destinations:
         return bool(await write(self._pool, _REPLACE, *columns, *values(audit)))
 
     async def publish(self, destination: DestinationRecord, audit: AuditEntry, at_ms: int) -> bool:
-        """Write the next version, with a script that becomes live, if the script still exists."""
+        """Write the next version, which makes a script live, if the script still exists and the stored
+        version is the predecessor."""
         columns = self._columns(destination)
         return bool(await write(self._pool, _PUBLISH, *columns, *values(audit), at_ms))
 
@@ -328,7 +329,7 @@ def _secrets(record: DestinationRecord) -> bytes:
 
 
 def _place(identifier: str) -> str:
-    """Return the place that an encrypted value is bound to: it opens nowhere else."""
+    """Return the place to which an encrypted value is bound: it cannot be decrypted elsewhere."""
     return f"destinations/{identifier}"
 
 

@@ -21,7 +21,7 @@ SELECT_KEYS = """
     LEFT JOIN environments e ON e.number = k.environment
     LEFT JOIN key_secrets s ON s.key = k.id
 """
-# The secret in force, which has no end, is always the first.
+# The secret in force has no expiry, and is a key's first row.
 ORDER_KEYS = " ORDER BY k.id DESC, s.expires_at_ms DESC NULLS FIRST, s.created_at_ms DESC"
 
 _CREATE = audited(
@@ -71,7 +71,7 @@ _REVOKE = audited(
             DELETE FROM key_secrets s USING changed WHERE s.key = changed.id
         )""",
 )
-# The statement itself compares the owner: a key of another workspace is as much work as no key at all.
+# The statement compares the owner, so a key of another workspace takes as long as a missing key.
 _REACHED = """
     WHERE k.id = $1::uuid AND k.workspace = $2::uuid
       AND (k.environment = $3::integer OR ($4::boolean AND k.environment IS NULL))
@@ -93,7 +93,7 @@ _USED = """
 
 
 class Keys:
-    """The keys of all workspaces."""
+    """The keys of all workspaces. Implements `engine.control.ports.KeyStore`."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -169,7 +169,7 @@ class Keys:
 
     async def used(self, keys: Mapping[str, int]) -> None:
         """Write the instants (ms) of the last use of keys by id, unless a later instant is stored."""
-        # The same order in every process, so that two do not wait for each other.
+        # Every process locks the rows in this order, which prevents deadlocks.
         ids = sorted(keys)
         await write(self._pool, _USED, ids, [keys[each] for each in ids])
 

@@ -22,8 +22,8 @@ SELECT_RULES = """
            filter, priority, enabled, updated_at_ms
     FROM routing_rules
 """
-# All statements lock rows in one order: the account, the destination, the environment's tally, the
-# rule. Two writers then wait for each other in one place, and no rule joins an archived destination.
+# All statements lock rows in one order, which prevents deadlocks: the account, the destination, the
+# environment's tally, the rule. The destination's lock keeps rules from archived destinations.
 _CREATE = audited(
     """
         INSERT INTO routing_rules (environment, id, version, destination, name, event_types, filter,
@@ -63,7 +63,7 @@ _REPLACE = audited(
             DELETE FROM filter_failures f USING changed, routing_rules r
             WHERE f.environment = $1::integer AND f.rule = changed.id AND r.environment = $1::integer
               AND r.id = changed.id AND r.filter IS DISTINCT FROM $7
-        )""",  # this DELETE sees the rule as it was before the update
+        )""",  # this DELETE sees the rule before the update
     before="""target AS MATERIALIZED (
             SELECT id FROM destinations
             WHERE environment = $1::integer AND id = $4::uuid AND status <> 3 FOR SHARE
@@ -93,7 +93,7 @@ _REMOVE = audited(
             SELECT environment FROM routing_tallies WHERE environment = $1::integer FOR UPDATE
         )""",
 )
-# Like `_REMOVE`, for several rules, each with an entry of its own.
+# `_REMOVE` for several rules, with an entry for each.
 _REMOVE_ALL = f"""
     WITH tally AS MATERIALIZED (
         SELECT environment FROM routing_tallies WHERE environment = $1::integer FOR UPDATE
@@ -145,7 +145,7 @@ _FILTERED = """
     ) f ON f.environment = t.environment AND f.patterns - cardinality(f.event_types) <= $2
     WHERE t.environment = $1
 """
-_ROWS = 1_000  # rows of patterns that are prepared in one step: a millisecond
+_ROWS = 1_000  # rows that are converted between two checkpoints: a millisecond
 _FILTERED_OF = _FILTERED.format(tied="= $3::uuid")
 _FILTERED_OF_NONE = _FILTERED.format(tied="IS NULL")
 _FAILURES = """
@@ -169,7 +169,7 @@ _FAILED = """
 
 
 class Rules:
-    """The routing rules of all environments."""
+    """The routing rules of all environments. Implements `engine.control.ports.RuleStore`."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -182,12 +182,12 @@ class Rules:
         tally: int | None = None,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add a rule, unless the environment has `at_most` of them; see the port."""
+        """Add a rule, unless the environment has `at_most` of them."""
         arguments = (*_columns(rule), at_most, tally, *tally_values(customer), *values(audit))
         return bool(await write(self._pool, _CREATE, *arguments))
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
-        """Write the next version, if the stored version is its predecessor; see the port."""
+        """Write the next version, if the stored version is its predecessor."""
         return bool(await write(self._pool, _REPLACE, *_columns(rule), tally, *values(audit)))
 
     async def count(self, environment: int) -> int:
@@ -195,7 +195,7 @@ class Rules:
         return int(await self._pool.fetch_value(_COUNT, environment) or 0)
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return the rules of an account's destinations that have a filter; see the port."""
+        """Return the rules with a filter of an account's destinations, or of those without an account."""
         if account is None:
             rows = await self._pool.fetch(_FILTERED_OF_NONE, environment, at_most)
         else:
@@ -232,7 +232,7 @@ class Rules:
         )
 
     async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
-        """Remove the given version."""
+        """Remove a rule, if the given version is the stored one."""
         rows = await write(
             self._pool, _REMOVE, rule.environment, rule.id, rule.version, *values(audit)
         )
@@ -241,7 +241,7 @@ class Rules:
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
     ) -> list[str]:
-        """Remove the given versions, of one environment; see the port."""
+        """Remove rules of one environment whose given version is the stored one; return their ids."""
         entries = zip(*map(values, audits), strict=True)
         rows = await write(
             self._pool,
@@ -254,7 +254,7 @@ class Rules:
         return [row["id"] for row in rows]
 
     async def left_behind(self, limit: int) -> list[tuple[int, str]]:
-        """Return archived destinations, by environment and id, that still have rules."""
+        """Return archived destinations that still have rules, as pairs of environment and id."""
         rows = await self._pool.fetch(_LEFT_BEHIND, limit)
         return [(row["environment"], row["destination"]) for row in rows]
 
@@ -266,7 +266,7 @@ class Rules:
         return None if row is None else rule_record(row)
 
     async def find(self, rule: str) -> RuleModel | None:
-        """Return a rule, of any environment."""
+        """Return a rule of any environment."""
         row = await self._pool.fetch_row(SELECT_RULES + " WHERE id = $1::uuid", rule)
         return None if row is None else rule_record(row)
 

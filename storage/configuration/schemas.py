@@ -28,7 +28,7 @@ SELECT_ACTIVE_SCHEMAS = """
     FROM event_schema_types t
     JOIN event_schemas s ON s.environment = t.environment AND s.id = t.active
 """
-# The row of the type is locked first, so sessions get its version numbers one after the other.
+# The type's row is locked first, so sessions take version numbers one after the other.
 _CREATE = audited(
     """
         INSERT INTO event_schema_types AS t (environment, event_type, last_version)
@@ -75,8 +75,8 @@ _DEPRECATE = audited(
     4,
     "schema",
 )
-# At most $6 bytes of documents and examples, but at least one row. `found` counts the rows without these
-# limits, up to $5 + 1.
+# At most $5 rows and $6 bytes of documents and examples, with at least one row. `found` is the number of
+# matching rows, counted up to $5 + 1.
 _PAGE = f"""
     SELECT * FROM (
         SELECT p.*, count(*) OVER () AS found, row_number() OVER (ORDER BY p.id DESC) AS number,
@@ -108,13 +108,13 @@ _PAYLOADS = """
 
 
 class Schemas:
-    """The event schemas of all environments: `engine.schemas.records.SchemaStore`."""
+    """The event schemas of all environments. Implements `engine.schemas.records.SchemaStore`."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def create(self, schema: SchemaRecord, bounds: SchemaBounds, audit: AuditEntry) -> bool:
-        """Add the next version of a type; see the port."""
+        """Add the next version of a type."""
         rows = await write(
             self._pool,
             _CREATE,
@@ -134,7 +134,7 @@ class Schemas:
     async def activate(
         self, schema: SchemaRecord, instead_of: str | None, at_ms: int, audit: AuditEntry
     ) -> bool:
-        """Make a version the active one; see the port."""
+        """Make a version the active one."""
         rows = await write(
             self._pool,
             _ACTIVATE,
@@ -148,7 +148,7 @@ class Schemas:
         return bool(rows)
 
     async def deprecate(self, schema: SchemaRecord, audit: AuditEntry) -> bool:
-        """Leave a type without an active version; see the port."""
+        """Leave a type without an active version."""
         rows = await write(
             self._pool,
             _DEPRECATE,
@@ -178,7 +178,7 @@ class Schemas:
     async def page(
         self, environment: int, which: SchemaFilter, before: str | None, limit: int, max_bytes: int
     ) -> SchemaPage:
-        """Return versions with an id below `before`, newest first; see the port."""
+        """Return versions with an id below `before`, newest first."""
         types = None if which.event_types is None else list(which.event_types)
         statuses = None if which.statuses is None else [each.name for each in which.statuses]
         rows = await self._pool.fetch(_PAGE, environment, types, statuses, before, limit, max_bytes)
@@ -198,7 +198,7 @@ class Schemas:
         return None if row is None else (row["environment"], row["event_type"])
 
     async def payloads(self, environment: int, events: list[str], max_bytes: int) -> list[bytes]:
-        """Return the payloads of events, the newest first; see the port."""
+        """Return the payloads of events, the newest first."""
         if not events:
             return []
         rows = await self._pool.fetch(
@@ -208,7 +208,7 @@ class Schemas:
 
 
 def active_schema(row: Record) -> ActiveSchema:
-    """Return a row of `SELECT_ACTIVE_SCHEMAS`."""
+    """Return a row of `SELECT_ACTIVE_SCHEMAS` as a schema."""
     return ActiveSchema(
         row["id"], row["environment"], row["event_type"], row["weight"], row["document"]
     )

@@ -1,4 +1,5 @@
-"""The store of all configuration: one for the control plane, read as a whole for the read models."""
+"""The store of all configuration: the control plane's tables, and the read of everything for the read
+models."""
 
 from collections.abc import Callable
 from operator import itemgetter
@@ -27,8 +28,8 @@ from storage.database.connection import Connection
 from storage.database.reading import made_in_slices
 from storage.encryption.secretbox import SecretBox
 
-SLICE_OF_VERSIONS = 5_000  # rows of which only the version is compared: 1 to 2 ms
-PAGE = 1_000  # rows of a statement: however many rows there are, none comes near its time limit
+SLICE_OF_VERSIONS = 5_000  # versions compared between two checkpoints: 1 to 2 ms
+PAGE = 1_000  # rows of one statement, so that none comes near its time limit
 
 _DESTINATION_VERSIONS = "SELECT id::text AS id, version FROM destinations"
 _RULE_VERSIONS = "SELECT id::text AS id, version FROM routing_rules"
@@ -50,8 +51,8 @@ class ConfigurationTables:
         self.customers = Customers(pool)
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read everything, as of one instant, without the destinations and rules whose present version
-        is known. Raises SecretBoxError if a secret cannot be opened."""
+        """Read the whole configuration as of one instant, without the destinations and rules whose
+        present version is known. Raises SecretBoxError if a secret cannot be decrypted."""
         async with self._pool.transaction("REPEATABLE READ") as reading:
             workspaces = await reading.fetch(SELECT_TENANTS)
             keys = await reading.fetch(SELECT_KEYS + ORDER_KEYS)

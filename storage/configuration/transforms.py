@@ -18,8 +18,8 @@ _SELECT = """
     FROM transform_scripts s
     JOIN destinations d ON d.environment = s.environment AND d.id = s.destination
 """
-# All statements lock rows in this order: the account, the script, its destination, the workspace. The
-# second writer waits and then counts, so versions have no gaps and the plan's limit is exact.
+# All statements lock rows in this order: the account, the script, its destination, the workspace. A
+# second writer waits for the first and then counts, so versions have no gaps and the limit is exact.
 _CREATE = audited(
     """
         UPDATE destinations d SET transforms = d.transforms + 1, scripts = d.scripts + 1
@@ -74,8 +74,8 @@ _REMOVE = audited(
         )
     """,
 )
-# At most $5 bytes of sources, but at least one row. `found` counts the rows without these limits, up to
-# $4 + 1.
+# At most $4 rows and $5 bytes of sources, with at least one row. `found` is the number of matching rows,
+# counted up to $4 + 1.
 _PAGE = f"""
     SELECT * FROM (
         SELECT p.*, count(*) OVER () AS found, row_number() OVER (ORDER BY p.id DESC) AS number,
@@ -91,7 +91,7 @@ _PAGE = f"""
 
 
 class Transforms:
-    """The transform scripts of all environments: `engine.control.ports.TransformStore`."""
+    """The transform scripts of all environments. Implements `engine.control.ports.TransformStore`."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -104,7 +104,7 @@ class Transforms:
         audit: AuditEntry,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add the next version of a destination; see the port."""
+        """Add a destination's next script, unless the workspace has `at_most` scripts."""
         rows = await write(
             self._pool,
             _CREATE,
@@ -121,12 +121,12 @@ class Transforms:
         return bool(rows)
 
     async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:
-        """Remove a version that is not live; see the port."""
+        """Remove a script that is not live."""
         arguments = (script.environment, script.id, *values(audit))
         return bool(await write(self._pool, _REMOVE, *arguments))
 
     async def get(self, environment: int, script: str) -> TransformScript | None:
-        """Return a version."""
+        """Return a script by its id."""
         row = await self._pool.fetch_row(
             _SELECT + " WHERE s.environment = $1 AND s.id = $2::uuid", environment, script
         )
@@ -135,7 +135,7 @@ class Transforms:
     async def of_version(
         self, environment: int, destination: str, version: int
     ) -> TransformScript | None:
-        """Return a destination's version by its number."""
+        """Return a destination's script by its version."""
         row = await self._pool.fetch_row(
             _SELECT + " WHERE s.environment = $1 AND s.destination = $2::uuid AND s.version = $3",
             environment,
@@ -147,13 +147,13 @@ class Transforms:
     async def page(
         self, environment: int, destination: str, before: str | None, limit: int, max_bytes: int
     ) -> TransformPage:
-        """Return a destination's versions with an id below `before`; see the port."""
+        """Return a destination's scripts with an id below `before`, newest first."""
         rows = await self._pool.fetch(_PAGE, environment, destination, before, limit, max_bytes)
         more = bool(rows) and rows[0]["found"] > len(rows)
         return TransformPage([_record(row) for row in rows], rows[-1]["id"] if more else None)
 
     async def used(self, workspace: str) -> int:
-        """Return how many scripts of a workspace its plan counts."""
+        """Return how many scripts of a workspace count towards its plan's limit."""
         found = await self._pool.fetch_value(
             "SELECT transforms FROM workspaces WHERE id = $1::uuid", workspace
         )

@@ -1,4 +1,4 @@
-"""Workspaces and their environments, and the settings of workspaces for their customers' portal."""
+"""Workspaces with their environments, and their settings for the customers' portal."""
 
 import json
 
@@ -42,7 +42,7 @@ _SET_PLAN = audited(
 
 
 class Workspaces:
-    """The workspaces of the installation."""
+    """The workspaces of the installation. Implements `engine.control.ports.TenantStore`."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -93,8 +93,8 @@ def tenant_record(row: Record) -> Tenant:
 SELECT_SETTINGS = """
     SELECT workspace::text AS workspace, version, document, updated_at_ms FROM workspace_settings
 """
-# Version 1 needs that there is no row, each later version that its predecessor is stored. The second of
-# two writers of a version writes nothing, and reads again.
+# Version 1 is written only if there is no row, a later version only if its predecessor is stored. The
+# second of two writers of the same version writes nothing, and must read again.
 _REPLACE = audited(
     """
         INSERT INTO workspace_settings AS s (workspace, version, document, updated_at_ms)
@@ -111,7 +111,7 @@ _REPLACE = audited(
 
 
 class SettingsTable:
-    """The settings of all workspaces: `engine.control.ports.SettingsStore`."""
+    """The settings of all workspaces. Implements `engine.control.ports.SettingsStore`."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -142,9 +142,9 @@ class SettingsTable:
 
 
 def settings_record(row: Record) -> WorkspaceSettings:
-    """Return a row of `SELECT_SETTINGS`."""
+    """Return a row of `SELECT_SETTINGS` as settings."""
     document = json.loads(row["document"])
-    # An ability that only another version of the service knows denies nothing here: it has no route.
+    # An ability that only another version of Angarium knows has no route here.
     known = {ability.value: ability for ability in Ability}
     return WorkspaceSettings(
         workspace=row["workspace"],

@@ -1,1 +1,1 @@
-"""The counters of destinations, by the minute and by the hour: their writes, sums, reads and removal."""
+"""The counters of destinations by the minute and by the hour."""

@@ -1,5 +1,5 @@
-"""The sums of destinations' counters by stretches of time: from hours that are rolled up, else from
-minutes. One snapshot reads both, so nothing is counted twice or missed."""
+"""The sums of destinations' counters over stretches of time, read from the rolled-up hours and otherwise
+from minutes. Each statement reads both in one snapshot, so no outcome is missed or counted twice."""
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -12,12 +12,12 @@ from engine.log.observability import CounterSums, DestinationHour, DestinationTo
 from storage.database.bridge import Pool
 
 HOUR = 60  # in minutes
-LONG_MINUTES = 7 * 1_440  # a period of this many minutes is too long to be summed anew at each read
+LONG_MINUTES = 7 * 1_440  # a read of this period or a longer one asks for a roll-up
 _COUNTS = ("attempts", "delivered", "failed", "retried", "dead_lettered")
 _LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{int(each):02}" for each in ErrorCategory)
-# The whole hours of a period that are rolled up, from `low` up to `high`, are read as hours; the time
-# before and after them is read by the minute.
+# The period's whole rolled-up hours, from `low` up to `high`, are read as hours; the time before and
+# after them is read by the minute.
 _SPLIT = """
 WITH split AS MATERIALIZED (
     SELECT ($3::integer + 59) / 60 AS low, greatest(($3 + 59) / 60, least(coalesce((
@@ -50,8 +50,8 @@ FROM (
     UNION ALL SELECT minute, {_NAMES} {_BEFORE}
     UNION ALL SELECT minute, {_NAMES} {_AFTER}
 ) counted GROUP BY 1"""  # noqa: S608 - constants
-# By the hour most stretches are single rows, which are sent as they are: to sum, sort and widen 720 rows
-# of 42 columns takes as long again. An integer has room for the counts of an hour.
+# By the hour, most stretches are single rows, which are returned unsummed: to sum, sort and widen 720
+# rows of 42 columns would double the time. An integer has room for the counts of an hour.
 _OF_AN_HOUR = f"""
        CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})::integer" for name in _ERROR)}] END,
        {", ".join(f"sum({name})::integer" for name in COUNTED)}"""
@@ -63,7 +63,7 @@ UNION ALL SELECT minute / 60, {_OF_AN_HOUR} {_AFTER} GROUP BY 1"""
 
 
 class PostgresAnalytics:
-    """`engine.log.observability.AnalyticsStore` on the pool."""
+    """Implements `engine.log.observability.AnalyticsStore` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, str], None] | None = None) -> None:
         """`long_read` receives the destinations whose hours are worth rolling up."""
@@ -73,7 +73,7 @@ class PostgresAnalytics:
     async def tallies(
         self, environment: int, destination: str, start: int, end: int, size: int
     ) -> Sequence[tuple[int, CounterSums]]:
-        """Return the counters by stretches of `size` minutes; see the port."""
+        """Return the counters by stretches of `size` minutes."""
         arguments = (environment, destination, start, end)
         if size == 1:
             return [tally(row) for row in await self._pool.fetch(_BY_MINUTE, *arguments)]
@@ -87,7 +87,7 @@ class PostgresAnalytics:
 
 
 def tally(row: Record) -> tuple[int, CounterSums]:
-    """Return a stretch's number and sums, from its row: number, errors or null, the `COUNTED` columns."""
+    """Return a stretch's number and sums. The row has the number, the errors or null, and `COUNTED`."""
     number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
     return number, CounterSums(attempts, delivered, failed, retried, dead_lettered, latency, errors)
 
@@ -102,7 +102,7 @@ _ALL = """
 _NAMED = """
     FROM unnest($2::uuid[]) d (id) LEFT JOIN destination_rolled r
         ON r.environment = $1::integer AND r.destination = d.id"""
-# Each destination, with the whole hours of the period that are rolled up for it: `low` up to `high`.
+# Each destination with the period's whole hours that are rolled up for it: `low` up to `high`.
 _AMONG = """
 WITH among AS MATERIALIZED (
     SELECT d.id AS destination, ($3::integer + 59) / 60 AS low,
@@ -142,7 +142,7 @@ SELECT destination::text, {_FEW_SUMMED}, minute / 60 FROM counted GROUP BY desti
 
 
 class PostgresEnvironmentCounters:
-    """`engine.log.observability.EnvironmentCounters` on the pool."""
+    """Implements `engine.log.observability.EnvironmentCounters` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, Sequence[str]], None]) -> None:
         """`long_read` receives the destinations whose hours are worth rolling up."""
@@ -152,14 +152,14 @@ class PostgresEnvironmentCounters:
     async def tallies(
         self, environment: int, account: str | None, start: int, end: int, size: int
     ) -> Sequence[tuple[int, CounterSums]]:
-        """Return the counters by stretches of `size` minutes; see the port."""
+        """Return the counters by stretches of `size` minutes."""
         rows = await self._pool.fetch(_OF_ALL, environment, account, start, end, size)
         return [tally(row) for row in rows]
 
     async def top(
         self, environment: int, account: str | None, start: int, end: int, most: int
     ) -> Sequence[DestinationTotals]:
-        """Return the busiest destinations; see the port."""
+        """Return the busiest destinations."""
         rows = await self._pool.fetch(_TOP, environment, account, start, end, most)
         if end - start >= LONG_MINUTES:
             self._long_read(environment, [row[0] for row in rows])
@@ -168,6 +168,6 @@ class PostgresEnvironmentCounters:
     async def hours(
         self, environment: int, destinations: Sequence[str], start: int, end: int
     ) -> Sequence[DestinationHour]:
-        """Return the counters of some destinations by the hour; see the port."""
+        """Return the counters of some destinations by the hour."""
         rows = await self._pool.fetch(_OF_NAMED, environment, list(destinations), start, end)
         return [DestinationHour(*row) for row in rows]

@@ -1,7 +1,7 @@
-"""Hourly counters: rolled up from minutes when long periods are read, removed when they are old.
+"""The hourly counters: reads of long periods roll them up from minutes; old counters are deleted.
 
-The settle statement touches hours only when it counts into a past hour. Then both lock the row of
-`destination_rolled`: the second one waits.
+The settle statement reopens a past hour when it counts a late outcome. The roll-up and that statement
+lock the destination's row of `destination_rolled`, so the second waits for the first.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,9 +18,9 @@ from storage.log.walk import LOWEST
 
 log = structlog.get_logger("angarium.storage")
 
-EVERY_HOURS = 6  # between two roll-ups: until then 6 hours are read by the minute, which takes 1 ms
-REMEMBERED = 10_000  # destinations; then all are forgotten, and the next read of each looks again
-AT_ONCE = 2  # roll-ups; that of a month takes 30 ms, and others need the connections
+EVERY_HOURS = 6  # between two roll-ups; reading 6 hours by the minute takes 1 ms
+REMEMBERED = 10_000  # destinations; beyond this, all are forgotten
+AT_ONCE = 2  # roll-ups; a month's takes 30 ms, and other reads need the pool's connections
 
 _KNOWN = """
 INSERT INTO destination_rolled (environment, destination, through)
@@ -45,18 +45,18 @@ WHERE environment = $1::integer AND destination = $2::uuid"""
 
 
 class Rollup:
-    """The roll-up of destinations that were read. Owner of its memory: the trio thread."""
+    """The roll-up of destinations whose counters were read. Owner: the trio thread."""
 
     def __init__(self, pool: Pool, now: Callable[[], float], spawn: Callable[..., None]) -> None:
         self._pool = pool
         self._now = now
         self._spawn = spawn
-        self._rolled: dict[str, int] = {}  # by destination: through which hour
+        self._rolled: dict[str, int] = {}  # by destination: the hour up to which it is rolled up
         self._under_way = 0
 
     def wanted(self, environment: int, destination: str) -> None:
-        """Roll a destination up in the background, unless it was rolled up lately or too many roll-ups
-        run. In that case the next read asks again."""
+        """Roll a destination up in the background, unless it was rolled up lately or `AT_ONCE` roll-ups
+        run already. Every read asks again."""
         hour = self._closed()
         if self._under_way >= AT_ONCE or hour - self._rolled.get(destination, 0) < EVERY_HOURS:
             return
@@ -67,24 +67,24 @@ class Rollup:
         self._spawn(self._try, environment, destination, hour)
 
     def wanted_all(self, environment: int, destinations: Sequence[str]) -> None:
-        """Roll up as many of these as there is room for; the next read asks again for the others."""
+        """Roll up some of the destinations, at most `AT_ONCE` in all; the next read asks again."""
         for each in destinations:
             self.wanted(environment, each)
 
     async def roll(self, environment: int, destination: str, hour: int) -> None:
-        """Make the hours below `hour` complete."""
+        """Roll up the hours before `hour`."""
         key = (environment, destination)
         async with self._pool.transaction() as connection:
             await connection.fetch(_KNOWN, *key)
-            # With this row locked, the next statements see every late outcome counted before. An
-            # outcome counted late from now on waits for the row, and then reopens its hour.
+            # After this lock, the next statements see every late outcome that was counted before it. A
+            # later one waits for the lock, and then reopens its hour.
             through = await connection.fetch_value(_HELD, *key)
             if through < hour:
                 await connection.fetch(_ROLL, *key, through, hour)
                 await connection.fetch(_ROLLED, *key, hour)
 
     def _closed(self) -> int:
-        """Return the hour below which only late outcomes are counted."""
+        """Return the hour before which only late outcomes can still be counted."""
         return (int(self._now()) // 60 - 2 * LATE_MINUTES) // 60
 
     async def _try(self, environment: int, destination: str, hour: int) -> None:
@@ -97,13 +97,13 @@ class Rollup:
             self._under_way -= 1
 
 
-ANALYTICS_DAYS = 31  # the longest period of the API is 30 days; counters are kept for it at least
-CHUNK = 5_000  # rows deleted by one statement: some 20 ms, so that no session waits for long
-DESTINATIONS = 500  # that one statement looks at: 10 us each where there is nothing to delete
-PAUSE_S = 0.05  # between two statements, so that they take a fraction of the disk's time
+ANALYTICS_DAYS = 31  # counters are kept at least for the API's longest period, 30 days
+CHUNK = 5_000  # rows deleted by one statement: about 20 ms, so that no session waits for long
+DESTINATIONS = 500  # that one statement examines: 10 us each if there is nothing to delete
+PAUSE_S = 0.05  # between two statements, to leave the disk to others most of the time
 
-# $1 the first instant that is kept, $2 and $3 the destination to go on after, $4 how many destinations,
-# $5 how many rows. The index finds each destination from the one before it, without reading the rows in
+# $1 the first instant that is kept, $2 and $3 the last examined destination, $4 how many destinations,
+# $5 how many rows. The recursion finds the next destination in the index without reading the rows
 # between.
 _DELETE = """
 WITH RECURSIVE known AS (
@@ -137,7 +137,7 @@ FROM (SELECT 1) one LEFT JOIN (
 
 @cache
 def delete_statement(table: str, instant: str) -> str:
-    """Return the text that deletes a part of a table's old rows; `instant` is the column of time."""
+    """Return the statement that deletes a part of a table's old rows; `instant` is the column of time."""
     return _DELETE.format(table=table, instant=instant)
 
 

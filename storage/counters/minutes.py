@@ -1,4 +1,4 @@
-"""The counters by the minute, a part of the settle statement: they commit with the rows that they
+"""The counters by the minute. The settle statement writes them in the commit of the outcomes that they
 count."""
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from storage.database.columns import Arguments, Column, rows
 ERRORS = len(ErrorCategory)
 BUCKETS = 24  # of latency
 # An outcome is recorded within seconds of its end, unless the database was away. A group that counts into
-# a minute longer ago than this also reopens the hour of that minute. An hour is rolled up only when it
-# ended at least twice as long ago.
+# an older minute than this also reopens that minute's hour. An hour is rolled up only when it ended at
+# least twice as long ago.
 LATE_MINUTES = 60
 
 _MINUTE = (
@@ -25,7 +25,7 @@ _MINUTE = (
     Column("dead_lettered", "integer"),
     Column("failed", "integer"),
 )
-_PLACE = (Column("place", "integer"),)  # where a minute's histograms begin in the flat argument
+_PLACE = (Column("place", "integer"),)  # the offset of a minute's histograms in the flat argument
 LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{code:02}" for code in range(1, ERRORS + 1))
 # The columns of a row that are counters.
@@ -37,7 +37,7 @@ counted AS (
     WHERE true{condition}
     ON CONFLICT (environment, destination, minute) DO UPDATE SET {sums}
 )"""
-# The hours of these minutes may have been rolled up already: see `storage.counters.hours`.
+# The hours of these minutes can be rolled up already: see `storage.counters.hours`.
 _REOPENED = """,
 reopened AS (
     INSERT INTO destination_rolled AS r (environment, destination, through, reopened)
@@ -53,8 +53,8 @@ def early_minute(group: SettleGroup) -> int:
 
 
 def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
-    """Return whether some minute of a group may be in an hour that is rolled up."""
-    # A group that is run again is as old as its first run, and the time of that is not known here.
+    """Return True if a minute of a group can be in an hour that is rolled up."""
+    # The time of a repeated group's first run is not known here.
     early = early_minute(group)
     return bool(minutes) and (group.again or any(minute.minute < early for minute in minutes))
 
@@ -62,8 +62,9 @@ def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
 def minutes_clause(before: int, *, late: bool, uniform: bool, condition: str) -> tuple[str, int]:
     """Return the clause that adds minutes, and the number of its last parameter.
 
-    `late`: some hours must be rolled up again. `condition` is a further condition. The histograms come
-    as one flat argument: an array for each column would cost 0.1 us a row and 3 us a statement.
+    `late`: some hours must be rolled up again. `condition` is a further condition on the rows. The
+    histograms are one flat argument: an array for each column would cost 0.1 us more a row and 3 us more
+    a statement.
     """
     minute = rows("m", _MINUTE + _PLACE, before, uniform=uniform)
     number = minute.parameters + 1

@@ -130,7 +130,7 @@ class PostgresDeadLetterLog:
     async def page(
         self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int
     ) -> DeadPage:
-        """Return a page of entries; see the port."""
+        """Return a page of entries."""
         if which.destinations == ():
             return DeadPage([], None)
         one, left = _way(which)
@@ -175,7 +175,7 @@ class PostgresDeadLetterLog:
         return await searchers.fetch(search_statement(tuple(given)), *arguments, *given.values())
 
     async def groups(self, environment: int, which: DeliveryFilter) -> DeadGroups:
-        """Return the groups of the latest dead letters; see the port."""
+        """Return the groups of the latest dead letters."""
         if which.destinations == ():
             return DeadGroups([], None)
         one, left = _way(which)

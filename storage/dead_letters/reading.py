@@ -101,7 +101,7 @@ class PostgresDeadLetters:
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
     ) -> DeadStretch:
-        """Return a part of the queue; see the port."""
+        """Return a part of the queue."""
         row = await self._stretch(environment, which, after, EXAMINED, limit)
         if row is None:
             return DeadStretch([], 0, None)
@@ -113,7 +113,7 @@ class PostgresDeadLetters:
     async def count(
         self, environment: int, which: DeliveryFilter, after: str | None
     ) -> DeadStretch:
-        """Count a part of the queue; see the port."""
+        """Count a part of the queue."""
         row = await self._stretch(environment, which, after, COUNTED, 0)
         if row is None:
             return DeadStretch([], 0, None)

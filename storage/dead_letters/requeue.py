@@ -146,7 +146,7 @@ class PostgresRequeue:
         *,
         again: bool,
     ) -> Requeued:
-        """Requeue; see the port. Raises OwnershipLostError if this process has lost the
+        """Requeue. Raises OwnershipLostError if this process has lost the
         right to write."""
         await self._ensure_connected()
         if again:
@@ -171,7 +171,7 @@ class PostgresRequeue:
     async def discard(
         self, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *, again: bool
     ) -> list[str]:
-        """Discard; see the port."""
+        """Discard."""
         await self._ensure_connected()
         if again and await self._is_written(audited):
             rows = await self._connection.fetch(_DISCARDED, environment, list(deliveries))

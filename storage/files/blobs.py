@@ -54,11 +54,11 @@ class ObjectBlobs:
         self._stopped = False
 
     async def put(self, key: str, path: Path) -> None:
-        """Keep a file's bytes; see the port."""
+        """Keep a file's bytes."""
         await self._run(lambda: self._put(key, path))
 
     async def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
-        """Return a range in pieces; see the port."""
+        """Return a range in pieces."""
         if start >= end:
             return
         stream = await self._run(lambda: self._stream(key, start, end))
@@ -74,14 +74,14 @@ class ObjectBlobs:
                 yield bytes(piece[begin : begin + PIECE_BYTES])
 
     async def size(self, key: str) -> int | None:
-        """Return how many bytes there are; see the port."""
+        """Return how many bytes there are."""
         try:
             return int((await self._run(lambda: obstore.head(self._store, key)))["size"])
         except BlobMissingError:
             return None
 
     async def delete(self, key: str) -> None:
-        """Remove a key; see the port."""
+        """Remove a key."""
         try:
             await self._run(lambda: self._delete(key))
         except BlobMissingError:

@@ -111,30 +111,30 @@ class PostgresFiles:
     # --- rows
 
     async def add(self, files: Sequence[FileRecord]) -> None:
-        """Write rows; see the port."""
+        """Write rows."""
         if files:
             await self._pool.fetch(_ADD, *file_columns(files, self._box))
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
-        """Return a file; see the port."""
+        """Return a file."""
         row = await self._pool.fetch_row(_GET, environment, file)
         return None if row is None else file_record(row, self._box)
 
     async def of_event(self, environment: int, event: str) -> list[FileRecord]:
-        """Return all files of an event; see the port."""
+        """Return all files of an event."""
         return [
             file_record(row, self._box)
             for row in await self._pool.fetch(_OF_EVENT, environment, event)
         ]
 
     async def measured(self, environment: int, event: str, attachments: bytes) -> None:
-        """Keep an event's attachments; see the port."""
+        """Keep an event's attachments."""
         await write(self._pool, _MEASURED, environment, event, attachments)
 
     async def page(
         self, environment: int, which: FileFilter, below: str | None, limit: int
     ) -> FilePage:
-        """Return a page of files; see the port."""
+        """Return a page of files."""
         given = [
             (column, sql_type, list(value))
             for column, sql_type, value in (
@@ -161,7 +161,7 @@ class PostgresFiles:
         return FilePage([file_record(row, self._box) for row in rows], rest)
 
     async def stored(self, file: FileRecord, payload: bytes | None) -> bool:
-        """Make a PENDING file STORED; see the port."""
+        """Make a PENDING file STORED."""
         return bool(
             await self._pool.fetch(
                 _STORED,
@@ -176,26 +176,26 @@ class PostgresFiles:
         )
 
     async def failed(self, environment: int, file: str, error: str) -> bool:
-        """Make a PENDING file FAILED; see the port."""
+        """Make a PENDING file FAILED."""
         return bool(await self._pool.fetch(_FAILED, environment, file, error))
 
     # --- marks on content
 
     async def suspect(self, environment: int, sha256: bytes) -> None:
-        """Mark a hash; see the port."""
+        """Mark a hash."""
         await self._pool.fetch(_SUSPECT, environment, sha256)
 
     async def inquire(self, environment: int, sha256: bytes) -> Asked | None:
-        """Return the mark of a hash; see the port."""
+        """Return the mark of a hash."""
         row = await self._pool.fetch_row(_INQUIRE, environment, sha256)
         return None if row is None else Asked(row["marks"], row["named"])
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
-        """Unmark a hash; see the port."""
+        """Unmark a hash."""
         await self._pool.fetch(_ACQUIT, environment, sha256, marks)
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        """Return marked hashes; see the port."""
+        """Return marked hashes."""
         rows = await self._pool.fetch(self._suspects, limit, *after)
         return [(row["environment"], row["sha256"]) for row in rows]
 
@@ -277,10 +277,10 @@ class PostgresUnfetched:
         self._due = of_part(DUE, part, "d.environment")
 
     async def due(self, before_ms: int, limit: int) -> list[tuple[FileRecord, int]]:
-        """Return files whose fetch is due; see the port."""
+        """Return files whose fetch is due."""
         rows = await self._pool.fetch(self._due, before_ms, limit)
         return [(file_record(row, self._box), row["tries"]) for row in rows]
 
     async def postpone(self, environment: int, file: str, tries: int, due_ms: int) -> bool:
-        """Set when the next try is due; see the port."""
+        """Set when the next try is due."""
         return bool(await self._pool.fetch(_POSTPONE, environment, file, tries, due_ms))

@@ -50,7 +50,7 @@ class DiskSpool:
         await self._run(self._close)
 
     async def write(self, chunks: AsyncIterator[bytes], at_most: int) -> Spooled:
-        """Write a stream to a file; see the port."""
+        """Write a stream to a file."""
         file = await self._run(lambda: self._begin(at_most))
         try:
             buffer = bytearray()
@@ -67,7 +67,7 @@ class DiskSpool:
             raise
 
     async def discard(self, spooled: Spooled) -> None:
-        """Remove a file of the spool; see the port."""
+        """Remove a file of the spool."""
         await self._run(lambda: spooled.path.unlink(missing_ok=True))
 
     async def _run(self, work: Callable[[], T]) -> T:

@@ -61,7 +61,7 @@ class PostgresIntake:
         self._freshness = PlanRefresh(connection)
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
-        """Write a group; see the port. Raises OwnershipLostError if this process has lost the right to
+        """Write a group. Raises OwnershipLostError if this process has lost the right to
         write."""
         if len(group.deliveries) >= MAX_GROUP:
             raise ValueError(f"a group has at most {MAX_GROUP - 1} deliveries")
@@ -95,18 +95,18 @@ class PostgresIntake:
         return Acceptance(first, {row[1]: Claimed(row[2], row[3], row[4]) for row in found})
 
     async def draw(self) -> int:
-        """Return the base of a group's seqs; see the port."""
+        """Return the base of a group's seqs."""
         await self._ensure_connected()
         found = await self._connection.fetch(DRAW)
         base: int = found[0][0]
         return base
 
     async def check(self) -> None:
-        """Connect if needed; see the port."""
+        """Connect if needed."""
         await self._ensure_connected()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
-        """Delete backlog rows; see the port. Raises OwnershipLostError if this process has lost the
+        """Delete backlog rows. Raises OwnershipLostError if this process has lost the
         right to write."""
         await self._ensure_connected()  # as long as no event comes, nothing else connects
         await self._freshness.keep(_FORGET)
@@ -186,6 +186,6 @@ class PostgresClaims:
     async def holders(
         self, environment: int, keys: Sequence[str], now_ms: int
     ) -> dict[str, Claimed]:
-        """Return the holders of those keys that are taken; see the port."""
+        """Return the holders of those keys that are taken."""
         rows = await self._pool.fetch(HOLDERS, environment, list(keys), now_ms)
         return {row["key"]: Claimed(row["event"], row["deliveries"], row["digest"]) for row in rows}

@@ -103,7 +103,7 @@ class PostgresDeliveries:
     async def deliveries(
         self, environment: int, which: DeliveryFilter, below: str | None, limit: int
     ) -> DeliveryPage:
-        """Return a page of deliveries; see the port."""
+        """Return a page of deliveries."""
         selection = select(which)
         if selection is None:
             return DeliveryPage([], None)
@@ -166,12 +166,12 @@ class PostgresDeliveries:
         return DeliveryPage(entries, looked_at[-1] if len(ids) > len(looked_at) else None)
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
-        """Return one delivery's row; see the port."""
+        """Return one delivery's row."""
         row = await self._pool.fetch_row(_ENTRY, environment, delivery)
         return None if row is None else delivery_entry(row)
 
     async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
-        """Return one delivery with all its parts; see the port."""
+        """Return one delivery with all its parts."""
         # One snapshot: otherwise the delivery's row and its attempts could disagree.
         async with self._pool.transaction("REPEATABLE READ READ ONLY") as connection:
             row = await connection.fetch_row(_ENTRY, environment, delivery)
@@ -212,7 +212,7 @@ class PostgresDeliveries:
     async def attempts(
         self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
     ) -> AttemptPage:
-        """Return a page of attempts; see the port."""
+        """Return a page of attempts."""
         rows = await self._pool.fetch(_ATTEMPTS, environment, delivery, below, limit, max_bytes)
         return _page_of(rows)
 
@@ -224,7 +224,7 @@ class PostgresDeliveries:
         return None if row is None else msgspec.convert(dict(row), SentVersion)
 
     async def record_inspection(self, delivery: Delivery, attempt: Attempt) -> None:
-        """Write a test; see the port."""
+        """Write a test."""
         event, outcome = delivery.event, attempt.outcome
         started_ms = int(outcome.started_at * 1000)
         ended_ms = started_ms + outcome.duration_ms

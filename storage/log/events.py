@@ -87,7 +87,7 @@ class PostgresEvents:
     async def events(
         self, environment: int, which: EventFilter, below: str | None, limit: int
     ) -> EventPage:
-        """Return a page of events; see the port."""
+        """Return a page of events."""
         given = _conditions(which)
         values = [value for _, value in given.values()]
         if [] in values:
@@ -138,14 +138,14 @@ class PostgresEvents:
         return partial(search, take)
 
     async def event(self, environment: int, event: str) -> EventDetail | None:
-        """Return one event; see the port."""
+        """Return one event."""
         row = await self._pool.fetch_row(EVENT, environment, event)
         return None if row is None else event_detail(row)
 
     async def deliveries_to(
         self, environment: int, events: Sequence[str], customer: str
     ) -> dict[str, int]:
-        """Return how many deliveries go to a customer's destinations; see the port."""
+        """Return how many deliveries go to a customer's destinations."""
         if not events:
             return {}
         first = [delivery_id(event, 0) for event in events]

@@ -35,7 +35,7 @@ class PostgresTroubles:
     async def counts(
         self, environment: int, from_ms: int, troubles: Sequence[DeliveryTrouble], most: int
     ) -> dict[DeliveryTrouble, int]:
-        """Return how many rows an environment has; see the port."""
+        """Return how many rows an environment has."""
         low, _ = id_bounds(from_ms, None, None)
         wanted = [int(each) for each in troubles]
         rows = await self._pool.fetch(_OF_ENVIRONMENT, environment, low, HIGHEST, most, wanted)
@@ -49,7 +49,7 @@ class PostgresTroubles:
         troubles: Sequence[DeliveryTrouble],
         most: int,
     ) -> Sequence[TroubleCount]:
-        """Return how many rows each destination has; see the port."""
+        """Return how many rows each destination has."""
         low, _ = id_bounds(from_ms, None, None)
         wanted = [int(each) for each in troubles]
         arguments = (environment, low, HIGHEST, most, wanted, list(destinations))

@@ -29,7 +29,7 @@ class PostgresSettle:
         self._freshness = PlanRefresh(connection)
 
     async def settle(self, group: SettleGroup) -> None:
-        """Write a group; see the port.
+        """Write a group.
 
         Raises PoisonError also if a settlement's row is missing or differs from its `expects`, and
         OwnershipLostError if a shard of the group is not ours.

@@ -139,7 +139,7 @@ class PostgresJobs:
     async def create(
         self, job: ReplayJob, at_most: int, audit: AuditEntry, floor_ms: int = 0
     ) -> bool:
-        """Add a job with its legs; see the port."""
+        """Add a job with its legs."""
         selection = job.selection
         destinations = None
         statuses = (
@@ -178,13 +178,13 @@ class PostgresJobs:
         return bool(rows)
 
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
-        """End an unfinished job; see the port."""
+        """End an unfinished job."""
         return bool(await write(self._pool, _CANCEL, environment, job, at_ms, *values(audit)))
 
     async def pace(
         self, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
     ) -> bool:
-        """Give an unfinished job another rate; see the port."""
+        """Give an unfinished job another rate."""
         place = (present.environment, present.id, rate_per_second, present.rate_per_second)
         return bool(await write(self._pool, _PACE, *place, *values(audit)))
 

@@ -59,7 +59,7 @@ class MissingRows:
         self._pool = pool
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
-        """Return events in order, without their content; see the port."""
+        """Return events in order, without their content."""
         _, high = id_bounds(None, job.selection.to_ms, job.id)
         below = high if until is None else min(high, until)
         rows = await self._pool.fetch(_HEADS, job.environment, after, below, EXAMINED, _ORIGINS)
@@ -82,7 +82,7 @@ class MissingRows:
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
     ) -> tuple[list[Event], bool]:
-        """Return the events for which the destination has no delivery; see the port."""
+        """Return the events for which the destination has no delivery."""
         first, last = events[0], delivery_id(events[-1], MAX_FANOUT)
         rows = await self._pool.fetch(
             _UNDELIVERED, job.environment, destination, list(events), first, last, max_bytes, limit

@@ -79,7 +79,7 @@ class OrderReads:
     async def outstanding(
         self, job: ReplayJob, destination: str, after: str, limit: int
     ) -> OrderStretch:
-        """Return the selected waiting deliveries; see the port."""
+        """Return the selected waiting deliveries."""
         wanted = job.selection.statuses or WAITING
         place, named = (job.environment, destination), job.selection.customer is not None
         if after < RETRYING_FROM:
@@ -107,7 +107,7 @@ class OrderReads:
         return OrderStretch([row["id"] for row in taken], through, end)
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        """Return the states of deliveries; see the port."""
+        """Return the states of deliveries."""
         rows = await self._pool.fetch(_STANDING, job.environment, list(deliveries))
         return [
             OrderState(

@@ -93,7 +93,7 @@ class PostgresReplays:
     # --- reads
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all jobs that are not finished, oldest first; see the port."""
+        """Return all jobs that are not finished, oldest first."""
         rows = await self._pool.fetch(self._unfinished, list(known))
         return await made_in_slices(job_record, rows)
 
@@ -116,7 +116,7 @@ class PostgresReplays:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read on from the leg's cursor, or for a parked lane up to it; see the port."""
+        """Read on from the leg's cursor, or for a parked lane up to it."""
         way, _ = way_of(job)
         if lane is None:
             after, until = leg.cursor, None
@@ -161,7 +161,7 @@ class PostgresReplays:
     # --- counting
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """Count on; see the port."""
+        """Count on."""
         if job.orders:
             return await self.tally(job, leg, *await self._orders.count(job, leg), {})
         through, types, end = await self._matching(job, leg)
@@ -177,7 +177,7 @@ class PostgresReplays:
         types: Mapping[str, int],
         /,
     ) -> Leg | None:
-        """Record the count; see the port."""
+        """Record the count."""
         place = (job.environment, job.id, leg.destination, leg.counted)
         told = types if job.dry_run else {}
         count = (through, matched, end, list(told), list(told.values()), TYPES_MOST)
@@ -194,7 +194,7 @@ class PostgresReplays:
         return through, dict(zip(row["types"] or (), row["totals"] or (), strict=True)), end
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
-        """End the counting of a PENDING job; see the port."""
+        """End the counting of a PENDING job."""
         return bool(await self._write(ALL_COUNTED, job.environment, job.id, int(status), at_ms))
 
     # --- the chunk
@@ -202,7 +202,7 @@ class PostgresReplays:
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> Enqueued:
-        """Write a chunk; see the port. Raises OwnershipLostError if this process has lost the right to
+        """Write a chunk. Raises OwnershipLostError if this process has lost the right to
         write."""
         connection = self._intake
         if not connection.connected:
@@ -243,11 +243,11 @@ class PostgresReplays:
     # --- orders
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
-        """Read on among the selected waiting deliveries; see the port."""
+        """Read on among the selected waiting deliveries."""
         return await self._orders.outstanding(job, leg.destination, leg.cursor, limit)
 
     async def order(self, step: OrderStep) -> bool:
-        """Record the next ordered deliveries; see the port."""
+        """Record the next ordered deliveries."""
         rows = await self._write(
             ORDER, step.environment, step.job, step.destination, step.step, step.through,
             step.exhausted, step.ordered, step.done, step.skipped,
@@ -266,7 +266,7 @@ class PostgresReplays:
         return bool(await self._write(CHANGE, job.environment, job.id, int(before), int(after)))
 
     async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
-        """End a job whose deliveries are settled; see the port."""
+        """End a job whose deliveries are settled."""
         rows = await self._write(COMPLETE, job.environment, job.id, at_ms)
         return job_record(rows[0]) if rows else None
 

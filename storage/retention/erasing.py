@@ -73,12 +73,12 @@ class PostgresErasure:
         self._pool = pool
 
     async def erase(self, environment: int, event: str, at_ms: int, audit: AuditEntry) -> bool:
-        """Erase the content of an event; see the port."""
+        """Erase the content of an event."""
         place = _place(environment, [event], at_ms)
         return bool(await write(self._pool, _ERASE, *place, *values(audit)))
 
     async def erase_many(self, environment: int, events: Sequence[str], at_ms: int) -> list[str]:
-        """Erase the contents of events; see the port."""
+        """Erase the contents of events."""
         rows = await write(self._pool, _ERASE_MANY, *_place(environment, events, at_ms))
         return [row["id"] for row in rows]
 
@@ -137,7 +137,7 @@ class CustomerErasureRows:
         return None if found is None else str(found)
 
     async def request(self, request: Erasing, audit: AuditEntry) -> bool:
-        """Add a request; see the port."""
+        """Add a request."""
         rows = await write(
             self._pool, _REQUEST, request.environment, request.account, request.customer,
             request.requested_at_ms,
@@ -166,6 +166,6 @@ class CustomerErasureRows:
         return CustomerEvents(ids, erased, through, len(rows) < EXAMINED)
 
     async def erased(self, request: Erasing, through: str, count: int, at_ms: int | None) -> None:
-        """Move the cursor of a request; see the port."""
+        """Move the cursor of a request."""
         place = (request.environment, request.account, request.below)
         await write(self._pool, _ERASED, *place, through, count, at_ms)
