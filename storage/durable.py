@@ -1,4 +1,4 @@
-"""Durable writes: the content of a file, and the names in a folder, survive a loss of power."""
+"""Durable writes: the content of a file, or the names in a folder, survive a power failure."""
 
 import os
 from pathlib import Path

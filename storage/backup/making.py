@@ -1,8 +1,7 @@
 """The making of a backup of an embedded database with its files, while its server runs. Blocks.
 
 pg_basebackup copies the database as it is when the copy ends. The contents of files are copied before
-and after that. This misses none: a content is stored before a row names it, and stays for days after its
-last row.
+and after that. None is missed: a content is stored before its first row, and kept days after its last.
 """
 
 import fcntl
@@ -358,8 +357,7 @@ class Backup:
         return file.read() if file.path.exists() else []
 
     def _keep_keys(self, before: list[bytes]) -> bool:
-        """Write all keys in use during the backup, which a rotation can change. Return True if there
-        are any."""
+        """Write all keys in use during the backup, which a rotation can change. Return True if any."""
         keys = list(dict.fromkeys([*self._keys(), *before]))
         if not keys:
             return False

@@ -1,1 +1,1 @@
-"""The connections to one PostgreSQL: their opening, lending, statements, time limits and errors."""
+"""The connections to one PostgreSQL: their pools, statements, time limits and errors."""

@@ -1,6 +1,7 @@
-"""The bridge to PostgreSQL: asyncio under trio, the pool for control-plane queries, and waiting.
+"""The bridge from trio to PostgreSQL's asyncio driver: the connections, the pools, and the wait while
+the database is away.
 
-Only whole statements cross. The hot path has connections of its own, made by `connection()`.
+The hot path does not use a pool: `Bridge.connection` makes its connections.
 """
 
 import asyncio
@@ -23,25 +24,25 @@ from storage.database.profiles import POOL, Profile
 
 log = structlog.get_logger("angarium.storage")
 
-# asyncio receives into 256 KiB, which glibc maps and unmaps at every call; 64 KiB come from the
-# heap. Measured at full rate: 10 % of all CPU of the server.
+# asyncio receives into 256 KiB, which glibc maps and unmaps at each call; 64 KiB come from the heap. At
+# full rate, this saves 10 % of the server's CPU.
 selector_events._SelectorSocketTransport.max_size = 65_536  # type: ignore[attr-defined]
-# asyncpg asks an ABC about every element of an array if the element is an array itself: 0.2 us for each
-# text, a quarter of what a large group costs. So only these types can be sent as arrays: each further
-# type would cost 0.02 us for every element.
+# asyncpg asks an ABC whether each element of an array is itself an array: 0.2 us for each text, a quarter
+# of a large group's cost. A tuple of types is quicker, but then only these types can be sent as arrays.
+# Each further type would cost 0.02 us an element.
 ARRAYS: tuple[type, ...] = (list, tuple)
 driver.IterableABC = driver.SizedABC = ARRAYS  # type: ignore[attr-defined]  # not in its stub
 driver.MappingABC = dict  # type: ignore[attr-defined]  # as above; no array is a dict
 
-POOL_SIZE = 6  # control-plane queries at once: enough for hundreds a second, few enough for 2 cores
-POOL_WAITERS = 200  # a later query would wait longer than its client does
+POOL_SIZE = 6  # queries at once: enough for hundreds a second, few enough for 2 cores
+POOL_WAITERS = 200  # a query behind them would wait longer than its client does
 POOL_WAIT_S = 5.0
 BACKOFF_FIRST_S = 0.05
-BACKOFF_LONGEST_S = 2.0  # a database that is back should be noticed before anybody gives up
+BACKOFF_LONGEST_S = 2.0  # short, so that clients get answers soon after the database is back
 
 
 class PoolStatistics(Struct, frozen=True):
-    """The use of a pool now."""
+    """The present use of a pool."""
 
     lent: int  # connections
     waiting: int  # queries that wait for a connection
@@ -59,8 +60,7 @@ class Pool:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """Lend a connection. Raises StoreAwayError if too many callers wait, or this one waited too
-        long."""
+        """Lend a connection. Raises StoreAwayError if too many callers wait, or after `POOL_WAIT_S`."""
         if self._limit.statistics().tasks_waiting >= POOL_WAITERS:
             raise StoreAwayError("too many queries wait for a connection")
         # The limit counts loans, not tasks, since one task can hold two connections.
@@ -69,7 +69,7 @@ class Pool:
             await self._limit.acquire_on_behalf_of(loan)
         if waited.cancelled_caught:
             raise StoreAwayError(f"no connection became free within {POOL_WAIT_S:g} s")
-        lent = self._idle.pop()  # the last one returned: the likeliest to be connected
+        lent = self._idle.pop()  # the last returned connection is the likeliest to be connected
         try:
             yield lent
         finally:
@@ -88,12 +88,12 @@ class Pool:
             return await connection.fetch(sql, *arguments)
 
     async def fetch_row(self, sql: str, *arguments: Argument) -> Record | None:
-        """Run one statement; its first row, None where there is none."""
+        """Run one statement; return its first row, None if there is none."""
         async with self.connection() as connection:
             return await connection.fetch_row(sql, *arguments)
 
     async def fetch_value(self, sql: str, *arguments: Argument) -> Any:
-        """Run one statement; the first column of its first row, None where there is none."""
+        """Run one statement; return its first row's first column, None if there is no row."""
         async with self.connection() as connection:
             return await connection.fetch_value(sql, *arguments)
 
@@ -103,7 +103,7 @@ class Pool:
             return await connection.execute(script)
 
     def statistics(self) -> PoolStatistics:
-        """Return a record of its use."""
+        """Return a record of the pool's use."""
         found = self._limit.statistics()
         return PoolStatistics(int(found.borrowed_tokens), found.tasks_waiting)
 
@@ -120,7 +120,7 @@ class Pool:
 
 
 class Bridge:
-    """All connections to one PostgreSQL. Owner of the asyncio loop; made by `open_bridge`."""
+    """All connections to one PostgreSQL. `open_bridge` makes it."""
 
     def __init__(self, loop: Loop, url: str) -> None:
         self.url = url
@@ -136,13 +136,13 @@ class Bridge:
         profile: Profile,
         on_connect: Callable[[Connection], Awaitable[None]] | None = None,
     ) -> Connection:
-        """Return a connection that the caller owns; the bridge closes it. It connects when first used."""
+        """Return a connection for the caller alone; it is not connected yet. The bridge closes it."""
         connection = Connection(self._loop, self.url, profile, on_connect)
         self._dedicated.append(connection)
         return connection
 
     async def connect(self) -> None:
-        """Connect the connections of `connection()`. Raises StoreError: then nothing could be written."""
+        """Connect the connections of `connection()`. Raises StoreError."""
         for connection in self._dedicated:
             await connection.ensure()
 
@@ -153,7 +153,7 @@ class Bridge:
         return pool
 
     async def release(self, connection: Connection) -> None:
-        """Close a connection of `connection()` before the bridge ends."""
+        """Close a connection of `connection()`."""
         self._dedicated.remove(connection)
         await connection.aclose()
 
@@ -163,7 +163,7 @@ class Bridge:
         return self._loop
 
     async def wait_until_back(self) -> None:
-        """Wait until the database answers. The backoff is at least 25 ms, so that no caller spins."""
+        """Wait until the database answers, at least 25 ms, so that no caller spins."""
         if self._back is not None:
             await self._back.wait()
             return
@@ -171,7 +171,7 @@ class Bridge:
         try:
             pause = BACKOFF_FIRST_S
             while True:
-                # Many servers wait for one database: their probes must not come at the same instant.
+                # Jitter: the probes of many servers must not come at the same instant.
                 await trio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
                 try:
                     await self.pool.fetch("SELECT 1")
@@ -196,16 +196,15 @@ class Bridge:
             self._away_since = None
 
     def cut(self) -> None:
-        """Drop every connection at once: another process has taken over, or the time of a stop is over
-        and the database does not answer. Statements under way have an unknown outcome, as after a
-        crash."""
+        """Drop every connection at once, after a takeover, or when a stop ran out of time. Statements
+        under way have an unknown outcome, as after a crash."""
         for connection in self._dedicated:
             connection.cut()
         for pool in self._pools:
             pool.cut()
 
     async def aclose(self) -> None:
-        """Close all connections at the same time: with a frozen database each close takes its full
+        """Close all connections concurrently: if the database is frozen, each close takes its full time
         limit."""
         async with trio.open_nursery() as nursery:
             for connection in self._dedicated:
@@ -216,10 +215,10 @@ class Bridge:
 
 @asynccontextmanager
 async def open_bridge(url: str) -> AsyncIterator[Bridge]:
-    """Open a bridge for the length of the block. It connects nothing yet."""
+    """Open a bridge for the length of the block. Nothing is connected yet."""
     failure: Exception | None = None
     async with trio_asyncio.open_loop() as loop:
-        # The default handler would end the whole loop for a stray future of a lost connection.
+        # The default handler would end the loop if a lost connection leaves a future with an error.
         loop.set_exception_handler(_report)
         bridge = Bridge(loop, url)
         try:

@@ -1,8 +1,9 @@
-"""Columns of rows that go to PostgreSQL as arrays: the SQL that makes rows of them, and the arguments.
+"""Columns of rows that are sent to PostgreSQL as arrays: the SQL that makes rows of them, and the
+arguments.
 
-The arrays are unnested side by side in a SELECT list: in FROM, PostgreSQL would first write each to a
-store. Each array costs about 0.1 us a row on both sides together, and 3 us a statement. So a column of
-nulls travels as an empty array (`unnest` pads it), and a column of equal values as one value.
+The arrays are unnested in a SELECT list: in FROM, PostgreSQL would first write each to a tuple store. An
+array costs about 0.1 us a row, on both sides together, and 3 us a statement. Therefore a column of nulls
+is sent as an empty array (`unnest` pads it), and a column of equal values as one value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 
 class Column(Struct, frozen=True):
-    """A column by its name and the SQL type of its values. `shared`: one value may serve all rows."""
+    """A column: its name and SQL type. `shared`: if all rows have one value, the value is sent once."""
 
     name: str
     type: str
@@ -20,7 +21,7 @@ class Column(Struct, frozen=True):
 
 
 class Rows(Struct, frozen=True):
-    """The SQL of rows made of columns: their names, their values, and where they come from."""
+    """The SQL of rows made of columns."""
 
     names: str
     values: str
@@ -40,16 +41,16 @@ def rows(
     bound_before: int = 0,
 ) -> Rows:
     """Return the SQL of rows whose parameters begin after number `before`. The columns of `bound` come
-    first: other rows have them already, with parameters that begin after number `bound_before`.
+    first; they reuse other rows' parameters, those after number `bound_before`.
 
-    `uniform`: every shared column comes as one value. Otherwise each comes as an array and a value, and
-    one of the two is empty. With `ordinal` the source has a column of that name, counting from 1. All
-    values are columns of the source: for a plain parameter the planner assumes one match in 200 rows,
-    and would read all rows of an environment instead of looking ten of them up.
+    `uniform`: every shared column is one value. Otherwise each is an array and a value, one of which is
+    empty. `ordinal` adds a column of that name that counts from 1. All values are columns of the source:
+    for a plain parameter the planner assumes one match in 200 rows, and would read all rows of an
+    environment instead of looking ten rows up.
     """
     value: dict[str, str] = {}
     sets: list[str] = []
-    ids = ""  # an array that is never left empty, where there is one
+    ids = ""  # the first array that has a value for each row
     number = bound_before
     for place, column in enumerate((*bound, *columns)):
         number = number + 1 if place != len(bound) else before + 1
@@ -75,12 +76,12 @@ class Arguments:
     __slots__ = ("_lean", "_wide", "uniform")
 
     def __init__(self) -> None:
-        self.uniform = True  # every shared column so far has one value
+        self.uniform = True  # whether every shared column so far has one value
         self._lean: list[Any] = []
         self._wide: list[Any] = []
 
     def add(self, *values: Any) -> None:
-        """Add arguments as they are."""
+        """Add arguments unchanged."""
         self._lean += values
         self._wide += values
 
@@ -102,5 +103,5 @@ class Arguments:
             self._wide += (values, None)
 
     def bound(self) -> Sequence[Any]:
-        """Return the arguments for the statement with the present `uniform`."""
+        """Return the arguments for the statement with `self.uniform`."""
         return self._lean if self.uniform else self._wide

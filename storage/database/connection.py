@@ -1,7 +1,7 @@
-"""One connection to PostgreSQL, for trio: no statement is ever cancelled half way.
+"""A connection to PostgreSQL, for trio. Unless its profile abandons statements, each runs to its end.
 
-This module does not know what the statements do. A connection connects when it is first used, and again
-after a loss. It never repeats a failed statement: only the caller knows whether that is safe.
+A connection connects when it is first used, and again after a loss. It never repeats a failed statement:
+only the caller knows whether that is safe.
 """
 
 import asyncio
@@ -32,42 +32,42 @@ from storage.database.profiles import Profile
 log = structlog.get_logger("angarium.storage")
 
 T = TypeVar("T")
-# The types of a statement's arguments. Only these two collections are sent as arrays: `bridge` says why.
+# The types of a statement's arguments. Only these two collections can be sent as arrays, see `bridge`.
 Argument = None | str | bytes | int | float | datetime | list[Any] | tuple[Any, ...]
-# A server that is up answers in milliseconds; a route that drops packets never.
+# A running server answers in milliseconds; a network that drops packets never answers.
 CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 2.0
-# Filtered lists have many texts; each prepared statement costs the server some 50 KiB.
+# Filtered lists have many statements, and each takes about 50 KiB in PostgreSQL while prepared.
 MAX_PREPARED = 200
-OLDEST_SERVER = 150_000  # PostgreSQL 15: what we test; `server_version_num`
-# Sets up the session before anything else runs in it; returns the process that really serves it.
+OLDEST_SERVER = 150_000  # as `server_version_num`: PostgreSQL 15 is the oldest that we test
+# Sets up the session before any other statement; returns the backend's process id, even behind a pooler.
 _GREETING = """
     SELECT pg_backend_pid() FROM (
         SELECT count(set_config(name, value, false)) FROM unnest($1::text[], $2::text[]) s (name, value)
     ) settings
 """
-# A statement that a lost connection's backend still runs must end before the new connection writes.
+# Ends the lost connection's backend: a statement that it still runs must end before the next one writes.
 _END_PREDECESSOR = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE pid = $1 AND application_name = $2 AND pid <> pg_backend_pid()
 """
-# An abandoned statement must end, and give up its locks, even if neither the driver's request to cancel
-# it nor the end of the connection reached the server in time.
+# Lets the server notice a lost client while a statement runs. So an abandoned statement ends and releases
+# its locks, even if the driver's cancel request does not arrive.
 _NOTICE_LOSS = "SET client_connection_check_interval = 2000"  # milliseconds
 
 
 class Loop(ReadingLoop, Protocol):
-    """The asyncio loop under trio, as far as it is used."""
+    """The used part of the asyncio loop under trio."""
 
     async def run_aio_coroutine(self, coro: Coroutine[Any, Any, T]) -> T:
         """Run an asyncio coroutine and wait for it, from trio."""
 
 
 class Connection:
-    """One connection, used by one task at a time; others wait their turn in order.
+    """One connection, used by one task at a time; other tasks wait in order.
 
-    `on_connect` runs right after each (re)connection, before any statement; when it raises, the
-    connection is closed again and the statement fails with its error.
+    `on_connect` runs after each (re)connection, before any statement. If it raises, the connection is
+    closed and the statement fails with that error.
     """
 
     def __init__(
@@ -81,13 +81,13 @@ class Connection:
         self._limit_s = inf if profile.command_timeout_s is None else profile.command_timeout_s
         self.on_connect = on_connect
         self.connects = 0  # how often it has connected
-        # Whether a pooler answers in the server's place, as of the last connection.
+        # Whether a pooler stood before the server when this last connected.
         self.pooled = False
         self._loop = loop
         self._url = url
         self._raw: asyncpg.Connection[Record] | None = None
         self._crossing: Crossing | None = None
-        self._pid: int | None = None  # of our last backend: the next connection ends that backend
+        self._pid: int | None = None  # of the last backend, which the next connection ends
         self._prepared: dict[str, PreparedStatement[Record]] = {}
         self._statements = 0
         self._turn = trio.Lock()
@@ -100,8 +100,8 @@ class Connection:
     async def fetch(self, sql: str, *arguments: Argument) -> list[Record]:
         """Run one statement, prepared once per connection, and return its rows.
 
-        Raises StoreError and its kinds. The statement runs to its end even when the caller is
-        cancelled meanwhile; the time limits of the profile bound it.
+        Raises StoreError and its kinds. Even if the caller is cancelled, the statement runs to its end,
+        within the profile's time limits, unless the profile abandons statements.
         """
         entered = await self._claim()
         try:
@@ -116,12 +116,12 @@ class Connection:
             self._release(entered)
 
     async def fetch_row(self, sql: str, *arguments: Argument) -> Record | None:
-        """Run one statement and return its first row, None where there is none."""
+        """Run one statement and return its first row, None if there is none."""
         rows = await self.fetch(sql, *arguments)
         return rows[0] if rows else None
 
     async def fetch_value(self, sql: str, *arguments: Argument) -> Any:
-        """Run one statement and return its first row's first column, None where there is none."""
+        """Run one statement and return its first row's first column, None if there is no row."""
         rows = await self.fetch(sql, *arguments)
         return rows[0][0] if rows else None
 
@@ -135,9 +135,9 @@ class Connection:
 
     @asynccontextmanager
     async def transaction(self, isolation: str = "READ COMMITTED") -> AsyncIterator["Connection"]:
-        """Commit what is run inside, or roll it back when the block raises or is cancelled.
+        """Commit the statements of the block, or roll them back if it raises or is cancelled.
 
-        A commit whose answer does not arrive raises StoreAwayError: it may have happened.
+        Raises StoreAwayError if the commit's answer does not arrive: its outcome is unknown.
         """
         entered = await self._claim()
         try:
@@ -159,7 +159,7 @@ class Connection:
 
     async def _roll_back(self, began: "asyncpg.Connection[Record] | None") -> None:
         if began is None or self._raw is not began or began.is_closed():
-            return  # the connection was lost, and its transaction with it
+            return  # the transaction ended with its connection
         if not began.is_in_transaction():
             return
         with trio.CancelScope(shield=True):
@@ -169,9 +169,9 @@ class Connection:
                 self._discard()
 
     async def listen(self, channel: str, heard: Callable[[str], None]) -> None:
-        """Start LISTEN, connecting if needed: `heard` receives each payload, and must not raise.
+        """Start LISTEN, connecting if needed. `heard` receives each payload, and must not raise.
 
-        Listening ends with the connection, without a notice: prove a silent connection by statements.
+        Listening ends silently with the connection: check the connection with statements.
         """
         entered = await self._claim(connect=True)
         try:
@@ -183,10 +183,10 @@ class Connection:
         finally:
             self._release(entered)
 
-    # --- turns: a transaction holds the connection, and its own statements pass within it
+    # --- turns: a task holds the connection for a statement, or for a transaction with its statements
 
     async def _claim(self, *, connect: bool = False) -> bool:
-        """Hold the connection, and connect it if needed. Returns False if this task holds it already."""
+        """Take the connection, and connect it if needed. Return False if this task has it already."""
         task = trio.lowlevel.current_task()
         if self._owner is task:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -216,12 +216,12 @@ class Connection:
 
     @property
     def connected(self) -> bool:
-        """Whether a connection exists, as far as is known."""
+        """True unless the connection is known to be closed."""
         return self._raw is not None and not self._raw.is_closed()
 
     @property
     def backend(self) -> int | None:
-        """The process id of the server's side, None while not connected."""
+        """The process id of the backend, None while not connected."""
         return self._pid if self.connected else None
 
     async def ensure(self) -> None:
@@ -239,7 +239,7 @@ class Connection:
         self._discard()
 
     async def aclose(self) -> None:
-        """Close the connection for good, in order if that is possible within two seconds."""
+        """Close the connection for good, normally if that takes less than `CLOSE_TIMEOUT_S`."""
         self._shut = True
         await self._close()
 
@@ -252,7 +252,7 @@ class Connection:
             with trio.CancelScope(shield=True):
                 try:
                     await self._loop.run_aio_coroutine(raw.close(timeout=CLOSE_TIMEOUT_S))
-                except Exception as error:  # whatever it is, the connection is going anyway
+                except Exception as error:  # any error: the connection is dropped anyway
                     log.debug(
                         "connection.close_failed", purpose=self.profile.purpose, error=repr(error)
                     )
@@ -263,7 +263,7 @@ class Connection:
         if not (asked or self.profile.connects_itself):
             raise StoreAwayError("not connected")
         self._discard()
-        # Never cancelled half way: an abandoned attempt would leave its socket to the collector.
+        # Shielded: a cancelled attempt would leave its socket open until garbage collection.
         with trio.CancelScope(shield=True):
             try:
                 raw, backend = await self._loop.run_aio_coroutine(self._open())
@@ -280,7 +280,7 @@ class Connection:
             self._raw = raw
             self.connects += 1
             try:
-                self._require_open()  # it may have been shut meanwhile
+                self._require_open()  # `cut` or `aclose` can have run meanwhile
                 await self._greet(raw, backend)
             except BaseException:
                 self._discard()
@@ -296,33 +296,33 @@ class Connection:
         lean = self.profile.lean and not crosses_tls(raw)
         try:
             self._crossing = Crossing(self._loop, raw, self._limit_s) if lean else None
-        except (OSError, AttributeError) as error:  # it was lost the moment it was made
+        except (OSError, AttributeError) as error:  # the new connection is lost already
             raise StoreAwayError("the connection was lost at once") from error
         if predecessor is not None:
             name = f"angarium {self.profile.purpose}"
             await self._run(functools.partial(raw.fetch, _END_PREDECESSOR, predecessor, name))
         if self.profile.abandons:
-            with suppress(StoreError):  # some systems cannot check: there such a statement runs on
+            with suppress(StoreError):  # some systems cannot check; the statement runs on there
                 await self._run(functools.partial(raw.execute, _NOTICE_LOSS))
         if self.on_connect is not None:
             await self.on_connect(self)
 
     async def _open(self) -> tuple["asyncpg.Connection[Record]", int]:
-        """Connect, and set up the session; return also the process that serves it."""
+        """Connect, and set up the session; return also the backend's process id."""
         raw = await asyncpg.connect(
             self._url,
             timeout=CONNECT_TIMEOUT_S,
-            # No time limit of the driver's, here or for a statement: `_shielded` says why.
-            # Our own dictionary holds the statements; asyncpg's drops them every 5 minutes.
+            # `_prepared` is the cache of statements; asyncpg's own drops them every 5 minutes.
+            # `_shielded` says why there is no `command_timeout`.
             statement_cache_size=0,
-            # The other settings come with the first statement: a pooler refuses them here.
+            # The other settings follow in the first statement, because a pooler refuses them here.
             server_settings={"application_name": f"angarium {self.profile.purpose}"},
         )
 
         names, values = zip(*self.profile.session_settings().items(), strict=True)
         try:
             self._check(raw)
-            # A pooler without a free connection accepts its client, and lets the first statement wait.
+            # A pooler without a free connection accepts clients and delays their first statement.
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 return raw, int(await raw.fetchval(_GREETING, names, values))
         except BaseException:
@@ -348,13 +348,13 @@ class Connection:
         return self._raw
 
     async def _prepare(self, sql: str) -> "PreparedStatement[Record]":
-        # We name it: without its cache asyncpg gives no names, and a session has only one statement
-        # without a name.
+        # Without its cache, asyncpg gives no names, and a session can have only one statement without a
+        # name.
         self._statements += 1
         name = f"angarium_{self._statements}"
         prepared = await self._run(functools.partial(self._live().prepare, sql, name=name))
         if len(self._prepared) >= MAX_PREPARED:
-            # asyncpg closes it on the server by and by.
+            # asyncpg closes the collected statement on the server later.
             del self._prepared[next(iter(self._prepared))]
         self._prepared[sql] = prepared
         return prepared
@@ -382,12 +382,12 @@ class Connection:
     async def _shielded(self, call: Coroutine[Any, Any, T]) -> T:
         with trio.CancelScope(shield=not self.profile.abandons):
             try:
-                # Not by the driver's own time limit: even a cancelled timer stays in the loop until it
-                # would have been due, and keeps the caller's context, such as a request with its body.
+                # The driver's own time limit would leave a timer in the loop until its due time, even if
+                # cancelled. The timer keeps the caller's context alive, such as a request with its body.
                 with trio.CancelScope(deadline=trio.current_time() + self._limit_s):
                     return await self._loop.run_aio_coroutine(call)
             except trio.Cancelled:
-                await self._close()  # asyncpg has asked the server to cancel; this waits for that
+                await self._close()  # this waits for asyncpg's cancel request
                 raise
         raise TimeoutError(f"no answer within {self._limit_s:g} s")
 
@@ -395,6 +395,6 @@ class Connection:
         raw, self._raw = self._raw, None
         self._prepared.clear()
         if raw is not None:
-            # Even if it is closed: after a protocol error the driver closes it without a word to its
-            # listeners, and the crossing would keep its descriptor and its tasks.
+            # Even if it is closed: after a protocol error the driver closes it without calling its
+            # termination listeners, and the crossing would keep its descriptor and tasks.
             raw.terminate()

@@ -1,7 +1,7 @@
-"""The short path of a hot connection: trio itself steps the driver's statement and reads its socket.
+"""The short path of a hot connection: trio itself steps the driver's coroutine and reads its socket.
 
 Through the asyncio loop a statement costs about fifteen turns of the scheduler, here two. Only prepared
-statements pass here; everything else on the connection uses the loop.
+statements take this path; the connection's other calls use the loop.
 """
 
 import asyncio
@@ -20,22 +20,22 @@ from asyncpg.protocol import NO_TIMEOUT
 log = structlog.get_logger("angarium.storage")
 
 T = TypeVar("T")
-READ_BYTES = 65_536  # from glibc's heap; more would be mapped and unmapped at each call
-UNLIMITED: Any = NO_TIMEOUT  # instead of a timer of the driver's for each statement
+READ_BYTES = 65_536  # glibc maps and unmaps larger buffers at each call
+UNLIMITED: Any = NO_TIMEOUT  # no timer of the driver for each statement
 
 
 class ReadingLoop(Protocol):
-    """The asyncio loop, as far as it is used here."""
+    """The used part of the asyncio loop."""
 
     def run_trio_task(self, task: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Handle:
-        """Run a task of trio's for as long as the loop runs, or until the handle is cancelled."""
+        """Run a trio task until the loop ends or the handle is cancelled."""
 
 
 class Crossing:
-    """The reader of a connection without TLS, for as long as the connection lives.
+    """The reader of a connection without TLS, from its start to its end.
 
-    A statement without an answer for `limit_s` is given up. One task watches all statements: a deadline
-    for each would cost as much as the driver's own work.
+    A statement without an answer for `limit_s` fails. One task watches all statements: a deadline for
+    each would cost as much as the driver's own work.
     """
 
     def __init__(
@@ -45,12 +45,12 @@ class Crossing:
         self._protocol: asyncio.Protocol = raw._protocol  # type: ignore[attr-defined]  # no other way
         self._on_waiter_completed = raw._protocol._on_waiter_completed  # type: ignore[attr-defined]  # as above
         self._awaited: asyncio.Future[Any] | None = None
-        self._waiter: trio.lowlevel.Task | None = None  # the task that waits for it
+        self._waiter: trio.lowlevel.Task | None = None  # the task that waits for `_awaited`
         self._limit_s = limit_s
         self._due = inf  # when the time limit of the statement under way ends
         self._transport.pause_reading()
-        # A descriptor of our own: the transport may close its own at any time, and trio must not
-        # wait for a number that has become another socket's.
+        # A descriptor of our own: the transport can close its descriptor at any time, and trio must not
+        # wait on a number that another socket has taken.
         self._socket: socket.socket = self._transport.get_extra_info("socket").dup()
         self._reader = loop.run_trio_task(self._read)
         self._watch = loop.run_trio_task(self._watch_limit)
@@ -65,7 +65,7 @@ class Crossing:
         try:
             while True:
                 self._awaited = statement.send(None)
-                # The callback would cancel a timer, which does not exist here, in a turn of the loop.
+                # The callback takes a turn of the loop to cancel a timer, which does not exist here.
                 self._awaited.remove_done_callback(self._on_waiter_completed)
                 self._waiter = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(_go_on)
@@ -74,13 +74,13 @@ class Crossing:
             return result
         finally:
             self._due = inf
-            # The future holds the answer. An error in it would form a cycle with its own traceback, which
-            # would keep the statement's arguments in memory.
+            # An error in this future forms a cycle with its traceback, which would keep the statement's
+            # arguments in memory.
             self._awaited = None
             statement.close()
 
     async def _watch_limit(self) -> None:
-        # A statement that begins during a sleep is due after the end of that sleep: it is seen in time.
+        # A statement that begins during a sleep is due after that sleep, so none is noticed too late.
         pause_s = self._limit_s
         while True:
             await trio.sleep(pause_s)
@@ -123,7 +123,7 @@ class Crossing:
         except Exception as error:
             log.warning("connection.unreadable", error=repr(error))
             self._transport.abort()
-        self._transport.resume_reading()  # so that the driver learns that the connection ended
+        self._transport.resume_reading()  # so that the driver notices the connection's end
 
     def _close(self) -> None:
         self._reader.cancel()
@@ -135,11 +135,10 @@ class Crossing:
 
 
 def _go_on(_: Callable[[], None]) -> trio.lowlevel.Abort:
-    """Wait for the answer even if the caller is cancelled; the caller sees that at its next
-    checkpoint."""
+    """Refuse to abort the wait: a cancelled caller gets trio.Cancelled at its next checkpoint."""
     return trio.lowlevel.Abort.FAILED
 
 
 def crosses_tls(raw: "asyncpg.Connection[Record]") -> bool:
-    """Return True if the connection uses TLS: then the driver cannot use the bytes of its socket."""
+    """Return True if the connection uses TLS: the bytes of its socket are encrypted."""
     return raw._transport.get_extra_info("sslcontext") is not None  # type: ignore[attr-defined]  # see above

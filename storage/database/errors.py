@@ -1,7 +1,7 @@
-"""The errors of PostgreSQL and its driver in the engine's words: no error of asyncpg leaks.
+"""The translation of the errors of PostgreSQL and its driver: no error of asyncpg leaks.
 
-Errors are told apart by whose fault they are: the environment's (`StoreAwayError`), the rows'
-(`PoisonError`), a race without a fault (`ContentionError`), or this program's (plain `StoreError`).
+The class of an error says whose fault it is: the environment's (`StoreAwayError`), the rows'
+(`PoisonError`), no fault but a race (`ContentionError`), or this program's (plain `StoreError`).
 """
 
 import re
@@ -36,12 +36,12 @@ __all__ = [
 
 
 class AccessDeniedError(StoreAwayError):
-    """The server refuses the login: password, role or database is wrong. A start reports it; later it
-    is waited out."""
+    """The server refuses the login: password, role or database is wrong. A start fails with it; a
+    running server waits until the login works."""
 
 
 class PartitionMissingError(StoreAwayError):
-    """A row's instant has no partition. It is not the row's fault, so the writer waits for one."""
+    """A row's instant has no partition. This is not the row's fault: the writer waits for a partition."""
 
 
 TRANSACTION_POOLING = (
@@ -51,38 +51,36 @@ TRANSACTION_POOLING = (
 
 
 class UnsuitableDatabaseError(StoreError):
-    """The database cannot be used in its present state: too old, another encoding, or another program's
-    schema."""
+    """The database cannot be used: it is too old, or has another encoding or another program's schema."""
 
 
 class MigrationError(StoreError):
-    """A migration cannot be applied; the message says in what state the database is."""
+    """A migration cannot be applied. The message says in which state the database is."""
 
 
 # SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html
 _POISON_CLASSES = frozenset({"22", "23", "54"})  # data, constraint, a program limit
 _CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
-_CANCELLED = "57014"  # by its own time limit: nothing else cancels a statement of ours
+_CANCELLED = "57014"  # by `statement_timeout`, since nothing else cancels our statements
 _LOCKED = "55P03"  # lock not available
-# The place of a row in the context of an error: the statement waited for a row that its own rows need.
-# The words and quotation marks around the place are in the server's language. Waiting for a whole table
-# (beside a migration), or for a row that our own sessions lock for each other, is no fault of a group.
+# A row's position in the context of an error: the statement waited for this row. (The words around it are
+# in the server's language.) A lock of a whole table, as beside a migration, or of one of `_OURS`, which
+# our own sessions lock, is no fault of the group's rows.
 _AT_A_ROW = re.compile(r"\(\d+,\d+\)")
 _OURS = re.compile(r"\b(?:destination_backlog|processes|shard_leases)(?:_pkey)?\b")
-# A prepared statement does not exist, or exists already. Only we give names in our session, so a pooler
-# has given this session to several connections' transactions.
+# A prepared statement does not exist, or exists already. Only we name statements in our sessions, so a
+# pooler has given one session to several connections.
 _SHARED = frozenset({"26000", "42P05"})
 _DENIED_CLASSES = frozenset({"28", "3D"})  # authorisation, unknown database
 _AWAY_CLASSES = frozenset({"08", "53", "57", "58"})  # connection, resources, intervention, system
-# The server became a read-only replica; the transaction was idle too long; the outcome is unknown.
+# The server is a read-only replica; the transaction was idle too long; the outcome is unknown.
 _AWAY = frozenset({"25006", "25P03", "40003"})
-# The errors that the driver raises for arguments of a wrong type, size or encoding, before it sends
-# anything.
+# The driver's errors for arguments of a wrong type, size or encoding, raised before it sends anything.
 _BAD_VALUES = (ValueError, TypeError, OverflowError)
 
 
 def translated(error: Exception, *, closed: bool) -> StoreError:
-    """Return the engine's error for an error of the driver. `closed`: the connection is gone."""
+    """Return the engine's error for an error of the driver. `closed`: the connection is closed."""
     if isinstance(error, asyncpg.PostgresError):
         return _of_server(error)
     if isinstance(error, asyncpg.OutdatedSchemaCacheError):
@@ -98,7 +96,7 @@ def _of_server(error: asyncpg.PostgresError) -> StoreError:
     state = error.sqlstate or ""
     text = f"{state} {error.args[0] if error.args else error}"
     if isinstance(error, asyncpg.InvalidCachedStatementError) or state in _CONTENTION:
-        return ContentionError(text)  # a cached plan that is out of date has not run either
+        return ContentionError(text)  # an outdated cached plan has not run either
     if state == _LOCKED:
         where = error.context or ""
         blocked = _AT_A_ROW.search(where) and not _OURS.search(where)
@@ -119,13 +117,13 @@ def _of_server(error: asyncpg.PostgresError) -> StoreError:
 
 
 def is_doubtful(cause: Exception) -> bool:
-    """Return True if a connection must be discarded after `cause`: after anything but a plain answer of
-    the server.
+    """Return True if a connection must be discarded after `cause`.
 
-    A value that the driver could not encode leaves the connection intact: nothing was sent.
+    The server's ordinary errors leave the connection intact. So does a value that the driver cannot
+    encode, because nothing was sent.
     """
     if isinstance(cause, asyncpg.InvalidCachedStatementError):
-        return True  # its other prepared statements may be out of date as well
+        return True  # the connection's other prepared statements can be outdated as well
     if isinstance(cause, asyncpg.PostgresError):
         return (cause.sqlstate or "")[:2] in {"08", "57", "58", "XX"} or cause.sqlstate in _AWAY
     return not isinstance(cause, (asyncpg.DataError, *_BAD_VALUES)) or isinstance(

@@ -1,4 +1,4 @@
-"""Advisory locks of PostgreSQL, for work that only one program on this database can do at a time."""
+"""Advisory locks of PostgreSQL, for work that one program at a time may do on a database."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -11,7 +11,7 @@ from storage.database.errors import StoreError
 
 
 class Lock(IntEnum):
-    """The numbers of the locks. They must never change: other versions take the same locks."""
+    """The locks' numbers, which must never change: other versions take the same locks."""
 
     MIGRATIONS = 0x616E_6761_0000_0001
     PARTITIONS = 0x616E_6761_0000_0002
@@ -21,7 +21,7 @@ class Lock(IntEnum):
 
 @asynccontextmanager
 async def locked(connection: Connection, lock: Lock) -> AsyncIterator[None]:
-    """Hold a lock for the session, across transactions; a lost session releases it.
+    """Hold a lock of the session during the block; a lost session releases it.
 
     Raises ContentionError if the lock is not free within the connection's `lock_timeout`.
     """

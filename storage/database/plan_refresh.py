@@ -1,7 +1,8 @@
-"""The renewal of a connection's query plans: a plan made while a table was small is made again.
+"""The renewal of a connection's query plans, because a plan made for a small table is bad for a large
+one.
 
 PostgreSQL keeps a generic plan until the tables' statistics change. A plan made for an empty partition
-reads the whole partition: 3 ms an event at 100,000 rows. A new plan costs a millisecond or two.
+reads the whole partition: 3 ms an event at 100,000 rows. A new plan costs 1 to 2 ms.
 """
 
 import trio
@@ -9,13 +10,12 @@ import trio
 from storage.database.connection import Connection
 
 KNOWN = 200  # statements, as many as a connection keeps prepared
-FIRST_S = 0.1  # how long a plan for an empty partition serves: some thousand rows at full rate
+FIRST_S = 0.1  # a new partition grows by some thousand rows in this time, at full rate
 LONGEST_S = 60.0
 
 
 class PlanRefresh:
-    """The age of one connection's plans. Each generation of plans lives twice as long as the one
-    before."""
+    """The timer of one connection's plans. Each renewal comes after twice the pause of the one before."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -24,8 +24,8 @@ class PlanRefresh:
         self._remake_at = 0.0
 
     async def keep(self, sql: str) -> None:
-        """Call before each statement. A new statement (to a new partition, say) starts the
-        count again."""
+        """Discard the plans if they are due. Call this before each statement. A statement that is new to
+        the connection starts again with the shortest pause."""
         now = trio.current_time()
         if sql not in self._known:
             self._known[sql] = None

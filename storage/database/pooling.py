@@ -1,7 +1,7 @@
-"""Detection of a pooler (such as PgBouncer) in front of the database, and of its mode, at the start.
+"""The detection of a pooler (such as PgBouncer) in front of the database, and of its mode, at the start.
 
-Leases, advisory locks, LISTEN and prepared statements belong to a session. A pooler that gives a
-server's connection to another client after each transaction breaks all of them.
+Advisory locks, LISTEN and prepared statements belong to a session. A pooler that gives the server's
+connection to another client after each transaction breaks all of them.
 """
 
 import structlog
@@ -15,17 +15,17 @@ _BACKEND = "SELECT pg_backend_pid()"
 
 
 async def require_sessions(first: Connection, second: Connection) -> bool:
-    """Raise UnsuitableDatabaseError unless the database keeps a session for each of two connections.
+    """Raise UnsuitableDatabaseError unless each of two connections keeps its own session.
 
-    Returns whether there is a pooler. Raises StoreAwayError where one of them gets no connection.
+    Returns True if there is a pooler. Raises StoreAwayError if one of them cannot connect.
     """
     await first.ensure()
     await second.ensure()
     if not (first.pooled or second.pooled):
         return False
-    # Both transactions hold a server's connection at once, so the two connections differ. A pooler that
-    # lends by transaction lends the last returned or the longest idle connection next. In either case one
-    # of our two gets another connection than before.
+    # Both transactions run at once, so their backends differ. A pooler that lends by transaction lends
+    # next either the last returned or the longest idle backend. In both cases, one of our two connections
+    # then gets another backend than before.
     async with first.transaction():
         mine = await first.fetch_value(_BACKEND)
         async with second.transaction():

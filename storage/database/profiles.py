@@ -1,4 +1,4 @@
-"""Kinds of connection: their session settings, their time limits, and the log of slow statements."""
+"""The kinds of connection, with their settings and time limits, and the log of slow statements."""
 
 from dataclasses import dataclass, field
 
@@ -10,62 +10,61 @@ class Profile:
     """The settings of a connection. All times are in seconds."""
 
     purpose: str  # shown in pg_stat_activity as `angarium <purpose>`
-    # The server gives up first, so that an answer is definite; the driver's limit is for a server
-    # that does not answer at all.
+    # The server's limit comes first, so that the outcome is known. The driver's later limit is for a
+    # server that does not answer.
     statement_timeout_s: float | None
     command_timeout_s: float | None
     settings: dict[str, str] = field(default_factory=dict)
-    # Whether a statement connects where needed. If not, only `ensure()` does, so that what the
-    # statement was made of (an epoch) cannot be older than the connection that it runs on.
+    # Whether a statement connects if needed. If not, only `ensure()` connects: the caller reads the epoch
+    # after that, so the epoch is never older than the connection.
     connects_itself: bool = True
-    # Whether a cancelled statement is given up together with its connection, instead of awaited: for
-    # statements that can take long and can be repeated.
+    # Whether a cancelled statement is abandoned with its connection, and not awaited: for long statements
+    # that can be repeated.
     abandons: bool = False
-    # Whether its statements take the lean crossing (except over TLS). This is for thousands of statements
-    # a second, and for queries that a tenant can send as fast as it likes: each turn of the loop that
-    # they take is taken from others.
+    # Whether prepared statements use `Crossing` (except over TLS). It saves turns of the loop for
+    # thousands of statements a second, and for queries that tenants can send at any rate.
     lean: bool = False
 
     def session_settings(self) -> dict[str, str]:
-        """Return the settings of a session; they hold before any other statement runs."""
+        """Return the settings of a session, to be made before any other statement."""
         milliseconds = (
             0 if self.statement_timeout_s is None else int(self.statement_timeout_s * 1000)
         )
         return {
             "statement_timeout": str(milliseconds),
-            # A client that died within a transaction holds its locks no longer than this.
+            # After this time, the server releases the locks of a client that died within a transaction.
             "idle_in_transaction_session_timeout": "30000",
             "timezone": "UTC",
-            "jit": "off",  # compiling costs more than any of our statements
-            # A 202 promises durability, whatever the server's default is.
+            "jit": "off",  # compilation takes longer than any of our statements
+            # A 202 promises durability, even if the server's default is off.
             "synchronous_commit": "on",
             **self.settings,
         }
 
 
-# How long a statement of the intake waits for a row that another session has locked. Our own sessions
-# hold a lock for some milliseconds. A longer lock must delay only its own request: the intake finds
-# that request by halving the group.
+# How long an intake statement waits for a row that another session has locked. Our own sessions hold a
+# lock for some milliseconds. If another session holds a lock for longer, the intake finds the blocked
+# request by halving the group, and delays only that request.
 LOCK_WAIT_MS = 100
 
 
 def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
-    """Return the profile of a connection for a few prepared statements. `lock_wait_ms`: 0 to wait as
-    long as the statement's own limit."""
+    """Return the profile of a connection for a few prepared statements. `lock_wait_ms`: 0 for no limit
+    but the statement's own."""
     return Profile(
         purpose,
-        statement_timeout_s=8.0,  # a group takes 100 ms at most; 8 s is a server in trouble
+        statement_timeout_s=8.0,  # a group takes at most 100 ms, unless the database is in trouble
         command_timeout_s=10.0,
         settings={
             "lock_timeout": str(lock_wait_ms),
-            # A plan made while a table was empty scans it for ever: 3 ms an event later on.
+            # A plan made for an empty table would keep scanning it: 3 ms an event once it is full.
             "enable_seqscan": "off",
-            # One plan for all groups: planning again for each costs more than the statement.
+            # One plan for all groups: a new plan for each costs more than the statement.
             "plan_cache_mode": "force_generic_plan",
-            # Rows are looked up by the whole of their key. Where a comparison costs next to nothing, as
-            # by default, any index that begins with the environment is as good while a table is small.
+            # Rows must be looked up by the index of their whole key. At the default cost of a comparison,
+            # any index that begins with the environment looks as cheap while a table is small.
             "cpu_operator_cost": "0.1",
-            # No row is looked up twice, so a cache of found rows would be filled in vain.
+            # No row is looked up twice, so a cache of rows is useless.
             "enable_memoize": "off",
         },
         connects_itself=False,
@@ -75,10 +74,10 @@ def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
 
 INTAKE = hot("intake", lock_wait_ms=LOCK_WAIT_MS)
 SETTLE = hot("settle")
-# Queries of the control plane; lists examine a bounded number of rows, so 15 s is trouble.
+# Queries of the control plane. They examine a bounded number of rows: 15 s means trouble.
 POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0, lean=True)
-# Pages of the delivery log, on connections of their own, so that none of them holds up a command. They
-# follow an index and read a bounded number of rows; the planner would choose by outdated statistics.
+# Pages of the delivery log, on their own connections, so that none delays a command. The settings make
+# them follow an index and read a bounded number of rows, even if the planner's statistics are outdated.
 LOG = Profile(
     "log",
     statement_timeout_s=10.0,
@@ -93,11 +92,11 @@ LOG = Profile(
     },
 )
 LOG_READERS = 4  # pages take some milliseconds each
-# Searches of the delivery log for what is rare. The planner chooses among indexes by the values that are
-# asked for. It must not read rows in order until enough have passed: that would read them all.
+# Searches of the delivery log for rare values. The planner chooses the index by the given values. The
+# settings forbid reading rows in order until enough match, which would read them all.
 SEARCH = Profile(
     "search",
-    statement_timeout_s=0.1,  # 10 ms find 20 of 10,000,000 rows; what takes longer is a common value
+    statement_timeout_s=0.1,  # 10 ms find 20 of 10,000,000 rows; a common value takes longer
     command_timeout_s=3.0,
     lean=True,
     settings={
@@ -108,8 +107,9 @@ SEARCH = Profile(
         "max_parallel_workers_per_gather": "0",
     },
 )
-SEARCHERS = 2  # so that searches of all tenants use two of the database's processors at most
-# Migrations and partitions: may rewrite a table, but must not queue others behind a lock for long.
+SEARCHERS = 2  # so that the searches of all tenants use at most two of the database's processors
+# Migrations and partitions. They can rewrite a table, so their statements have no time limit. The lock
+# timeout bounds how long others queue behind their wait for a lock.
 UPKEEP = Profile(
     "upkeep",
     statement_timeout_s=None,
@@ -117,13 +117,13 @@ UPKEEP = Profile(
     settings={"lock_timeout": "60000"},
     abandons=True,
 )
-# The connection is checked every second. Requests are refused once it was silent for five, so its
-# statements must fail sooner.
+# The connection is checked every second. After 5 s without an answer, requests are refused, so a
+# statement must fail sooner.
 LISTENER = Profile(
     "listener", statement_timeout_s=3.0, command_timeout_s=3.5, connects_itself=False
 )
-# A heartbeat every half second: it must fail before others think that this node is dead. A beat that is
-# lost in a crash of the database is no loss.
+# A heartbeat every half second, which must fail before other nodes count this node as dead. A heartbeat
+# need not survive a crash of the database.
 NODE = Profile(
     "node",
     statement_timeout_s=2.0,
@@ -134,13 +134,13 @@ NODE = Profile(
 )
 
 
-SLOW_S = 1.0  # a statement of a profile with a time limit takes milliseconds
+SLOW_S = 1.0  # statements of a profile with a time limit take milliseconds
 
 log = structlog.get_logger("angarium.database")
 
 
 def note(profile: Profile, took_s: float) -> None:
-    """Log a slow statement, unless its profile allows it any time."""
+    """Log a slow statement, unless its profile has no time limit."""
     if took_s > SLOW_S and profile.statement_timeout_s is not None:
         log.warning(
             "database.slow",

@@ -1,5 +1,4 @@
-"""Writes of single statements through the pool: an error says whether its statement may
-have been done."""
+"""Writes of single statements through the pool. An error says whether its statement was sent."""
 
 import trio
 from asyncpg import Record
@@ -8,15 +7,12 @@ from storage.database.bridge import Pool
 from storage.database.connection import Argument
 from storage.database.errors import ContentionError, StoreAwayError
 
-TRIES = (
-    3  # of a statement that lost a race: a serialisation failure, a deadlock, a plan out of date
-)
+TRIES = 3  # of a statement that lost a race: a serialisation failure, a deadlock, an outdated plan
 
 
 async def write(pool: Pool, sql: str, *arguments: Argument) -> list[Record]:
-    """Run one statement, connecting first. Raises StoreError; `maybe_written` of a StoreAwayError says
-    whether the statement had been sent. A statement that lost a race has written nothing, and is run
-    again."""
+    """Run one statement, connecting first. A statement that lost a race has written nothing, and runs
+    again. Raises StoreError; a StoreAwayError's `maybe_written` says whether the statement was sent."""
     for _ in range(TRIES - 1):
         try:
             return await _write(pool, sql, *arguments)

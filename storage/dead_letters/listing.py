@@ -21,15 +21,15 @@ from storage.log.entries import ENTRY_COLUMNS, delivery_entry
 from storage.log.searching import SCATTERED
 from storage.log.walk import HIGHEST, LOWEST, id_bounds
 
-EXAMINED = 2_000  # rows that one page looks at: some 5 ms
-GROUPED = 20_000  # rows that are grouped: some 40 ms, mostly to read and to sort them
-TYPES = 10  # event types that a group names
+EXAMINED = 2_000  # rows that one page examines: about 5 ms
+GROUPED = 20_000  # rows that are grouped: about 40 ms, mostly to read and to sort them
+TYPES = 10  # event types shown for a group
 _END_MS = (1 << 63) - 1
 # Filters with an index for searches.
 _SUMMARISED = {"event_types", "error_categories", "customers", "replay_jobs"}
 
-# $1 environment, $2 lowest id, $3 and $4 the place to stay below, $5 earliest death, $6 rows to look at.
-# As in `walk.stream`, the order says which index is followed.
+# $1 environment, $2 lowest id, $3 and $4 the position to stay below, $5 earliest death, $6 rows to
+# examine. As in `walk.stream`, the ORDER BY chooses the index.
 _WHERE = "d.environment = $1::integer AND d.trouble = 3 AND d.id >= $2::uuid"
 _IN_ORDER = f"""
     SELECT {{columns}} FROM deliveries d WHERE {_WHERE}
@@ -53,17 +53,17 @@ FROM (
     ORDER BY dead_lettered_at_ms DESC, id DESC LIMIT {limit}
 ) d ON true
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC"""
-# A rare value among many dead letters is searched for among all deliveries, as `storage.log.searching`
-# says; $6 rows wanted. `coalesce` keeps the planner from the indexes of all that had trouble, whose
-# rows are in 12,000 pages of a month with a million deliveries.
+# The search for a rare value, by that value's index over all deliveries (`storage.log.searching`). $6
+# rows wanted. `coalesce` keeps the planner from the indexes of `trouble`, whose rows are in 12,000 pages
+# of a month with a million deliveries.
 _SEARCH = f"""
 SELECT {ENTRY_COLUMNS} FROM deliveries d
 WHERE d.environment = $1::integer AND coalesce(d.trouble, 0) = 3 AND d.id >= $2::uuid
   AND (d.dead_lettered_at_ms, d.id) < ($3::bigint, $4::uuid)
   AND d.dead_lettered_at_ms >= $5::bigint{{matches}}
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC LIMIT $6::integer"""  # noqa: S608 - constants
-# Deaths that are equal in all columns of a signature are counted first, so that few signatures are made.
-# `place` 1 is the latest death. The rows are narrow, so that they are sorted in memory.
+# Dead letters that are equal in all columns of a signature are counted first, so that few signatures are
+# computed. `place` 1 is the latest death. The rows are narrow, so that they are sorted in memory.
 _DEATHS = """d.id, d.destination, d.customer, d.event_type, d.error_category, d.response_status,
     d.last_error, d.dead_lettered_at_ms"""
 _GROUPS = """
@@ -90,7 +90,7 @@ ORDER BY g.count DESC, g.signature"""
 
 @lru_cache(KNOWN)
 def page_statement(one: bool, names: tuple[str, ...]) -> str:
-    """Return the SQL of a page; `one`: of one destination. Its last parameter is the number of rows
+    """Return the SQL of a page; `one`: of one destination. The last parameter is the number of rows
     wanted."""
     first = 8 if one else 7
     return _PAGE.format(
@@ -109,7 +109,7 @@ def search_statement(names: tuple[str, ...]) -> str:
 
 @lru_cache(KNOWN)
 def groups_statement(one: bool, names: tuple[str, ...]) -> str:
-    """Return the SQL that groups."""
+    """Return the SQL of the groups."""
     columns = _DEATHS + (", d.replay_job" if "replay_jobs" in names else "")
     return _GROUPS.format(
         rows=(_OF_ONE if one else _IN_ORDER).format(columns=columns),
@@ -120,10 +120,10 @@ def groups_statement(one: bool, names: tuple[str, ...]) -> str:
 
 
 class PostgresDeadLetterLog:
-    """`engine.log.delivery_log.DeadLetterLog` on the pool."""
+    """Implements `engine.log.delivery_log.DeadLetterLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. None: pages are only read in order."""
+        """`searchers`: connections of the profile SEARCH. None: pages are read in order only."""
         self._pool = pool
         self._searchers = searchers
 
@@ -143,7 +143,7 @@ class PostgresDeadLetterLog:
         rows = await self._pool.fetch(sql, *arguments, *values)
         some = bool(rows) and rows[0]["id"] is not None
         if some and len(rows) <= limit and look_at == SCATTERED:
-            # Some rows match: reading on in order is the cheaper way to more of them.
+            # Some rows match, so reading in order finds more of them cheaply.
             look_at = EXAMINED
             arguments = _arguments(environment, which, below, look_at, one=one)
             rows = await self._pool.fetch(sql, *arguments, *values)
@@ -156,7 +156,7 @@ class PostgresDeadLetterLog:
             try:
                 found += await self._search(searchers, environment, which, bottom, wanted)
             except TooSlowError:
-                pass  # the page ends where the reading in order ended
+                pass  # the page ends with the rows that were read in order
             else:
                 bottom = None
         shown = [delivery_entry(_without_ends(row)) for row in found[:limit]]
@@ -169,7 +169,7 @@ class PostgresDeadLetterLog:
     async def _search(
         searchers: Pool, environment: int, which: DeliveryFilter, below: DeadPosition, wanted: int
     ) -> Sequence[Any]:
-        """Return the latest matching dead letters below a place. Raises TooSlowError."""
+        """Return the latest matching dead letters below a position. Raises TooSlowError."""
         given = left_to_rows(which, {"dead_from_ms", "dead_to_ms"})
         arguments = _arguments(environment, which, below, wanted, one=False)
         return await searchers.fetch(search_statement(tuple(given)), *arguments, *given.values())
@@ -189,8 +189,8 @@ class PostgresDeadLetterLog:
 
 
 def _way(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
-    """Return whether one destination's rows are read, and the conditions that the index
-    does not serve."""
+    """Return True if one destination's index is read, and the conditions that the index does not
+    serve."""
     one = which.destinations is not None and len(which.destinations) == 1
     served = {"dead_from_ms", "dead_to_ms"} | ({"destinations"} if one else set())
     return one, left_to_rows(which, served)

@@ -1,4 +1,4 @@
-"""Reads of the dead-letter queue for bulk commands: oldest first, a bounded number of rows at a time."""
+"""Reads of the dead-letter queue for bulk commands: oldest first, in bounded steps."""
 
 from collections.abc import Collection
 from functools import lru_cache
@@ -10,7 +10,8 @@ from storage.database.bridge import Pool
 from storage.database.plan_refresh import KNOWN
 from storage.log.walk import LOWEST, id_bounds
 
-# The cause of a death, without the numbers in its text, which differ. `escape` makes text of any bytes.
+# The cause of a death, with `#` for the numbers in its text, which differ between deaths. `escape`
+# converts any bytes to text.
 SIGNATURE = """md5(concat_ws('|', destination, coalesce(error_category::text, '-'),
     coalesce(response_status::text, '-'),
     regexp_replace(encode(substring(coalesce(last_error, ''::bytea) FROM 1 FOR 200), 'escape'),
@@ -28,7 +29,8 @@ _CONDITIONS = {
 
 
 def left_to_rows(which: DeliveryFilter, served: Collection[str]) -> dict[str, Any]:
-    """Return the values of a filter's conditions by name, without those that an index has `served`."""
+    """Return the values of a filter's conditions by name, without the conditions in `served`, which an
+    index decides."""
     given = {name: getattr(which, name) for name in _CONDITIONS if name not in served}
     return {
         name: list(value) if isinstance(value, tuple) else value
@@ -45,13 +47,13 @@ def conditions(names: Collection[str], first: int) -> str:
     )
 
 
-EXAMINED = 2_000  # rows that one search looks at: some 5 ms
+EXAMINED = 2_000  # rows that one search examines: about 5 ms
 COUNTED = (
-    20_000  # rows that one count looks at: some 30 ms; between two counts the connection is free
+    20_000  # rows that one count examines: about 30 ms; then the connection is free for others
 )
 
-# $1 environment, $2 after, $3 lowest, $4 below, $5 rows to look at, $6 rows wanted; then the filter's.
-# As in `walk.stream`, the order says which index is followed.
+# $1 environment, $2 after, $3 lowest, $4 below, $5 rows to examine, $6 rows wanted, then the filter's
+# values. As in `walk.stream`, the ORDER BY chooses the index.
 _WHERE = """
     WHERE d.environment = $1::integer AND d.trouble IS NOT NULL
       AND d.id > $2::uuid AND d.id >= $3::uuid AND d.id < $4::uuid"""
@@ -71,7 +73,7 @@ _NAMED = """
         SELECT {columns} FROM deliveries d {where} AND d.trouble = 3 AND d.id = n.id LIMIT 1
     ) d ORDER BY d.id LIMIT $5::integer"""
 _WAYS = {"in order": _IN_ORDER, "of one": _OF_ONE, "named": _NAMED}
-# The matching rows among those that were looked at, and no more of them than are wanted.
+# The matching rows among the examined ones, at most $6.
 _STRETCH = """
 WITH examined AS MATERIALIZED ({way}),
 passing AS MATERIALIZED (SELECT id, destination FROM examined WHERE true{matches}),
@@ -85,7 +87,7 @@ SELECT ARRAY(SELECT id::text FROM picked ORDER BY id) AS ids,
 
 @lru_cache(KNOWN)
 def stretch_statement(way: str, filters: tuple[str, ...]) -> str:
-    """Return the text that reads a stretch; `way`: in order, of one destination, or named."""
+    """Return the statement that reads a stretch; `way` is a key of `_WAYS`."""
     first = 7 if way == "in order" else 8
     matches = conditions(filters, first)
     rows = _WAYS[way].format(columns=_COLUMNS, where=_WHERE)
@@ -93,7 +95,7 @@ def stretch_statement(way: str, filters: tuple[str, ...]) -> str:
 
 
 class PostgresDeadLetters:
-    """`engine.recording.requeue.DeadLetterStore` on the pool."""
+    """Implements `engine.recording.requeue.DeadLetterStore` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

@@ -1,7 +1,7 @@
 """Writes of the dead-letter queue: requeue and discard, each one statement on the intake's connection.
 
-Both change only deliveries that are FAILED and IN_DLQ: of two commands at once, the second one finds
-nothing to do. Both write their audit entry with their change.
+Both change only deliveries that are FAILED and IN_DLQ, so the second of two equal commands changes
+nothing. Both write their audit entry in the same statement.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from storage.database.errors import PartitionMissingError
 from storage.database.plan_refresh import PlanRefresh
 from storage.ownership import INTAKE_OWNER, Ownership
 
-# $3 environment, $4 ids, $5 ... $15 the audit entry, $16 the name of its count or null, $17 the count so
-# far. The first chunk of a request writes the entry, and the others raise its count.
+# $3 environment, $4 ids, $5 ... $15 the audit entry, $16 the name of its count or null, $17 the count
+# before. A request's first chunk writes the entry, and the other chunks raise its count.
 _BEGIN = "WITH " + INTAKE_OWNER.format(process="$1", epoch="$2")
 _AUDITED = """,
 audited AS (
@@ -32,9 +32,9 @@ audited AS (
     FROM (SELECT count(*) AS n FROM changed) c WHERE n > 0
     ON CONFLICT (workspace, id) DO UPDATE SET changes = excluded.changes
 )"""
-# As many of the named deliveries, in order, as fit: the statement reads the content of their events. A
-# single delivery always fits. $18 base, $19 bytes, $20 ... $22 backlog rows. Rows are changed by a join
-# that has the environment as a column too: `storage.database.columns.rows`.
+# Requeues the named deliveries in order, until their events' contents exceed $19 bytes. The first one
+# always fits. $18 base of the seqs, $20 ... $22 backlog rows. The UPDATE joins by the environment too:
+# `storage.database.columns.rows` says why.
 _REQUEUE = (
     _BEGIN  # noqa: S608 - constants
     + """,
@@ -103,8 +103,7 @@ changed AS (
     + """
 SELECT ARRAY(SELECT id::text FROM changed) FROM owner"""
 )
-# Rows of an earlier run have a seq of this base. An actor that has read such a row in the store needs
-# no second notice of it.
+# The rows that an earlier run with this base has requeued.
 _REQUEUED = f"""
     SELECT {WAITING_COLUMNS}, d.status, cardinality($2::uuid[]) AS named
     FROM unnest($2::uuid[]) w (id)
@@ -129,7 +128,8 @@ _DISCARDED = """
 
 
 class PostgresRequeue:
-    """`engine.recording.requeue.RequeueStore` on the intake's connection: no two statements overlap."""
+    """Implements `engine.recording.requeue.RequeueStore` on the intake's connection, so that no two
+    statements overlap."""
 
     def __init__(self, connection: Connection, ownership: Ownership) -> None:
         self._connection = connection
@@ -146,8 +146,7 @@ class PostgresRequeue:
         *,
         again: bool,
     ) -> Requeued:
-        """Requeue. Raises OwnershipLostError if this process has lost the
-        right to write."""
+        """Requeue deliveries. Raises OwnershipLostError if this process has lost the right to write."""
         await self._ensure_connected()
         if again:
             before = await self._connection.fetch(_REQUEUED, environment, list(deliveries), base)
@@ -171,7 +170,7 @@ class PostgresRequeue:
     async def discard(
         self, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *, again: bool
     ) -> list[str]:
-        """Discard."""
+        """Discard deliveries; return their ids. Raises OwnershipLostError like `requeue`."""
         await self._ensure_connected()
         if again and await self._is_written(audited):
             rows = await self._connection.fetch(_DISCARDED, environment, list(deliveries))
@@ -180,7 +179,7 @@ class PostgresRequeue:
         return list(rows[0][0])
 
     async def _is_written(self, audited: ChunkAudit) -> bool:
-        """Return whether the audit entry shows that an earlier run has written."""
+        """Return True if the audit entry shows that an earlier run has written."""
         entry = audited.entry
         rows = await self._connection.fetch(
             _IS_WRITTEN, entry.workspace, entry.id, audited.counted or ""
@@ -211,7 +210,7 @@ class PostgresRequeue:
                 audited.before,
                 *more,
             )
-        except PartitionMissingError as error:  # no row is inserted: there is nothing to wait for
+        except PartitionMissingError as error:  # no row is inserted, so waiting would not help
             raise PoisonError("a delivery's partition was removed") from error
         if not rows:
             await self._ownership.reclaim_intake(self._connection, epoch)
@@ -228,8 +227,8 @@ class PostgresRequeue:
 
 
 def _requeued_before(rows: list[Record], named: Sequence[str]) -> Requeued:
-    """Return the result of an earlier run, from the rows that it left. A delivery left out for want of
-    room looks the same as one not done: the caller can try all of them again."""
+    """Return the result of an earlier run, from its rows. All other named deliveries count as left over,
+    also those that could not be requeued: the caller can try them again."""
     done = [row["id"] for row in rows]
     fresh = [
         row for row in rows if row["status"] == 0 and row["attempt_count"] == row["schedule_start"]

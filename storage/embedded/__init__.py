@@ -1,1 +1,1 @@
-"""The PostgreSQL server that Angarium brings along: its configuration, account, start and end."""
+"""The embedded PostgreSQL server: its configuration, account, start and stop."""

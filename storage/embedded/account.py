@@ -1,6 +1,6 @@
-"""The account that the embedded PostgreSQL runs as: ours or, when root starts us, one without rights.
+"""The account of the embedded PostgreSQL: Angarium's own, or an unprivileged one if root starts Angarium.
 
-PostgreSQL refuses to run as root. Only this module gives or takes permissions of files.
+PostgreSQL refuses to run as root. Only this module changes the owners and permissions of existing files.
 """
 
 import os
@@ -16,7 +16,7 @@ import structlog
 
 log = structlog.get_logger("angarium.storage")
 
-NAME = "angarium"  # made by us when root starts the server and no such account exists
+NAME = "angarium"  # made if root starts the server and there is no such account
 FALLBACK = "nobody"  # where accounts cannot be made (a read-only /etc)
 # The only environment variables that PostgreSQL's programs get. Other variables can hold the master key
 # and credentials of the file store, and an intruder in the database can read its server's variables.
@@ -25,14 +25,15 @@ PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "LD_LIBR
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account to start processes as. `switches`: it is not ours, so we are root."""
+    """The account of PostgreSQL's processes. `switches`: it is not this process's account, which is
+    root's."""
 
     uid: int
     gid: int
     switches: bool
 
     def arguments(self) -> dict[str, Any]:
-        """Return what `subprocess` needs to start a process as this account."""
+        """Return the arguments of `subprocess` that start a process as this account."""
         passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         own: dict[str, Any] = {"umask": 0o077, "env": passed_on}
         if self.switches:
@@ -40,7 +41,7 @@ class Account:
         return own
 
     def own(self, path: Path) -> None:
-        """Give the account a file or a folder, with everything below."""
+        """Make the account the owner of a folder and everything in it, or of a file."""
         if not self.switches:
             return
         for folder, _, files in os.walk(path):
@@ -51,12 +52,12 @@ class Account:
     def let_through(self, path: Path) -> None:
         """Let the account pass through every folder above `path`.
 
-        A closed folder (most often /root) is opened for other accounts to pass through, not to list. A
-        line in the log says so.
+        If a folder (usually /root) is closed to the account, give it the permission to pass through, but
+        not to list, and log that.
         """
         if not self.switches:
             return
-        # A path with a link (of an installer that links packages instead of copying them) needs both.
+        # Some installers link packages instead of copying them: a path with a link needs both chains.
         for folder in dict.fromkeys((*path.absolute().parents, *path.resolve().parents)):
             mode = folder.stat()
             if mode.st_uid == self.uid:
@@ -71,7 +72,8 @@ class Account:
 
 
 def account_for(data: Path) -> Account:
-    """Return the account for a server on `data`: the owner of that folder, else a suitable account."""
+    """Return the account for a server on `data`: our own; for root the folder's owner, or an unprivileged
+    account if root owns it."""
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid(), switches=False)
     if data.exists() and (owner := data.stat()).st_uid != 0:
@@ -95,7 +97,7 @@ def _made() -> pwd.struct_passwd | None:
         return None
     command = [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", NAME]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    entry = _found(NAME)  # of two processes that make it at once, one fails, and both find it
+    entry = _found(NAME)  # also if `useradd` failed because another process made the account
     if entry is None:
         log.warning("embedded.account_not_made", name=NAME, error=done.stderr.strip())
     return entry

@@ -1,6 +1,6 @@
-"""A PostgreSQL server process, ours or one found running: its state, its readiness and its end.
+"""A PostgreSQL server process, started or found running: its state and its stop.
 
-All knowledge comes from the `postmaster.pid` of its data folder, and from the process itself.
+Everything is read from the `postmaster.pid` in its data folder, and from the process itself.
 """
 
 import os
@@ -28,13 +28,12 @@ class Postmaster:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs and is the server of `data`, not another process that has the same
-        pid now."""
+        """True if the process runs and is the server of `data`: another process can have the pid now."""
         return "postgres" in _command_of(self.pid) and _works_in(self.pid, self.data)
 
     @property
     def ready(self) -> bool:
-        """Whether the server accepts connections now."""
+        """True if the server accepts connections."""
         if self.status != "ready":
             return False
         with socket.socket(socket.AF_UNIX) as probe:
@@ -45,11 +44,11 @@ class Postmaster:
         return True
 
     def stop(self, fast_s: float = 30.0, immediate_s: float = 8.0) -> bool:
-        """End the server. Returns False if it did not end in order within `fast_s` seconds.
+        """Stop the server. Returns False if it did not stop normally within `fast_s` seconds.
 
-        Fast mode ends sessions and writes a checkpoint. After `fast_s` the server is told to quit
-        without one, which loses nothing: its next start replays the log. (It gives its own processes
-        another five seconds.)
+        A normal stop (fast mode) ends sessions and writes a checkpoint. After `fast_s` the server must
+        quit without a checkpoint. This loses nothing, because its next start replays the log. (It gives
+        its own processes five seconds to quit.)
         """
         for number, patience_s in (
             (signal.SIGINT, fast_s),
@@ -75,7 +74,7 @@ class Postmaster:
 
 
 def read_postmaster(data: Path) -> Postmaster | None:
-    """Return the content of the data folder's pid file, None if there is none or it is unfinished."""
+    """Return the content of the data folder's pid file, None if it is missing or incomplete."""
     try:
         lines = (data / _PID_FILE).read_text("utf-8", "replace").splitlines()
     except (FileNotFoundError, NotADirectoryError):
@@ -84,7 +83,7 @@ def read_postmaster(data: Path) -> Postmaster | None:
         status = lines[7].strip() if len(lines) > 7 else "starting"
         return Postmaster(data, int(lines[0]), lines[4].strip(), int(lines[3]), status)
     except (IndexError, ValueError):
-        return None  # being written this very moment, or cut off by a crash
+        return None  # the server is just writing it, or a crash cut it off
 
 
 def remove_stale_pid_file(data: Path) -> bool:
@@ -103,14 +102,14 @@ def remove_stale_pid_file(data: Path) -> bool:
 
 
 def reap(pid: int) -> None:
-    """Collect a child that has ended, so that it does not look alive. Ignore other processes."""
+    """Collect an ended child, so that it does not look alive. Ignore processes that are no children."""
     with suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 
 
 def _works_in(pid: int, folder: Path) -> bool:
-    """Whether a process has `folder` as its working folder, as the server of that folder has. True if
-    in doubt."""
+    """Return True if the process's working directory is `folder`, as it is for a server; also if that is
+    unknown."""
     try:
         return Path(f"/proc/{pid}/cwd").samefile(folder)
     except OSError:  # no /proc, or a process of another account
@@ -118,14 +117,14 @@ def _works_in(pid: int, folder: Path) -> bool:
 
 
 def _command_of(pid: int) -> str:
-    """Return the name of a process, an empty one if there is none or it has ended."""
+    """Return the name of a process, an empty one if it does not exist or has ended."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except FileNotFoundError:
         if Path("/proc/self").exists():
             return ""
-        command = ["/bin/ps", "-p", str(pid), "-o", "stat=,comm="]  # where there is no /proc
-        # The command is ours alone.
+        command = ["/bin/ps", "-p", str(pid), "-o", "stat=,comm="]  # if there is no /proc
+        # The command has no input from outside.
         found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         return "" if found.stdout.startswith("Z") else found.stdout
     name, _, rest = state.rpartition(")")

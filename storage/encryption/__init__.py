@@ -1,1 +1,1 @@
-"""Encryption at rest: the master keys, where they are kept, and their replacement."""
+"""Encryption at rest: the master keys, their files, and their rotation."""

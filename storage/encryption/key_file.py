@@ -1,4 +1,4 @@
-"""The place of a server's master keys: a setting, or a file that is replaced as a whole."""
+"""The source of a server's master keys: a setting, or a file that is replaced as a whole."""
 
 import base64
 import os
@@ -59,8 +59,8 @@ class KeyFile:
             raise SecretBoxError(f"{self.path} is gone") from None
 
     def make(self) -> None:
-        """Make the file with a new key, whole or not at all. If two processes make it at once, the
-        first file stays."""
+        """Make the file with a new key, atomically. If two processes make it at once, the first file
+        is kept."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self._draft([new_key()])
         try:
@@ -73,8 +73,8 @@ class KeyFile:
         log.info("master_key.made", file=str(self.path))
 
     def write(self, keys: Sequence[bytes]) -> None:
-        """Replace the keys: a reader gets all of the old keys or all of the new ones, even after a
-        crash. Raises SecretBoxError if the file cannot be written."""
+        """Replace the keys atomically, even if the process crashes. Raises SecretBoxError if the file
+        cannot be written."""
         try:
             draft = self._draft(keys)
             try:
@@ -92,14 +92,14 @@ class KeyFile:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                if self.path.exists():  # the file's owner stays, whichever account writes it
+                if self.path.exists():  # keep the file's owner if another account (root) writes it
                     present = self.path.stat()
                     os.fchown(file.fileno(), present.st_uid, present.st_gid)
                 file.write(_TEXT)
                 for key in keys:
                     file.write(base64.b64encode(key).decode() + "\n")
                 file.flush()
-                os.fsync(file.fileno())  # a secret sealed under a key that was lost is lost
+                os.fsync(file.fileno())  # secrets are sealed with this key: it must survive a crash
         except OSError:
             draft.unlink()
             raise
@@ -112,7 +112,8 @@ def new_key() -> bytes:
 
 
 def key_file_of(setting: str | None, data_dir: Path, given: Path | None) -> KeyFile | None:
-    """Return the file of a server's keys; None if the setting itself holds them."""
+    """Return the file of a server's keys; None if the setting holds them. Raises SecretBoxError if both
+    a setting and a file are given."""
     if setting is not None:
         if given is not None:
             raise SecretBoxError(
@@ -133,12 +134,12 @@ def given_keys(setting: str | None, given: Path | None) -> list[bytes]:
 def open_secret_box(
     setting: str | None, data_dir: Path, *, own_database: bool, key_file: Path | None = None
 ) -> SecretBox:
-    """Return the secret box of this server.
+    """Return the secret box of this server. Raises SecretBoxError.
 
-    The keys come from the setting, or from `key_file`, or from a file in the data folder, which the
-    first start makes. With the operator's own database (`own_database`), the setting or `key_file` is
-    required. Otherwise a second server on that database, or this server on another machine, would make
-    a new key, which opens none of the stored secrets.
+    The keys come from the setting, from `key_file`, or from a file in the data folder, which the first
+    start makes. With the operator's own database (`own_database`), the setting or `key_file` is required.
+    Otherwise a second server on that database, or this server on another machine, would make a new key,
+    which decrypts none of the stored secrets.
     """
     file = key_file_of(setting, data_dir, key_file)
     if file is None:

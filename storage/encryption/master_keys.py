@@ -1,5 +1,5 @@
 """The ids of master keys in the database: the keys of each process, the values sealed with each key,
-and the progress of a rotation. No key is ever stored here.
+and the progress of a rotation. The keys themselves are never stored in the database.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,15 @@ from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.encryption.secretbox import ID_BYTES, SecretBox
 
-KIND = "master_key"  # of the notification that the keys have changed
+KIND = "master_key"  # of the notification of changed keys
 BEGINNING = (-1, "00000000-0000-0000-0000-000000000000")  # before every row
-BATCH = 500  # rows that are sealed anew, and locked, at a time: some 20 ms
+BATCH = 500  # rows that are sealed again, and locked, at a time: about 20 ms
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A column of sealed values, and the place that each is bound to: `{}` is its row's id."""
+    """A column of sealed values. `place` is the place to which each is bound, with `{}` for the row's
+    id."""
 
     table: str
     column: str
@@ -38,7 +39,7 @@ _TELL = """
     UPDATE processes SET master_keys = $2::bytea[], signed_for_s = $3::double precision
     WHERE id = $1::uuid
 """
-# The row of a process stays when it ends; its connections do not.
+# A process's row can remain after its end, so its connections show whether a server runs.
 _PROCESSES = """
     SELECT id::text, master_keys, signed_for_s FROM processes
     WHERE EXISTS (
@@ -52,7 +53,7 @@ _HISTORY = """
     FROM master_keys ORDER BY added_at, id
 """
 _ADD = "INSERT INTO master_keys (id) VALUES ($1::bytea) ON CONFLICT (id) DO NOTHING"
-# A key from before the first rotation gets its record here.
+# The INSERT adds the records of keys from before the first rotation.
 _PROMOTE = """
     WITH first AS (
         UPDATE master_keys SET
@@ -82,8 +83,8 @@ _AUDIT = """
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A running server. `keys`: the ids of its keys, first the one that it seals with; none until the
-    server has reported them."""
+    """A running server. `keys`: the ids of its keys, the sealing key first; empty until the server has
+    reported them."""
 
     id: str
     keys: tuple[bytes, ...]
@@ -92,7 +93,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The record of a key in rotations."""
+    """The record of a key's rotations."""
 
     id: bytes
     added_at: datetime
@@ -103,12 +104,12 @@ class Past:
 
 
 async def tell(pool: Pool, process: str, keys: Sequence[bytes], signed_for_s: float) -> None:
-    """Record which keys a process has."""
+    """Record the keys of a process, by their ids."""
     await pool.fetch(_TELL, process, list(keys), signed_for_s)
 
 
 async def processes(connection: Connection) -> list[Process]:
-    """Return the servers on this database: usually one, none, or two for a moment."""
+    """Return the servers on this database."""
     return [
         Process(row["id"], tuple(row["master_keys"] or ()), row["signed_for_s"] or 0.0)
         for row in await connection.fetch(_PROCESSES)
@@ -121,29 +122,30 @@ async def announce(connection: Connection) -> None:
 
 
 async def history(connection: Connection) -> list[Past]:
-    """Return the records of keys, the oldest first."""
+    """Return the records of keys, oldest first."""
     return [Past(**dict(row)) for row in await connection.fetch(_HISTORY)]
 
 
 async def add(connection: Connection, key: bytes) -> None:
-    """Record a key that is about to exist."""
+    """Record the id of a key, before the key is in use."""
     await connection.fetch(_ADD, key)
 
 
 async def promote(
     connection: Connection, first: bytes, former: Sequence[bytes], signed_for_s: float
 ) -> None:
-    """Record that all running servers seal and sign with `first`, and no longer with the former keys."""
+    """Record that all running servers seal and sign with `first` instead of the former keys."""
     await connection.fetch(_PROMOTE, first, list(former), signed_for_s)
 
 
 async def forget(connection: Connection, but: Sequence[bytes]) -> None:
-    """Drop the records of all keys but these."""
+    """Delete the records of all keys except `but`."""
     await connection.fetch(_FORGET, list(but))
 
 
 async def finish(connection: Connection, first: bytes, entries: Sequence[AuditEntry]) -> bool:
-    """Record that everything is sealed with `first`, in the audit log too; return whether that is new."""
+    """Record that everything is sealed with `first`, also in the audit log. Return False if that was
+    recorded before."""
     async with connection.transaction():
         if not await connection.fetch(_RESEALED, first):
             return False
@@ -168,11 +170,11 @@ async def counts(connection: Connection) -> dict[bytes, int]:
 async def reseal(
     connection: Connection, box: SecretBox, sealed: Sealed, after: tuple[int, str] = BEGINNING
 ) -> tuple[int, str] | None:
-    """Seal again the values of the next rows after `after` that another key than the first has sealed.
-    Return the last row, None if there are no more.
+    """Seal with the first key the next values after row `after` that another key has sealed. Return the
+    last row, None if there are no more.
 
-    A value is written only if it is unchanged since it was read, so a change meanwhile wins. No version
-    rises, so no process reads anything again. Raises SecretBoxError if a value cannot be opened.
+    A value that changes between the read and the write is not overwritten. No version rises, so no
+    process reads anything again. Raises SecretBoxError if a value cannot be decrypted.
     """
     rows = await connection.fetch(
         f"SELECT environment, id::text, {sealed.column} AS value FROM {sealed.table}"  # noqa: S608 - made of constants only

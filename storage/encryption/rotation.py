@@ -1,7 +1,7 @@
-"""The rotation of the master key while servers run, in steps; after a crash at any step it goes on.
+"""The rotation of the master key while servers run. After a crash at any step, a second run continues it.
 
-First every server can open values with the new key, then it seals with it, then the old key's values
-are sealed again. At every moment every server has a key for every value.
+First every server reads the new key, then every server seals with the new key, and then the command seals
+the old key's values again. So at every moment every server has a key for every value.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,19 +18,20 @@ from storage.encryption.master_keys import EVERYTHING, Past, Process
 from storage.encryption.secretbox import SecretBox, key_id
 
 POLL_S = 0.1
-WAIT_S = 30.0  # a server reads its keys within a second; one whose database was away needs longer
+WAIT_S = 30.0  # a server reads its keys within a second, or later if its database was away
 STEPS = ("noted", "added", "known", "first", "used", "marked", "resealed", "finished")
 
-Entries = Callable[[bytes, bytes], Sequence[AuditEntry]]  # of a rotation from one key to another
+# Returns the audit entries of a rotation from one key to another.
+Entries = Callable[[bytes, bytes], Sequence[AuditEntry]]
 
 
 class RotationError(Exception):
-    """A rotation cannot go on. The message says what to do."""
+    """A rotation cannot continue. The message says what to do."""
 
 
 class Rotation:
-    """The rotation of one installation's keys, with a connection of its own. `file` is None if the keys
-    are in a setting. The command that makes a rotation calls `hold` first."""
+    """The rotation of one installation's keys, on its own connection. `file` is None if the keys are in
+    a setting. A command calls `hold` before `rotate` or `drop`."""
 
     def __init__(
         self,
@@ -40,8 +41,8 @@ class Rotation:
         signed_for_s: float,
         reached: Callable[[str], None] = lambda step: None,
     ) -> None:
-        """`signed_for_s`: the longest validity of a signature by a key. `reached` is called with each
-        of STEPS."""
+        """`signed_for_s`: the longest validity of a signature by a key. `reached` is called with the
+        name of each step, see STEPS."""
         self._connection = connection
         self._box = box
         self._file = file
@@ -51,7 +52,8 @@ class Rotation:
         self.wait_s = WAIT_S
 
     async def hold(self) -> None:
-        """Hold the lock of the only rotation; it ends with the connection. Raises RotationError."""
+        """Take the rotation's lock until the connection ends. Raises RotationError if another command
+        has it."""
         if not await self._connection.fetch_value(
             "SELECT pg_try_advisory_lock($1)", int(Lock.MASTER_KEY)
         ):
@@ -59,8 +61,8 @@ class Rotation:
         self._session = self._connection.connects
 
     async def rotate(self, entries: Entries) -> tuple[bytes, bytes]:
-        """Replace the key, or finish an earlier replacement. Return the ids of the former and the
-        present key. Raises RotationError, SecretBoxError and StoreError; the next call continues."""
+        """Replace the key, or continue an earlier replacement. Return the ids of the former and the
+        present key. Raises RotationError, SecretBoxError and StoreError."""
         await self._check_keys()
         if self._file is None:
             return await self._rotate_setting(entries)
@@ -69,7 +71,7 @@ class Rotation:
         self._step("known")
         keys = self._file.again()
         if key_id(keys[0]) != key:
-            keys.sort(key=lambda each: key_id(each) != key)  # the others as they were
+            keys.sort(key=lambda each: key_id(each) != key)  # the other keys keep their order
             self._file.write(keys)
         self._step("first")
         await self._tell(lambda process: process.keys[:1] == (key,), self._file)
@@ -78,8 +80,8 @@ class Rotation:
         return await self._seal(entries)
 
     async def drop(self, key: bytes) -> None:
-        """Remove a former key from the file; for a setting, only check that it can be removed. Raises
-        RotationError."""
+        """Remove a former key from the file. If the keys are in a setting, only check that the key can be
+        removed. Raises RotationError."""
         await self._check_keys()
         name = key.hex()
         if key not in self._box.ids:
@@ -112,7 +114,7 @@ class Rotation:
     # --- the steps
 
     async def _begin(self, file: KeyFile) -> bytes:
-        """Return the key that becomes the first one; it is in the file."""
+        """Add the new key to the file, unless an unfinished rotation has done so; return its id."""
         ids = self._box.ids
         await master_keys.forget(self._connection, ids)
         begun = _unfinished(await master_keys.history(self._connection), ids)
@@ -165,7 +167,7 @@ class Rotation:
     # --- checks
 
     async def _check_keys(self) -> None:
-        """Raise RotationError if these are not the keys of this database."""
+        """Raise RotationError if our keys are not the keys of this database and its servers."""
         own = set(self._box.ids)
         if foreign := set(await master_keys.counts(self._connection)) - own:
             name = min(foreign).hex()
@@ -178,7 +180,7 @@ class Rotation:
                 raise RotationError("the running server has other keys than these")
 
     async def _tell(self, has: Callable[[Process], bool], file: KeyFile) -> None:
-        """Tell all running servers to read their keys, and wait until they have."""
+        """Tell all running servers to read their keys, and wait until `has` is true of each."""
         with trio.move_on_after(self.wait_s):
             while True:
                 await master_keys.announce(self._connection)
@@ -197,7 +199,7 @@ class Rotation:
 
 
 def _unfinished(past: Sequence[Past], ids: Sequence[bytes]) -> bytes | None:
-    """Return the key of an unfinished rotation, if there is one."""
+    """Return the id of an unfinished rotation's key, or None."""
     for each in reversed(past):
         if each.id in ids and each.resealed_at is None and each.needed_until is None:
             return each.id

@@ -1,7 +1,8 @@
-"""Encryption at rest: AES-256-GCM under the operator's master key, bound to the place it is stored in.
+"""Encryption at rest: AES-256-GCM under the operator's master key. Each value is bound to the place where
+it is stored.
 
-A sealed value is: one byte of format, eight bytes of key id, twelve of nonce, ciphertext with tag. The
-key id lets a master key be replaced: the new one seals, the old ones still open.
+A sealed value is: one byte of format, eight bytes of key id, twelve bytes of nonce, ciphertext with tag.
+Because of the key id, a master key can be replaced: the new key encrypts, the old keys still decrypt.
 """
 
 import base64
@@ -23,17 +24,15 @@ FORMAT = b"\x01"
 ID_BYTES = 8
 _NONCE_BYTES = 12
 _HEAD_BYTES = len(FORMAT) + ID_BYTES + _NONCE_BYTES
-ASK_AGAIN_S = (
-    1.0  # between two looks for an unknown key: a value that nothing opens must not cost more
-)
+ASK_AGAIN_S = 1.0  # between two reads of the source for an unknown key, which bounds their cost
 
 
 class SecretBoxError(Exception):
-    """A key is missing or malformed, or none of our keys sealed a value. The message says which."""
+    """A key is missing or malformed, or a value cannot be decrypted. The message says which."""
 
 
 class _Ring:
-    """The keys at one moment. Immutable."""
+    """An immutable set of keys."""
 
     __slots__ = ("ciphers", "first", "keys")
 
@@ -46,14 +45,14 @@ class _Ring:
 
 
 class SecretBox:
-    """The box that seals and opens values. Its keys are replaced as a whole, so any thread can use it
-    at any time."""
+    """The box that encrypts and decrypts values. Its keys are replaced as a whole, so any thread can use
+    it at any time."""
 
     def __init__(
         self, keys: Sequence[bytes], again: Callable[[], Sequence[bytes]] | None = None
     ) -> None:
-        """`keys` are 32 bytes each: the first one seals, all of them open. `again` reads them again
-        from their source, None if they cannot change; it can raise SecretBoxError."""
+        """`keys` are 32 bytes each: the first encrypts, all decrypt. `again` reads them again from their
+        source, and can raise SecretBoxError; it is None if they cannot change."""
         self._ring = _Ring(keys)
         self._again = again
         self._asked_at = float("-inf")
@@ -64,8 +63,8 @@ class SecretBox:
         return tuple(self._ring.keys)
 
     def reread(self) -> bool:
-        """Read the present keys from their source; return whether they have changed. Raises
-        SecretBoxError, and keeps the old keys then. Reads a small file."""
+        """Read the present keys from their source; return True if they have changed. Blocks for the read
+        of a small file. If it raises SecretBoxError, the old keys stay."""
         if self._again is None:
             return False
         ring = _Ring(self._again())
@@ -74,23 +73,23 @@ class SecretBox:
         return changed
 
     def derived(self, purpose: bytes) -> dict[bytes, bytes]:
-        """Return keys of 32 bytes for another purpose, by the ids of the master keys that they are
-        derived from, the present one first. Knowing one of them tells nothing about the others."""
+        """Return keys of 32 bytes for `purpose`, one derived from each master key, by that key's id, the
+        present one first. A derived key reveals nothing about the master keys or other derived keys."""
         return {
             identifier: HKDF(SHA256(), KEY_BYTES, salt=None, info=purpose).derive(key)
             for identifier, key in self._ring.keys.items()
         }
 
     def seal(self, plain: bytes, place: str) -> bytes:
-        """Encrypt. `place` names table and row; the value opens nowhere else."""
+        """Encrypt a value. `place` names table and row: the value cannot be decrypted for another."""
         ring = self._ring
         nonce = secrets.token_bytes(_NONCE_BYTES)
         head = FORMAT + ring.first + nonce
-        # The head is authenticated with the place: nobody can pass one key's value for another's.
+        # The head is authenticated as well, so a changed key id or nonce is detected.
         return head + ring.ciphers[ring.first].encrypt(nonce, plain, head + place.encode())
 
     def open(self, sealed: bytes, place: str) -> bytes:
-        """Decrypt. Raises SecretBoxError for an unknown key, another place or a changed value."""
+        """Decrypt a value. Raises SecretBoxError for an unknown key, another place or a changed value."""
         if len(sealed) < _HEAD_BYTES or sealed[:1] != FORMAT:
             raise SecretBoxError("not a sealed value")
         head, body = sealed[:_HEAD_BYTES], sealed[_HEAD_BYTES:]
@@ -107,8 +106,8 @@ class SecretBox:
             raise SecretBoxError("a sealed value was changed, or belongs to another row") from None
 
     def _looked_for(self, key: bytes) -> AESGCM | None:
-        """Return the cipher of a key that was added after ours were read: another program seals with
-        it."""
+        """Read the source again for an unknown key: another program can have added it, and have sealed
+        the value. Return its cipher, or None."""
         now = time.monotonic()
         if self._again is None or now - self._asked_at < ASK_AGAIN_S:
             return None
@@ -121,17 +120,18 @@ class SecretBox:
 
 
 def key_id(key: bytes) -> bytes:
-    """Return a key's id, which tells nothing about the key."""
+    """Return a key's id, which reveals nothing about the key."""
     return hashlib.sha256(b"angarium master key id" + key).digest()[:ID_BYTES]
 
 
 def parse_keys(text: str) -> list[bytes]:
-    """Return the keys of a setting: base64, one or several, separated by commas or white space."""
+    """Return the keys of a setting: one or several in base64, separated by commas or white space. Raises
+    SecretBoxError."""
     keys = []
     for part in text.replace(",", " ").split():
         try:
             key = base64.b64decode(part.replace("-", "+").replace("_", "/"), validate=True)
-        except ValueError:  # not only binascii.Error: text that is not ASCII raises another one
+        except ValueError:  # binascii.Error, and the plain ValueError for text that is not ASCII
             raise SecretBoxError("a master key must be base64 (openssl rand -base64 32)") from None
         if len(key) != KEY_BYTES:
             raise SecretBoxError(f"a master key must have {KEY_BYTES} bytes, not {len(key)}")

@@ -1,1 +1,1 @@
-"""The files of events: their rows, their bytes, and the spool that receives them."""
+"""The files of events: their rows, their contents, and the spool."""

@@ -1,4 +1,4 @@
-"""The bytes of files by key, in a folder or an S3-compatible store. Threads do the work, a piece at a
+"""The contents of files by key, in a folder or an S3-compatible store. Threads do the I/O, one piece at a
 time.
 
 An error of a library or of the disk becomes `BlobsAwayError`: only the operator can correct it.
@@ -29,13 +29,13 @@ from storage.durable import sync_folder
 if TYPE_CHECKING:  # the library has these names for checkers only
     from obstore.store import ClientConfig, ObjectStore, RetryConfig, S3Config
 
-SAID = 500  # characters of an error that are kept: a store can answer with megabytes
-THREADS = 16  # a piece takes less than a millisecond from a folder, and some 50 from a store
-# The limits of a request's retries. An upload waits for the retries, and gets a 503 if they fail too.
+SAID = 500  # characters of an error's text that are kept, since a store can answer with megabytes
+THREADS = 16  # a piece takes less than 1 ms from a folder, and about 50 ms from a store
+# An upload waits for these retries, and gets a 503 if they fail too.
 _RETRIES: "RetryConfig" = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
 _CONNECT_S = 5
 _TIMEOUT_S = 30  # for 25 MiB to a slow store
-_TRIED = "tried"  # the beginning of a trial's key: it tells what a crash of the trial left there
+_TRIED = "tried"  # the prefix of a trial's key, so that an object left by a crash can be recognised
 _OPTIONS = frozenset({"region", "endpoint", "allow_http", "virtual_hosted_style"})
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class FileStoreError(Exception):
 
 
 class ObjectBlobs:
-    """`engine.files.ports.BlobStore` on any store: acknowledged bytes are durable."""
+    """Implements `engine.files.ports.BlobStore` on any store whose acknowledged writes are durable."""
 
     def __init__(self, store: "ObjectStore") -> None:
         self._store = store
@@ -54,11 +54,11 @@ class ObjectBlobs:
         self._stopped = False
 
     async def put(self, key: str, path: Path) -> None:
-        """Keep a file's bytes."""
+        """Store the bytes of a file under a key. A folder takes the file itself."""
         await self._run(lambda: self._put(key, path))
 
     async def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
-        """Return a range in pieces."""
+        """Yield the bytes from `start` to `end` in pieces."""
         if start >= end:
             return
         stream = await self._run(lambda: self._stream(key, start, end))
@@ -67,14 +67,14 @@ class ObjectBlobs:
             piece = await self._run(lambda: next(stream, None))
             if not piece:
                 raise BlobsAwayError(f"{left} bytes are missing")
-            if len(piece) > left:  # the answer is longer than the range that was asked for
+            if len(piece) > left:
                 raise BlobsAwayError("the store sent more than was asked for")
             left -= len(piece)
             for begin in range(0, len(piece), PIECE_BYTES):
                 yield bytes(piece[begin : begin + PIECE_BYTES])
 
     async def size(self, key: str) -> int | None:
-        """Return how many bytes there are."""
+        """Return the size of a key's content, None if there is none."""
         try:
             return int((await self._run(lambda: obstore.head(self._store, key)))["size"])
         except BlobMissingError:
@@ -88,8 +88,8 @@ class ObjectBlobs:
             return
 
     def stop(self) -> None:
-        """Stop waiting for answers: the process is about to end, and a store that hangs must not keep
-        it. Waiting callers get the error that the store is away, so marks stay for the next start."""
+        """Stop waiting for answers, because the process ends and a hanging store must not delay it.
+        Waiting callers get BlobsAwayError, so marks on contents remain for the next start."""
         self._stopped = True
         for scope in self._under_way:
             scope.cancel()
@@ -98,7 +98,7 @@ class ObjectBlobs:
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._stopped:
             raise BlobsAwayError("the file store: the service is stopping")
-        # Shielded, since a caller that leaves could not tell what was done. `stop` ends the work even so.
+        # Shielded, because a cancelled caller would not know the outcome. Only `stop` ends the wait.
         with trio.CancelScope(shield=True) as scope:
             self._under_way.add(scope)
             try:
@@ -116,8 +116,8 @@ class ObjectBlobs:
             said = error.strerror or str(error)[:SAID]
             raise BlobsAwayError(f"the file store: {said}") from None
         except BaseError as error:
-            # The text can quote the request, but never a credential, and only operators see the text. It
-            # also quotes the store's answer, which can have any length, so only the beginning is kept.
+            # Only operators see this text. It can quote the request, without credentials, and the store's
+            # answer, which can be long: only its beginning is kept.
             raise BlobsAwayError(f"the file store: {str(error)[:SAID]}") from None
 
     # --- in a thread
@@ -128,8 +128,8 @@ class ObjectBlobs:
             if size == 0:
                 obstore.put(self._store, key, b"", use_multipart=False)
                 return
-            # One request, from pages that the system can drop and read again. Parts of a multipart upload
-            # would take 5 MiB of memory each, and a crash would leave them in the store.
+            # One request from mapped pages, which the system can drop and read again. Parts of a
+            # multipart upload would take 5 MiB of memory each, and a crash would leave them in the store.
             view = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
             # The map ends with the last reference to it.
             obstore.put(self._store, key, view, use_multipart=False)
@@ -143,13 +143,13 @@ class ObjectBlobs:
 
 
 class FolderBlobs(ObjectBlobs):
-    """The same interface on a folder of this machine. Durable means that file and folder were synced."""
+    """The same interface on a folder. A write is durable once file and folder are synced."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         super().__init__(LocalStore(folder))
         self._folder = folder
-        self._made = {folder}  # folders that are known to be durable themselves
+        self._made = {folder}  # the folders known to be durable
 
     def _put(self, key: str, path: Path) -> None:
         target = self._folder / key
@@ -161,12 +161,12 @@ class FolderBlobs(ObjectBlobs):
 
     def _delete(self, key: str) -> None:
         super()._delete(key)
-        # Otherwise a removed file could come back after a crash, unnoticed.
+        # Without this, a removed file could exist again after a crash.
         sync_folder((self._folder / key).parent)
 
     def _ensure(self, folder: Path) -> None:
-        """Make a folder and its parents, each durable before a file in it counts. A known folder is
-        checked again each time: people and their scripts remove empty folders."""
+        """Make a folder and its parents, and make them durable. A known folder is checked each time,
+        because people and scripts remove empty folders."""
         if folder in self._made and folder.is_dir():
             return
         if folder != self._folder:
@@ -177,8 +177,8 @@ class FolderBlobs(ObjectBlobs):
 
 
 def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
-    """Return the store of a setting, `s3://bucket/prefix?region=...&endpoint=...`; without one, a
-    folder.
+    """Return the store of a setting, `s3://bucket/prefix?region=...&endpoint=...`, or `folder` if the
+    setting is None.
 
     Credentials come from the standard AWS_* variables. Raises FileStoreError; makes no request.
     """
@@ -186,14 +186,14 @@ def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
         return FolderBlobs(folder)
     try:
         return _s3(setting)
-    except (BaseError, ValueError) as error:  # the library's, such as for a prefix with `..`
+    except (BaseError, ValueError) as error:  # from the library, such as for a prefix with `..`
         raise FileStoreError(f"the file store's address cannot be used: {error}") from error
 
 
 def try_store(setting: str) -> None:
-    """Write a few bytes to the store of a setting, and remove them. Blocks for some seconds at most.
+    """Write a small object to the store of a setting, and remove it. Blocks for some seconds at most.
 
-    Raises FileStoreError if the store refuses them, BlobsAwayError if it does not answer.
+    Raises FileStoreError if the store refuses, BlobsAwayError if it does not answer.
     """
     store = _s3_store(setting, retries={"max_retries": 0}, timeout_s=_CONNECT_S)
     key = f"{_TRIED}-{uuid4()}"
@@ -215,7 +215,7 @@ def try_store(setting: str) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    """Return an error's text without the library's hints for its developers."""
+    """Return an error's text without the library's hints for developers."""
     return str(error).partition("\n")[0][:SAID]
 
 

@@ -1,6 +1,6 @@
-"""The rows of files, and the marks on content that may lack one. Bytes are in `storage.files.blobs`.
+"""The rows of files, and the marks on contents that can lack a row. (`storage.files.blobs` stores them.)
 
-The intake writes the row of an upload, with its event: see `file_columns`.
+The intake writes an upload's row together with its event, from `file_columns`.
 """
 
 from collections.abc import Sequence
@@ -93,17 +93,17 @@ _SUSPECTS = """
 
 
 class Asked(Struct, frozen=True):
-    """`engine.files.ports.Suspicion`."""
+    """Implements `engine.files.ports.Suspicion`."""
 
     marks: int
     named: bool
 
 
 class PostgresFiles:
-    """`engine.files.ports.FileStore` on the pool."""
+    """Implements `engine.files.ports.FileStore` on the pool."""
 
     def __init__(self, pool: Pool, box: SecretBox, part: WorkerPart = WHOLE) -> None:
-        """`part`: the part of the database whose marks are read."""
+        """Read the marks of `part` only."""
         self._pool = pool
         self._box = box
         self._suspects = of_part(_SUSPECTS, part, "environment")
@@ -111,7 +111,7 @@ class PostgresFiles:
     # --- rows
 
     async def add(self, files: Sequence[FileRecord]) -> None:
-        """Write rows."""
+        """Write the rows of files; a row that exists stays unchanged."""
         if files:
             await self._pool.fetch(_ADD, *file_columns(files, self._box))
 
@@ -128,7 +128,7 @@ class PostgresFiles:
         ]
 
     async def measured(self, environment: int, event: str, attachments: bytes) -> None:
-        """Keep an event's attachments."""
+        """Write an event's attachments, unless its content was erased."""
         await write(self._pool, _MEASURED, environment, event, attachments)
 
     async def page(
@@ -182,20 +182,20 @@ class PostgresFiles:
     # --- marks on content
 
     async def suspect(self, environment: int, sha256: bytes) -> None:
-        """Mark a hash."""
+        """Mark a content by its hash, or raise the number of its marks."""
         await self._pool.fetch(_SUSPECT, environment, sha256)
 
     async def inquire(self, environment: int, sha256: bytes) -> Asked | None:
-        """Return the mark of a hash."""
+        """Return the mark of a content, and whether a row names the content; None without a mark."""
         row = await self._pool.fetch_row(_INQUIRE, environment, sha256)
         return None if row is None else Asked(row["marks"], row["named"])
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
-        """Unmark a hash."""
+        """Remove the mark of a content, if its number of marks is still `marks`."""
         await self._pool.fetch(_ACQUIT, environment, sha256, marks)
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        """Return marked hashes."""
+        """Return the marked contents after `after`, as pairs of environment and hash."""
         rows = await self._pool.fetch(self._suspects, limit, *after)
         return [(row["environment"], row["sha256"]) for row in rows]
 
@@ -245,14 +245,14 @@ def file_columns(files: Sequence[FileRecord], box: SecretBox) -> list[list[Any]]
 
 
 def sealed_url(file: FileRecord, box: SecretBox) -> bytes | None:
-    """Return the address from which a file must be fetched, encrypted."""
+    """Return the encrypted URL from which a file must be fetched."""
     if file.source_url is None:
         return None
     return box.seal(file.source_url.encode(), place(file.id))
 
 
 def place(identifier: str) -> str:
-    """Return the place that an encrypted URL is bound to: it opens nowhere else."""
+    """Return the place to which an encrypted URL is bound: it cannot be decrypted elsewhere."""
     return f"files/{identifier}"
 
 
@@ -267,11 +267,11 @@ _POSTPONE = f"""
 
 
 class PostgresUnfetched:
-    """`engine.files.ports.UnfetchedStore` on the pool: files that no delivery asks for. `due_ms` in their
-    rows says when they are to be fetched."""
+    """Implements `engine.files.ports.UnfetchedStore` on the pool: files that no delivery asks for. The
+    column `due_ms` says when they must be fetched."""
 
     def __init__(self, pool: Pool, box: SecretBox, part: WorkerPart = WHOLE) -> None:
-        """`part`: the part of the database whose files are read."""
+        """Read the files of `part` only."""
         self._pool = pool
         self._box = box
         self._due = of_part(DUE, part, "d.environment")
@@ -282,5 +282,5 @@ class PostgresUnfetched:
         return [(file_record(row, self._box), row["tries"]) for row in rows]
 
     async def postpone(self, environment: int, file: str, tries: int, due_ms: int) -> bool:
-        """Set when the next try is due."""
+        """Set when the next try is due, if the number of tries is still `tries`."""
         return bool(await self._pool.fetch(_POSTPONE, environment, file, tries, due_ms))

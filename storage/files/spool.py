@@ -1,6 +1,6 @@
-"""The spool: each arriving file is written to a file of its own, and hashed on the way.
+"""The spool: each arriving file is written to a temporary file and hashed meanwhile.
 
-Each process has a folder in the spool, under a lock that ends with the process. A start removes the
+Each process has a folder in the spool, and a lock on it that ends with the process. A start removes the
 folders of dead processes.
 """
 
@@ -21,9 +21,9 @@ import trio
 from engine.files.ports import BlobsAwayError, Spooled
 from engine.model.errors import Refusal
 
-# Bytes at a time: a change of threads costs 50 us, and each upload holds so many bytes.
+# Bytes of one write: each costs a change of threads (50 us), and each upload holds this many in memory.
 WRITE_BYTES = 128 * 1024
-THREADS = 8  # more threads do not make a disk faster, and each takes a core for hashing
+THREADS = 8  # more threads do not make a disk faster, and each occupies a core while it hashes
 _LOCK = "lock"
 
 log = structlog.get_logger("angarium.storage")
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 
 class DiskSpool:
-    """`engine.files.ports.Spool` in a folder of this process."""
+    """Implements `engine.files.ports.Spool` in a folder of this process."""
 
     def __init__(self, folder: Path, reserve: int) -> None:
-        """`folder` is the folder of all processes; `reserve` bytes of its disk are left free."""
+        """`folder` has the folders of all processes; `reserve` bytes of its disk stay free."""
         self._all = folder
         self._own = folder / "none"  # until `open`
         self._reserve = reserve
@@ -42,7 +42,7 @@ class DiskSpool:
         self._limit = trio.CapacityLimiter(THREADS)
 
     async def open(self) -> None:
-        """Take a folder, and remove those of dead processes. Raises BlobsAwayError."""
+        """Make this process's folder, and remove those of dead processes. Raises BlobsAwayError."""
         await self._run(self._open)
 
     async def close(self) -> None:
@@ -50,7 +50,8 @@ class DiskSpool:
         await self._run(self._close)
 
     async def write(self, chunks: AsyncIterator[bytes], at_most: int) -> Spooled:
-        """Write a stream to a file."""
+        """Write a stream to a file. Raises Refusal if it has more than `at_most` bytes, and
+        BlobsAwayError."""
         file = await self._run(lambda: self._begin(at_most))
         try:
             buffer = bytearray()
@@ -86,7 +87,8 @@ class DiskSpool:
 
     def _open(self) -> None:
         self._all.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Two processes that start at once must not take each other for dead.
+        # This lock makes starts take turns: the folder of a process that just starts has no lock yet,
+        # and would look dead.
         turn = _locked(self._all / _LOCK)
         try:
             own = self._all / uuid.uuid4().hex
@@ -114,7 +116,7 @@ class DiskSpool:
 
 
 class _File:
-    """One file of the spool. Used by one thread at a time."""
+    """One file of the spool. One thread at a time uses it."""
 
     def __init__(self, path: Path) -> None:
         self.size = 0
@@ -123,7 +125,7 @@ class _File:
         self._descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
 
     def append(self, data: bytearray) -> None:
-        """Write and hash."""
+        """Write bytes and hash them."""
         self._hash.update(data)
         self.size += len(data)
         view = memoryview(data)
@@ -131,14 +133,14 @@ class _File:
             view = view[os.write(self._descriptor, view) :]
 
     def end(self, data: bytearray) -> Spooled:
-        """Write the last bytes, and close."""
+        """Write the last bytes, and close the file."""
         self.append(data)
         descriptor, self._descriptor = self._descriptor, -1
         os.close(descriptor)
         return Spooled(self._path, self._hash.digest(), self.size)
 
     def remove(self) -> None:
-        """Close, and remove the file."""
+        """Close and remove the file."""
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
@@ -151,14 +153,14 @@ def _check(size: int, at_most: int) -> None:
 
 
 def _locked(path: Path) -> int:
-    """Return the descriptor of a lock, after waiting for it. Closing it releases the lock."""
+    """Wait for a lock, and return its descriptor. Closing the descriptor releases the lock."""
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     return descriptor
 
 
 def _is_dead(folder: Path) -> bool:
-    """Whether the owner of a folder is dead."""
+    """Return True if the process that made a folder is dead."""
     descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
-"""The store of large groups: written in parts within one transaction, all of them or none.
+"""The store of large groups, which it writes in parts within one transaction.
 
-As one statement a thousand events would hold the loop for some 8 ms while its arguments are made.
-Between two parts other tasks run. The transaction costs two more round trips.
+In one statement, the arguments of a thousand events would occupy the loop for about 8 ms. Between two
+parts, other tasks run. The transaction costs two more round trips.
 """
 
 from collections.abc import Iterator
@@ -10,15 +10,16 @@ from engine.model.file_records import FileRecord
 from engine.ports import Acceptance, Claimed, IntakeGroup
 from storage.intake.store import DRAW, PostgresIntake
 
-PART_ROWS = 128  # events and deliveries of a part: about half a millisecond of the loop
+PART_ROWS = 128  # events and deliveries of a part: about 0.5 ms of the loop
 
 
 class _NotOursError(Exception):
-    """The statement of a part found no right to write."""
+    """This process has lost the right to write, or the epoch was renewed."""
 
 
 class PostgresLargeIntake(PostgresIntake):
-    """`engine.ports.IntakeStore` for groups that are not urgent, beside the store for all others."""
+    """Implements `engine.ports.IntakeStore` for groups that are not urgent; `PostgresIntake` writes the
+    others."""
 
     async def _write(self, group: IntakeGroup, epoch: int) -> Acceptance | None:
         if len(group.events) + len(group.deliveries) <= PART_ROWS:
@@ -26,7 +27,7 @@ class PostgresLargeIntake(PostgresIntake):
         try:
             async with self._connection.transaction():
                 return await self._write_parts(group, epoch)
-        except _NotOursError:  # the right is renewed outside: the transaction was rolled back
+        except _NotOursError:  # the caller renews the right, after this transaction's rollback
             return None
 
     async def _write_parts(self, group: IntakeGroup, epoch: int) -> Acceptance:
@@ -41,9 +42,9 @@ class PostgresLargeIntake(PostgresIntake):
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Slice a group: events with all of their rows, and the number of deliveries before them. Rows of
-    destinations and customers, which other statements may wait for, come last and alone: they are
-    locked until the commit."""
+    """Yield a group's parts, each with the number of deliveries before it. A part has some events with
+    all their rows. The last part has the rows of destinations and customers: they stay locked until the
+    commit, and other statements can wait for them."""
     deliveries = group.deliveries  # in the order of their events
     claims = {claim.event: claim for claim in group.claims}
     files: dict[str, list[FileRecord]] = {}

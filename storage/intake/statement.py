@@ -1,6 +1,6 @@
-"""The SQL of the intake statement, and its arguments: both depend on the kinds of rows in a group.
+"""The SQL of the intake statement and its arguments. Both have only the kinds of rows that a group has.
 
-Kinds of rows that are absent cost nothing. `storage.intake.store` runs the statement.
+`storage.intake.store` runs the statement.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ _rare = attrgetter(  # of an event
     "source", "correlation_id", "request_id", "metadata", "attachments", "file", "hops"
 )
 _NOT_RARE = (None, None, None, None, None, None, 0)
-# Constants, since looking up a member of an enumeration costs more than a call.
+# Constants, because looking up a member of an enumeration costs more than a call.
 _NORMAL, _ORDINARY = DeliveryOrigin.NORMAL, DeliveryKind.EVENT
 
 _EVENT = (
@@ -90,13 +90,13 @@ _GROUP = """,
 grp AS MATERIALIZED (
     SELECT nextval('intake_group') << 20 AS base FROM owner
 )"""
-# The variant for a part of a group whose seq was drawn before.
+# For a part of a group whose base was drawn before.
 _PART = """,
 grp AS MATERIALIZED (
     SELECT $3::bigint AS base FROM owner
 )"""
-# A taken key returns the row of its holder. That row is now locked and visible, even if another process
-# committed it after this statement began.
+# For a taken key, `held` returns its holder's row: the update locks that row and so sees it, even if
+# another process committed it after this statement began.
 _CLAIMS = """,
 held AS (
     INSERT INTO idempotency AS i ({claim.names})
@@ -140,9 +140,9 @@ new_backlog AS (
     ON CONFLICT (environment, destination) DO UPDATE
     SET low_seq = least(b.low_seq, excluded.low_seq)
 )"""
-# If no delivery will ask for a file that must be fetched, the file's row says when it is fetched.
+# `due_ms` is when to fetch a file that no delivery asks for.
 _FILE = (*FILE_COLUMNS, Column("due_ms", "bigint"))
-# A file's row and its event are written together or not at all.
+# If an event lost its idempotency key, its files are not written either.
 _FILES = """,
 new_files AS (
     INSERT INTO files ({file.names})
@@ -167,14 +167,14 @@ def accept_statement(
     traced: bool = False,
     paired: bool = False,
 ) -> str:
-    """Return the statement for groups that have these kinds of rows and columns. `part`: the statement
-    draws no seq; its third parameter is the seq of its first delivery. `paired`: each event has one
-    delivery, in the same order, so that both rows share parameters."""
+    """Return the statement for groups with these kinds of rows and columns. `part`: the statement draws
+    no base, which is its third parameter. `paired`: each event has one delivery, in the same order, and
+    both rows share parameters."""
     number = 3 if part else 2
     parts = ["WITH ", _OWNER, _PART if part else _GROUP]
     if claims:
         claim = rows("c", _CLAIM, number, uniform=uniform)
-        # The first columns again, with the same parameters.
+        # These columns reuse the parameters of `claim`.
         mine = rows("m", _CLAIM[:3], number, uniform=uniform)
         number = claim.parameters + 1
         parts.append(_CLAIMS.format(claim=claim, mine=mine, now=number, event=mine.parameters))
@@ -214,7 +214,7 @@ def bound(
 ) -> tuple[str, Sequence[Any]]:
     """Return the statement for a group, and its arguments from the third on.
 
-    `box` seals the secrets of a file's row. `base`: the seq of its first delivery, if it was drawn
+    `box` encrypts the secrets of a file's row. `base`: the seq of the first delivery, if it was drawn
     before.
     """
     events, deliveries = group.events, group.deliveries
@@ -268,7 +268,7 @@ def _due_ms(file: FileRecord, delivered: Set[str], now_ms: int) -> int | None:
 
 
 def _bind_claims(arguments: Arguments, claims: list[KeyClaim]) -> None:
-    claims = sorted(claims, key=attrgetter("environment", "key"))  # one order: no deadlocks
+    claims = sorted(claims, key=attrgetter("environment", "key"))  # one order prevents deadlocks
     arguments.shared([c.environment for c in claims])
     arguments.add([c.key for c in claims], [c.event for c in claims])
     arguments.shared([c.deliveries for c in claims])
@@ -320,7 +320,7 @@ def _bind_opened(arguments: Arguments, group: IntakeGroup) -> None:
         [c.external_id for c in customers],
         [c.id for c in customers],
     )
-    # In the order in which every statement locks these rows.
+    # Every statement locks these rows in this order.
     dirty = sorted(group.dirty, key=attrgetter("environment", "destination"))
     arguments.add(
         [d.environment for d in dirty], [d.destination for d in dirty], [d.shard for d in dirty]

@@ -1,6 +1,6 @@
-"""The intake's store: a group of events and their deliveries, durable in one round trip.
+"""The intake's store, which writes a group of events and their deliveries in one round trip.
 
-One statement writes everything and commits by itself; its text is in `storage.intake.statement`.
+One statement, from `storage.intake.statement`, writes the whole group and is a transaction by itself.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from storage.encryption.secretbox import SecretBox
 from storage.intake.statement import bound
 from storage.ownership import INTAKE_OWNER, Ownership
 
-# A seq has its position in the group in its low 20 bits, the group's number above.
+# The low 20 bits of a seq are the position in the group, the higher bits the group's number.
 MAX_GROUP = 1 << 20
 _FIND_DELIVERY = """
     SELECT p.position, d.seq
@@ -32,9 +32,8 @@ _HOLDERS = """
     FROM unnest($1::integer[], $2::text[], $3::uuid[]) c (environment, key, loser)
     JOIN idempotency i ON i.environment = c.environment AND i.key = c.key"""
 DRAW = "SELECT nextval('intake_group') << 20"
-# Guarded like the statements that write events. Without the guard, a process that has lost its right
-# could delete a row on which its successor relies, and which the successor writes again only at its
-# next start.
+# Like the intake statement, this one checks the right to write. Otherwise a process that has lost that
+# right could delete a row that its successor needs, and would write again only at its next start.
 _FORGET = (
     "WITH "  # noqa: S608 - constants
     + INTAKE_OWNER.format(process="$1", epoch="$2")
@@ -49,20 +48,20 @@ SELECT FROM owner"""
 
 
 class PostgresIntake:
-    """`engine.ports.IntakeStore` on a connection of its own, so that no two statements overlap."""
+    """Implements `engine.ports.IntakeStore` on its own connection, so that no two statements overlap."""
 
     def __init__(
         self, connection: Connection, ownership: Ownership, box: SecretBox | None = None
     ) -> None:
-        """`box` None: no files are submitted."""
+        """`box` is needed for groups with files only."""
         self._box = box
         self._connection = connection
         self._ownership = ownership
         self._freshness = PlanRefresh(connection)
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
-        """Write a group. Raises OwnershipLostError if this process has lost the right to
-        write."""
+        """Write a group, unless an earlier run wrote it. Raises OwnershipLostError if this process has
+        lost the right to write."""
         if len(group.deliveries) >= MAX_GROUP:
             raise ValueError(f"a group has at most {MAX_GROUP - 1} deliveries")
         await self._ensure_connected()
@@ -77,14 +76,14 @@ class PostgresIntake:
         return acceptance
 
     async def _write(self, group: IntakeGroup, epoch: int) -> Acceptance | None:
-        """Write a group that was never written; None if this epoch has no right to write."""
+        """Write a group; return None if this epoch has no right to write."""
         return await self._run(group, epoch)
 
     async def _run(
         self, group: IntakeGroup, epoch: int, base: int | None = None
     ) -> Acceptance | None:
-        """Run the statement; None if it found no right to write. `base` is the seq of the first
-        delivery, None to draw one."""
+        """Run the statement; return None if this epoch has no right to write. `base` is the seq of the
+        first delivery, None to draw one."""
         sql, arguments = bound(group, self._box, base)
         found = await self._connection.fetch(sql, self._ownership.process, epoch, *arguments)
         if not found:
@@ -95,7 +94,7 @@ class PostgresIntake:
         return Acceptance(first, {row[1]: Claimed(row[2], row[3], row[4]) for row in found})
 
     async def draw(self) -> int:
-        """Return the base of a group's seqs."""
+        """Draw the base of a group's seqs."""
         await self._ensure_connected()
         found = await self._connection.fetch(DRAW)
         base: int = found[0][0]
@@ -106,9 +105,8 @@ class PostgresIntake:
         await self._ensure_connected()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
-        """Delete backlog rows. Raises OwnershipLostError if this process has lost the
-        right to write."""
-        await self._ensure_connected()  # as long as no event comes, nothing else connects
+        """Delete backlog rows. Raises OwnershipLostError if this process has lost the right to write."""
+        await self._ensure_connected()  # while no event comes, nothing else connects
         await self._freshness.keep(_FORGET)
         epoch = self._ownership.intake_epoch
         ordered = sorted(destinations)  # the order in which all statements lock these rows
@@ -123,7 +121,7 @@ class PostgresIntake:
             await self._ownership.reclaim_intake(self._connection, epoch)
 
     async def _ensure_connected(self) -> None:
-        """Connect before a statement is made: a new connection brings a new epoch."""
+        """Connect if needed, before the epoch is read: a new connection has a new epoch."""
         if self._connection.connected:
             return
         try:
@@ -135,7 +133,8 @@ class PostgresIntake:
     async def _accepted_before(self, group: IntakeGroup) -> Acceptance | None:
         """Return the result of an earlier run of the group, None if it wrote nothing.
 
-        A run whose connection was lost has ended by now: the new connection's epoch waited for it.
+        The earlier run has ended, even if its connection was lost: the renewal of the epoch waited for
+        its statement.
         """
         events = group.events
         written = await self._present(_FIND_EVENTS, [(e.environment, e.id) for e in events])
@@ -149,7 +148,7 @@ class PostgresIntake:
         there = {row[0] for row in written}
         claims = [claim for claim in group.claims if claim.event not in there]
         lost = await self._holders(claims)
-        # If the holder of a lost claim is gone, nothing is known of it. The rest of the group is durable.
+        # A lost claim whose holder no longer exists is returned as unknown.
         return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
 
     async def _present(self, sql: str, keys: list[tuple[int, str]]) -> list[Any]:
@@ -177,8 +176,8 @@ HOLDERS = """
 
 
 class PostgresClaims:
-    """`engine.submission.key_lookup.ClaimReader` on the pool: the holders of idempotency keys, which the
-    intake's statement alone writes."""
+    """Implements `engine.submission.key_lookup.ClaimReader` on the pool: the holders of idempotency keys,
+    which only the intake statement writes."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -186,6 +185,6 @@ class PostgresClaims:
     async def holders(
         self, environment: int, keys: Sequence[str], now_ms: int
     ) -> dict[str, Claimed]:
-        """Return the holders of those keys that are taken."""
+        """Return the holder of each key that is taken."""
         rows = await self._pool.fetch(HOLDERS, environment, list(keys), now_ms)
         return {row["key"]: Claimed(row["event"], row["deliveries"], row["digest"]) for row in rows}

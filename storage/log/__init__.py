@@ -1,1 +1,1 @@
-"""The log of events and deliveries: its partitions, and its pages as callers read them."""
+"""The log of events and deliveries: its partitions, and its pages for callers."""

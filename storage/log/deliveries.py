@@ -1,4 +1,4 @@
-"""The delivery log's deliveries as callers read them, and the record of a test."""
+"""The deliveries of the delivery log, read for callers, and the record of a destination's test."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -33,16 +33,16 @@ from storage.log.searching import SCATTERED, search
 from storage.log.selection import Selection, select, select_among
 from storage.log.walk import EXAMINED, HIGHEST, LOWEST, Further, Step, found, id_bounds, walk
 
-ATTEMPTS = 100  # the latest ones, in a detail: a schedule makes 21, and requeues make any number
-ATTEMPT_BYTES = 512 * 1024  # of receivers' answers in a detail: 32 whole bodies
-SENT_AMONG = 1_000  # older attempts that are searched for the last one that sent a request
+ATTEMPTS = 100  # shown in a detail; a schedule makes at most 21, but requeues add any number
+ATTEMPT_BYTES = 512 * 1024  # of receivers' answers in a detail: 32 complete bodies
+SENT_AMONG = 1_000  # older attempts among which the last sent request is searched
 
 _ENTRY = f"""
 SELECT {ENTRY_COLUMNS}
 FROM deliveries d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
-# At most $5 bytes of answers and messages, but at least one row. `found` counts the rows without these
-# limits, up to $4 + 1. The heads of stored values have their lengths: a value that is not shown is not
-# read.
+# At most $4 rows and $5 bytes of answers and messages, with at least one row. `found` is the number of
+# matching rows, counted up to $4 + 1. `octet_length` reads only a value's header, so values that are not
+# returned are not read.
 _ATTEMPTS = f"""
 SELECT * FROM (
     SELECT a.*, count(*) OVER () AS found, row_number() OVER newest AS place,
@@ -57,7 +57,7 @@ SELECT * FROM (
     ) a WINDOW newest AS (ORDER BY a.number DESC)
 ) e WHERE place <= $4::integer AND (place = 1 OR bytes <= $5::bigint)
 ORDER BY number DESC"""  # noqa: S608 - constants
-# As `AttemptEntry.was_sent`.
+# The condition is that of `AttemptEntry.was_sent`.
 _SENT_BEFORE = f"""
 SELECT {ATTEMPT_COLUMNS} FROM (
     SELECT {ATTEMPT_COLUMNS} FROM attempt_log
@@ -72,7 +72,7 @@ _SENT = """
 SELECT version, url, headers, algorithm, template, config, method, authorizes
 FROM destination_versions
 WHERE environment = $1::integer AND destination = $2::uuid AND version = $3::integer"""
-# The delivery of a test has its final state from the first: no actor reads it, and no counter counts it.
+# A test's delivery is inserted in its final state: no actor reads it, and no counter counts it.
 _INSPECTION = """
 WITH tested AS (
     INSERT INTO events (environment, id, origin, type, occurred_at_ms, deliveries, customer, payload)
@@ -93,10 +93,10 @@ VALUES ($1, $8, $22::integer, $23::bigint, $24::integer, $25::boolean, $15, $17,
 
 
 class PostgresDeliveries:
-    """`engine.log.delivery_log.DeliveryLog` on the pool."""
+    """Implements `engine.log.delivery_log.DeliveryLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. None: lists are only walked in order."""
+        """`searchers`: connections of the profile SEARCH. None: lists are read in order only."""
         self._pool = pool
         self._searchers = searchers
 
@@ -129,7 +129,7 @@ class PostgresDeliveries:
         ) -> tuple[list[Any], str | None]:
             if left == limit and seek is not None:
                 return await seek(low, high, start, left)
-            # Some rows match: the walk is the cheaper way to more of them.
+            # Some rows match, so the walk finds more of them cheaply.
             return await go(low, high, left, most=EXAMINED - SCATTERED, further=seek)
 
         if seek is None or which.examine is not None or not selection.scattered:
@@ -139,7 +139,7 @@ class PostgresDeliveries:
         return DeliveryPage([delivery_entry(row) for row in rows], rest)
 
     def _further(self, selection: Selection, environment: int) -> Further | None:
-        """Return the continuation of a walk that stopped; None if no filter narrows it."""
+        """Return the search that continues a walk which reached its limit; None if no filter needs it."""
         searchers = self._searchers
         if searchers is None or not selection.filtered:
             return None
@@ -156,7 +156,7 @@ class PostgresDeliveries:
     async def _among(
         self, environment: int, which: DeliveryFilter, ids: Sequence[str], limit: int
     ) -> DeliveryPage:
-        """Return a page of the deliveries among `ids` (the latest first) that match."""
+        """Return a page of the matching deliveries among `ids`, which are ordered latest first."""
         looked_at = list(ids[:EXAMINED])
         selection = select_among(which, looked_at)
         step = await self._step(selection, environment, LOWEST, HIGHEST, EXAMINED + 1, limit + 1)
@@ -171,8 +171,8 @@ class PostgresDeliveries:
         return None if row is None else delivery_entry(row)
 
     async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
-        """Return one delivery with all its parts."""
-        # One snapshot: otherwise the delivery's row and its attempts could disagree.
+        """Return one delivery with its event, attempts and sent request."""
+        # One snapshot, so that the delivery's row and its attempts agree.
         async with self._pool.transaction("REPEATABLE READ READ ONLY") as connection:
             row = await connection.fetch_row(_ENTRY, environment, delivery)
             if row is None:
@@ -224,7 +224,7 @@ class PostgresDeliveries:
         return None if row is None else msgspec.convert(dict(row), SentVersion)
 
     async def record_inspection(self, delivery: Delivery, attempt: Attempt) -> None:
-        """Write a test."""
+        """Write a test's event, delivery and attempt."""
         event, outcome = delivery.event, attempt.outcome
         started_ms = int(outcome.started_at * 1000)
         ended_ms = started_ms + outcome.duration_ms

@@ -1,4 +1,4 @@
-"""Rows of the delivery log as the records that callers see."""
+"""The conversion of the delivery log's rows to the records that callers see."""
 
 from typing import Any
 

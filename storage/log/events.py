@@ -1,4 +1,4 @@
-"""The delivery log's events as callers read them; the intake alone writes them."""
+"""The events of the delivery log, read for callers. Only the intake writes them."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -18,7 +18,7 @@ SELECT {EVENT_COLUMNS}, d.payload, d.metadata, d.attachments
 FROM events d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
 
 
-# The deliveries that an event was accepted with are a range of the primary key.
+# The deliveries that were accepted with an event are a range of the primary key.
 DELIVERIES_TO = """
 SELECT e.id::text AS event, count(*) AS deliveries
 FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) e (id, first, last)
@@ -27,13 +27,12 @@ WHERE d.event = e.id AND d.customer = $5::text
 GROUP BY e.id"""
 
 
-# Among all events that had a key, the latest holds it, for a day: no event with a higher id has the
-# key.
+# The event that holds a key, for a day after its acceptance: the latest event with this key.
 _HELD = f"""
 SELECT {EVENT_COLUMNS} FROM events d
 WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid AND d.id = (
     SELECT event FROM idempotency WHERE environment = $1 AND key = $4::text)"""  # noqa: S608 - constants
-# These indexes have only events with such an id. Each id that is asked for has a stream of its own.
+# These indexes have only the events with such an id. Each given id is a stream.
 _BY_ID = {
     name: stream(
         "events",
@@ -47,8 +46,7 @@ _BY_ID = {
 
 
 def _conditions(which: EventFilter) -> dict[str, tuple[str, Any]]:
-    """Return the comparisons of a filter: columns with the texts of their conditions, and
-    their values."""
+    """Return the conditions of a filter by column, each with the SQL of its comparison and its value."""
     given = {
         "correlation_id": ("= ANY({}::text[])", which.correlation_ids),
         "request_id": ("= ANY({}::text[])", which.request_ids),
@@ -69,7 +67,7 @@ def _conditions(which: EventFilter) -> dict[str, tuple[str, Any]]:
 
 
 def _matching(given: Mapping[str, tuple[str, Any]], first: int) -> str:
-    """Return the text of conditions, whose values are the parameters from `first` on."""
+    """Return the SQL of conditions; their values are the parameters from number `first` on."""
     return "".join(
         f" AND {column} {condition.format(f'${place}')}"
         for place, (column, (condition, _)) in enumerate(given.items(), first)
@@ -77,10 +75,10 @@ def _matching(given: Mapping[str, tuple[str, Any]], first: int) -> str:
 
 
 class PostgresEvents:
-    """`engine.log.delivery_log.EventLog` on the pool."""
+    """Implements `engine.log.delivery_log.EventLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. None: lists are only walked in order."""
+        """`searchers`: connections of the profile SEARCH. None: lists are read in order only."""
         self._pool = pool
         self._searchers = searchers
 
@@ -92,7 +90,7 @@ class PostgresEvents:
         values = [value for _, value in given.values()]
         if [] in values:
             return EventPage([], None)
-        # The first condition names the index, if it has one. The rows decide the other conditions.
+        # The first condition chooses the index, if it has one. The others are conditions on its rows.
         index = _BY_ID.get(next(iter(given), ""))
         streams = len(values[0]) if index is not None else 1
         sql = step_statement([index or stream("events")], EVENT_COLUMNS, _matching(given, 6))
@@ -125,7 +123,7 @@ class PostgresEvents:
         return EventPage([event_entry(row) for row in (*first, *rows)], rest)
 
     def _further(self, given: Mapping[str, tuple[str, Any]], environment: int) -> Further | None:
-        """Return the continuation of a walk that stopped."""
+        """Return the search that continues a walk which reached its limit."""
         searchers = self._searchers
         if searchers is None:
             return None
@@ -145,7 +143,7 @@ class PostgresEvents:
     async def deliveries_to(
         self, environment: int, events: Sequence[str], customer: str
     ) -> dict[str, int]:
-        """Return how many deliveries go to a customer's destinations."""
+        """Return how many deliveries of each event go to a customer's destinations."""
         if not events:
             return {}
         first = [delivery_id(event, 0) for event in events]

@@ -1,8 +1,8 @@
-"""The look-up of events' types by a prefix."""
+"""The look-up of event types by a prefix."""
 
 from storage.database.bridge import Pool
 
-RECENT = 2_000  # events that are looked at for their types: some 3 ms
+RECENT = 2_000  # the latest events, whose types are searched: about 3 ms
 TYPES = f"""
 SELECT type FROM (
     SELECT d.type, d.customer FROM events d WHERE d.environment = $1::integer
@@ -13,7 +13,7 @@ GROUP BY type ORDER BY type LIMIT $4::integer"""  # noqa: S608 - constants
 
 
 class PostgresEventFinder:
-    """`engine.log.delivery_log.EventFinder` on the pool."""
+    """Implements `engine.log.delivery_log.EventFinder` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -21,6 +21,6 @@ class PostgresEventFinder:
     async def recent_types(
         self, environment: int, prefix: str, customer: str | None, limit: int
     ) -> list[str]:
-        """Return types of the latest events."""
+        """Return types of the latest events that begin with `prefix`."""
         rows = await self._pool.fetch(TYPES, environment, prefix, customer, limit)
         return [row["type"] for row in rows]

@@ -1,7 +1,7 @@
-"""Partitions of the delivery log: a day wide in UTC, by the time in UUIDv7 keys, made a week ahead.
+"""The partitions of the delivery log: one for each UTC day of the UUIDv7 keys, made a week ahead.
 
-A partition is created beside its table and then attached, so that no long lock is held. Which days
-exist is read from PostgreSQL's catalog alone; nothing else remembers them.
+A partition is created as a table and then attached, which needs no long lock. PostgreSQL's catalog is the
+only record of the existing days.
 """
 
 import re
@@ -19,24 +19,24 @@ from storage.database.locks import Lock, locked
 log = structlog.get_logger("angarium.storage")
 
 DAY_MS = 86_400_000
-DAYS_BACK = 1  # a clock that is behind ours, or was set back, still finds its partition
-DAYS_AHEAD = 8  # a job that fails for a week is noticed before anything stops
+DAYS_BACK = 1  # for ids from a clock that is behind ours, or was set back
+DAYS_AHEAD = 8  # a job that fails for a week is noticed before the partitions end
 _EPOCH = date(1970, 1, 1)
 _NAME = re.compile(r"(?P<table>[a-z]+)_(?P<day>\d{8})\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionedTable:
-    """A table of the log: the column it is partitioned by, and its partitions' storage settings."""
+    """A table of the log: its partition key, and its partitions' storage settings."""
 
     name: str
     key: str
     settings: str
 
 
-# Autovacuum looks at a table when a share of it has changed. Of a day's partition that grows to
-# millions of rows it would come late and then work long: a fixed number of rows, often, is smoother.
-# Inserts count as well, since only vacuum marks pages all-visible.
+# By default, autovacuum runs when a share of a table has changed. For a partition of millions of rows,
+# it would run late and long. With fixed numbers of rows, it runs often and shortly. Inserts count too,
+# because only vacuum marks pages all-visible.
 _INSERTED = (
     "autovacuum_vacuum_insert_threshold = 200000, autovacuum_vacuum_insert_scale_factor = 0,"
     " autovacuum_analyze_threshold = 50000, autovacuum_analyze_scale_factor = 0.1"
@@ -46,10 +46,9 @@ TABLES = (
     PartitionedTable(
         "deliveries",
         "id",
-        # Two thirds of each page are left for the new versions that successes make. A new version is up
-        # to 2.3 times as long, since it includes the attempt. So none of these updates touches an index,
-        # even if a whole page is settled at once. Dead versions are pruned as pages are visited: vacuum
-        # need not hurry.
+        # Two thirds of each page stay free for the row versions that successes write. Such a version
+        # includes the attempt and is up to 2.3 times as long. So these updates touch no index, even if a
+        # whole page is settled at once. Visits of a page prune dead versions: vacuum need not hurry.
         "fillfactor = 30, autovacuum_vacuum_threshold = 100000,"
         " autovacuum_vacuum_scale_factor = 0.05, " + _INSERTED,
     ),
@@ -61,8 +60,8 @@ class State(Enum):
     """The state of one day's partition."""
 
     ATTACHED = auto()
-    DETACHING = auto()  # a removal was interrupted half way; it must be finished
-    LOOSE = auto()  # a table of its own, not dropped yet
+    DETACHING = auto()  # a removal was interrupted and must be finished
+    LOOSE = auto()  # detached, but not dropped
     MISSING = auto()
 
 
@@ -76,20 +75,20 @@ class Partition:
 
     @property
     def name(self) -> str:
-        """Such as `deliveries_20261121`."""
+        """The table's name, such as `deliveries_20261121`."""
         return f"{self.table}_{self.day:%Y%m%d}"
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The instants, in milliseconds since the epoch, that all tables have partitions for."""
+    """The time for which all tables have partitions, in milliseconds since the epoch."""
 
     floor_ms: int
     ceiling_ms: int  # exclusive
 
 
 def lowest_id(instant_ms: int) -> str:
-    """Return the lowest UUID whose first 48 bits are that instant: a bound between partitions."""
+    """Return the lowest UUID whose first 48 bits are an instant: a bound between partitions."""
     stamp = f"{instant_ms:012x}"
     return f"{stamp[:8]}-{stamp[8:]}-0000-0000-000000000000"
 
@@ -105,7 +104,7 @@ def day_of(instant_ms: int) -> date:
 
 
 async def existing_partitions(connection: Connection) -> list[Partition]:
-    """Return all partitions, also those detached by an unfinished removal; other tables are not ours."""
+    """Return all partitions, also those that an unfinished removal has detached."""
     rows = await connection.fetch(
         """
         SELECT child.relname AS name, parent.relname AS parent, inhdetachpending AS detaching
@@ -140,8 +139,8 @@ def _state_of(row: Record) -> State:
 async def make_partitions(
     connection: Connection, now_ms: int, back: int = DAYS_BACK, ahead: int = DAYS_AHEAD
 ) -> Range:
-    """Make the missing partitions from `back` days before now to `ahead` days after; return all of
-    them."""
+    """Make the missing partitions from `back` days before now to `ahead` days after now. Return the time
+    that all partitions cover."""
     today = day_of(now_ms)
     days = [today + timedelta(days=offset) for offset in range(-back, ahead + 1)]
     async with locked(connection, Lock.PARTITIONS):
@@ -160,7 +159,7 @@ async def make_partitions(
 
 
 def range_of(partitions: Iterable[Partition], today: date) -> Range:
-    """Return the days around `today` that every table has a partition for, without a gap."""
+    """Return the days around `today` without a gap for which every table has a partition."""
     days_of = {
         table.name: {
             p.day for p in partitions if p.table == table.name and p.state is State.ATTACHED
@@ -190,17 +189,17 @@ async def _make(connection: Connection, table: PartitionedTable, partition: Part
 
 
 async def finish_detaching(connection: Connection, partition: Partition) -> None:
-    """Finish the first step of an interrupted removal: the table is detached then."""
+    """Finish the detaching of a partition whose removal was interrupted."""
     await connection.execute(
         f"ALTER TABLE {partition.table} DETACH PARTITION {partition.name} FINALIZE"
     )
 
 
 async def attach(connection: Connection, partition: Partition) -> None:
-    """Attach a table of the right shape as a partition.
+    """Attach a table with the right columns as a partition.
 
-    Readers and writers do not notice the lock on the parent. CREATE TABLE ... PARTITION OF would wait
-    for all of them, and hold up all later ones.
+    The lock on the parent does not conflict with reads and writes. CREATE TABLE ... PARTITION OF would
+    wait for all of them, and delay all later ones.
     """
     low, high = bounds_of(partition.day)
     await connection.execute(
@@ -210,6 +209,6 @@ async def attach(connection: Connection, partition: Partition) -> None:
 
 
 def bounds_of(day: date) -> tuple[str, str]:
-    """Return the lowest id of a day, and that of the next."""
+    """Return the lowest ids of a day and of the next day."""
     start = midnight_ms(day)
     return lowest_id(start), lowest_id(start + DAY_MS)

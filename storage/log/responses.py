@@ -1,4 +1,4 @@
-"""The answers of receivers in their stored form."""
+"""The stored form of receivers' answers."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,8 @@ def header_lines(headers: Headers) -> bytes:
 
 
 def lines_of_each(fields: Sequence[Headers]) -> list[bytes]:
-    """Return the stored form of several responses' headers: most equal the headers of the response
-    before."""
+    """Return the stored form of several responses' headers. Equal headers in a row, which are common, are
+    converted once."""
     lines: list[bytes] = []
     last: Headers = ()
     made = b""
@@ -24,5 +24,6 @@ def lines_of_each(fields: Sequence[Headers]) -> list[bytes]:
 
 
 def text_bytes(text: str | None) -> bytes | None:
-    """Return text in its stored form: receivers can send characters that no PostgreSQL text can hold."""
+    """Return text in its stored form, bytes, because receivers can send characters that PostgreSQL's text
+    type refuses."""
     return None if text is None else text.encode("utf-8", "replace")

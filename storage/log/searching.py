@@ -1,8 +1,8 @@
-"""Searches of the log for rare values: windows of time, each larger than the one before, newest first.
+"""Searches of the log for rare values, in windows of time, newest first, each longer than the one before.
 
 A walk reads rows in order and stops after a bounded number. A search continues below it, with the
-summaries of `deliveries_found` and `events_found`: block range indexes that say which values a hundred
-pages have. The planner picks the cheapest index for each window, within a time limit.
+indexes `deliveries_found` and `events_found`: block range indexes, which summarise the values of every
+hundred pages. The planner chooses the cheapest index for each window. A time limit ends the search.
 """
 
 import time
@@ -13,16 +13,17 @@ from engine.model.identity import created_at_ms
 from engine.ports import TooSlowError
 from storage.log.partitions import lowest_id
 
-# Rows that a walk looks at before a search, where each is in a page of its own: some 5 ms.
+# Rows that a walk examines before a search, if each is probably in another page: about 5 ms.
 SCATTERED = 500
-WIDER = 8  # times as long as the window before: six windows reach from a minute to a month
-# The first window is at least so long: a walk that stopped within a busy second says little of the rest.
+WIDER = 8  # the factor between windows: six windows reach from a minute to a month
+# The least length of the first window, because a busy second says little about the time before it.
 SHORTEST_MS = 60_000
-LONGEST_MS = 100 * 86_400_000  # a longer window is the last one: few servers keep rows for so long
+LONGEST_MS = 100 * 86_400_000  # beyond this, one window reads all the rest; few servers keep more
 
-# Parameters $1 environment, $2 lowest id, $3 id to stay below, $4 rows wanted, and what `matches` names.
-# OFFSET keeps ORDER BY and LIMIT out of the choice of an index. In one partition, PostgreSQL 18 otherwise
-# takes an index scan in order, which the connection forbids, and reads all rows of the window.
+# Parameters: $1 environment, $2 lowest id, $3 id to stay below, $4 rows wanted, then those of `matches`.
+# OFFSET hides ORDER BY and LIMIT from the choice of an index. Otherwise, in a single partition,
+# PostgreSQL 18 chooses an index scan in order although the connection disables it, and reads the whole
+# window.
 _SEARCH = """
 SELECT {columns} FROM (
     SELECT * FROM {table} d
@@ -34,7 +35,7 @@ Take = Callable[[str, str, int], Awaitable[Sequence[Any]]]
 
 
 def search_statement(table: str, columns: str, matches: str) -> str:
-    """Return the text of one window's search."""
+    """Return the statement of one window's search."""
     return _SEARCH.format(table=table, columns=columns, matches=matches)
 
 
@@ -44,9 +45,9 @@ async def search(
     """Return at most `limit` rows from `low` to below `high`, and the id below which to continue, None
     at the end.
 
-    `take` reads a window: its lowest id, the id to stay below, and the rows wanted. A window that takes
-    too long ends the search, with the rows of the windows before. `walked_from`: where the walk that came
-    down to `high` began.
+    `take` reads a window, given its lowest id, the id to stay below, and the rows wanted. A window over
+    the time limit ends the search with the rows of the windows before. `walked_from`: the id at which the
+    walk down to `high` began.
     """
     top_ms = created_at_ms(high)
     begun_ms = min(created_at_ms(walked_from), int(time.time() * 1000))
@@ -56,7 +57,7 @@ async def search(
         floor = low
         if span_ms <= LONGEST_MS:
             floor = max(low, lowest_id(max(0, created_at_ms(high) - span_ms)))
-        wanted = limit - len(rows) + 1  # one more than fits tells whether there is more
+        wanted = limit - len(rows) + 1  # one more than fits shows that there are more
         try:
             rows += await take(floor, high, wanted)
         except TooSlowError:

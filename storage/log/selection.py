@@ -1,5 +1,5 @@
-"""The reading of a list of deliveries: the index that serves its filters, and the conditions left to
-the rows."""
+"""The plan of a list of deliveries: which index serves its filters, and the other conditions on the
+rows."""
 
 from collections.abc import Set
 from functools import lru_cache
@@ -20,12 +20,11 @@ from storage.log.entries import ENTRY_COLUMNS
 from storage.log.searching import search_statement
 from storage.log.walk import step_statement, stream
 
-# A filter of more streams is walked in the environment's own order, and compared with the rows.
+# A filter that needs more streams is a condition on the environment's rows instead.
 MOST_STREAMS = 64
 _EVERY_TROUBLE = frozenset(DeliveryTrouble)
 _EVERY_ORIGIN = frozenset(DeliveryOrigin)
-# The values of `trouble` that matching rows can have. A row with a status that is not named here can also
-# be without trouble.
+# The values of `trouble` that rows of a status can have. Rows of other statuses can be without trouble.
 _OF_STATUS = {
     DeliveryStatus.FAILED: frozenset({DeliveryTrouble.FAILED, DeliveryTrouble.DEAD}),
     DeliveryStatus.RETRYING: frozenset({DeliveryTrouble.RETRYING}),
@@ -36,7 +35,7 @@ _OF_DLQ = {
     DlqStatus.RETRIED_FROM_DLQ: frozenset({DeliveryTrouble.RETRYING, DeliveryTrouble.REQUEUED}),
 }
 _UNSETTLED = frozenset({DeliveryStatus.PENDING, DeliveryStatus.RETRYING})
-# A RETRYING delivery of a DISABLED destination is held, and counts as PENDING.
+# A RETRYING delivery (4) of a DISABLED destination is held, and is listed as PENDING.
 _HELD_AS_PENDING = """(status = ANY({value}::smallint[])
     OR (status = 4 AND destination = ANY({held}::uuid[])))"""
 _NOT_HELD = """(status = ANY({value}::smallint[])
@@ -59,13 +58,13 @@ _COLUMNS = {
 
 
 class Selection(Struct, frozen=True):
-    """The plan to find the rows of a filter: in steps along an index, and after those by a search."""
+    """The plan to find the rows of a filter: steps along an index, then a search."""
 
     sql: str
     arguments: tuple[Any, ...]  # from the sixth on
     streams: int
     filtered: bool
-    scattered: bool  # whether each of its rows is likely to be in another page
+    scattered: bool  # whether each row is probably in another page
     search: str  # the statement of a search
     searched: tuple[Any, ...]  # its arguments, from the fifth on
 
@@ -93,7 +92,7 @@ def select(which: DeliveryFilter) -> Selection | None:
 
 
 def select_among(which: DeliveryFilter, ids: list[str]) -> Selection:
-    """Return the plan for those of `ids` that match: looked up one by one, all in one stream."""
+    """Return the plan for the matching deliveries among `ids`: look-ups by id, in one stream."""
     return _selection(which, "ids", (ids,), 1, set())
 
 
@@ -163,7 +162,8 @@ def _selection(
 
 
 def _held(which: DeliveryFilter) -> str:
-    """Return the comparison of the status while destinations are DISABLED; empty: as it is stored."""
+    """Return the name of the status's comparison while destinations are DISABLED, "" for the stored
+    status."""
     wanted = frozenset(which.statuses or ()) & _UNSETTLED
     if not which.held or len(wanted) != 1:
         return ""
@@ -219,7 +219,7 @@ _INDEXES = {
             )
         ],
     ),
-    # The deliveries that an event was accepted with are a range of the primary key.
+    # The deliveries that were accepted with an event are a range of the primary key.
     "event": (
         3,
         [
@@ -242,11 +242,11 @@ _INDEXES = {
 
 
 def _matches(names: tuple[str, ...], first: int) -> str:
-    """Return the text of conditions, whose values are the parameters from `first` on."""
+    """Return the SQL of conditions; their values are the parameters from number `first` on."""
     places = {name: f"${place}" for place, name in enumerate(names, first)}
     texts = []
     for name in names:
-        if name not in _COLUMNS:  # how the status is compared, see `_held`
+        if name not in _COLUMNS:  # a comparison of the status, see `_held`
             continue
         column, sql_type = _COLUMNS[name]
         condition = f"{column} = ANY({places[name]}::{sql_type}[])"

@@ -1,7 +1,7 @@
-"""The summaries of the newest ranges of the log, made every minute: searches skip pages by them.
+"""The block range summaries of the log's newest pages, made every minute, for searches to skip pages.
 
-PostgreSQL makes them at a vacuum, which comes only after 200,000 rows: reading so many takes a search
-50 ms.
+PostgreSQL makes summaries at a vacuum, which comes only after 200,000 rows. A search takes 50 ms to read
+that many rows.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,14 @@ from storage.log.partitions import Partition, day_of
 
 INTERVAL_S = 60.0
 TABLES = ("deliveries", "events")  # the tables that are searched
-DAYS = 2  # today, and yesterday's last pages
-# A vacuum holds the same lock. It gives way to a session that waits for a second, and would never finish.
+DAYS = 2  # today, and yesterday for its last pages
+# A vacuum holds the same lock. It stops for a session that waits for a second, and would never finish.
 LOCK_WAIT_MS = 300
 
-# A table's number of pages. Inserts can have begun further pages since.
+# A table's number of pages.
 _PAGES = "SELECT pg_relation_size(to_regclass($1::text)) / current_setting('block_size')::bigint"
-# Ranges are summarised once they are full. Inserts into a range that has a summary write the summary
-# anew, each time 500 bytes of PostgreSQL's log. $4: the last range too, although it is not full.
+# Summarises the full ranges: each insert into a summarised range writes the summary again, 500 bytes of
+# PostgreSQL's log. $4: also the last range, although it is not full.
 _SUMMARISE = """
 SELECT brin_summarize_range(i.indexrelid, first)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam,
@@ -39,19 +39,19 @@ WHERE a.amname = 'brin' AND i.indrelid = to_regclass($1::text)"""
 
 
 class Summarising:
-    """The keeper of the summaries. Owner: the loop that runs it."""
+    """The job that makes the summaries. Owner: the task of `run`."""
 
     def __init__(self, pool: Pool, now_ms: Callable[[], int]) -> None:
         self._pool = pool
         self._now_ms = now_ms
-        self._seen: dict[str, int] = {}  # pages of each table whose full ranges have a summary
+        self._seen: dict[str, int] = {}  # by partition: the pages whose full ranges have a summary
 
     async def run(self) -> None:
         """Summarise every minute, until cancelled."""
         await Outage("summaries").every(INTERVAL_S, self.run_once)
 
     async def run_once(self) -> None:
-        """Summarise once. A table under vacuum is left out: the vacuum summarises its full ranges."""
+        """Summarise once. A partition under vacuum is skipped: the vacuum summarises its full ranges."""
         today = day_of(self._now_ms())
         over = {
             Partition(table, today - timedelta(days=back)).name: back > 0

@@ -1,4 +1,4 @@
-"""Counts of the deliveries that wait for a retry or lie in the dead-letter queue, each up to a bound."""
+"""Counts of the deliveries that wait for a retry or are in the dead-letter queue, each up to a bound."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from engine.log.observability import TroubleCount
 from storage.database.bridge import Pool
 from storage.log.walk import HIGHEST, id_bounds
 
-# Entries of the partial index alone; the bound is per row of `source`.
+# Counts entries of the partial index, without the table; $4 bounds the count of each row of `source`.
 _COUNT = """
 SELECT {key}, (
     SELECT count(*) FROM (
@@ -27,7 +27,7 @@ _OF_EACH = _COUNT.format(
 
 
 class PostgresTroubles:
-    """`engine.log.observability.Troubles` on the pool."""
+    """Implements `engine.log.observability.Troubles` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -35,7 +35,7 @@ class PostgresTroubles:
     async def counts(
         self, environment: int, from_ms: int, troubles: Sequence[DeliveryTrouble], most: int
     ) -> dict[DeliveryTrouble, int]:
-        """Return how many rows an environment has."""
+        """Return how many deliveries an environment has in each trouble, up to `most`."""
         low, _ = id_bounds(from_ms, None, None)
         wanted = [int(each) for each in troubles]
         rows = await self._pool.fetch(_OF_ENVIRONMENT, environment, low, HIGHEST, most, wanted)
@@ -49,7 +49,7 @@ class PostgresTroubles:
         troubles: Sequence[DeliveryTrouble],
         most: int,
     ) -> Sequence[TroubleCount]:
-        """Return how many rows each destination has."""
+        """Return how many deliveries each destination has in each trouble, up to `most`."""
         low, _ = id_bounds(from_ms, None, None)
         wanted = [int(each) for each in troubles]
         arguments = (environment, low, HIGHEST, most, wanted, list(destinations))

@@ -1,8 +1,8 @@
-"""Pages of the log, newest first: a walk down the ids that looks at a bounded number of rows.
+"""Pages of the log, newest first: a walk down the ids that examines a bounded number of rows.
 
-Rows come from one or several streams, each in order of its own index. A step reads a bounded number of
-rows from each stream. If a stream has more rows, the step returns no row below the last row that it read
-from that stream: rows that it did not read can come first there.
+Rows come from one or several streams, each in the order of its index. A step reads a bounded number of
+rows from each stream. If a stream has more rows, the step returns no rows below the lowest row that it
+read from this stream: the unread rows can belong between them.
 """
 
 import time
@@ -14,11 +14,11 @@ from msgspec import Struct
 from engine.model.identity import created_at_ms
 from storage.log.partitions import DAY_MS, day_of, lowest_id, midnight_ms
 
-EXAMINED = 2_000  # rows for one page: some 5 ms; then the page is short and the caller comes again
-FIRST = 200  # rows of the first step, if filters are compared with the rows
-AMPLE = 2  # later steps look at this many times the rows that evenly spread matches would need
-# Days that are looked at before all the rest. Each stream costs 10 us in each partition (2 ms for four
-# streams in 39 partitions), even if a page is filled from the newest day, as most pages are.
+EXAMINED = 2_000  # rows for one page: about 5 ms; then the page is short, and the caller asks again
+FIRST = 200  # rows of the first step, if rows must match a filter
+AMPLE = 2  # the second step examines this many times the rows that evenly spread matches would need
+# The newest days are read first, in these stages, because the newest day fills most pages. A stream
+# costs 10 us in each partition, even in one without matches: 2 ms for four streams in 39 partitions.
 DAYS = (1, 7)
 LOWEST = "00000000-0000-0000-0000-000000000000"
 HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
@@ -26,8 +26,8 @@ _LAST_MS = (1 << 48) - 1
 
 
 class Step(Struct, frozen=True):
-    """The result of a step: matching rows, the id that it came down to (None at its lowest), and the
-    number of rows that it looked at."""
+    """The result of a step: the matching rows, the id that the step reached (None if no rows are left),
+    and the number of examined rows."""
 
     rows: Sequence[Any]
     bottom: str | None
@@ -38,8 +38,8 @@ Take = Callable[[str, str, int, int], Awaitable[Step]]
 Further = Callable[[str, str, str, int], Awaitable[tuple[list[Any], str | None]]]
 
 
-# Parameters: $1 environment, $2 lowest id, $3 id to stay below, $4 rows to look at in each stream,
-# $5 rows wanted. The texts of `streams` and `matches` can use further parameters.
+# Parameters: $1 environment, $2 lowest id, $3 id to stay below, $4 rows to examine in each stream,
+# $5 rows wanted. `streams` and `matches` can have further parameters.
 _STEP = """
 WITH examined AS MATERIALIZED ({streams}),
 ends AS MATERIALIZED (
@@ -62,9 +62,9 @@ _STREAM = """
         WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid{only}
         ORDER BY {order}d.id DESC LIMIT $4::integer
     ) x"""
-# The leading columns of an index are compared and ordered together with the id. As equalities they
-# would leave the choice of index to statistics, and a destination's missing rows would be searched for
-# among all rows.
+# The leading columns of an index are compared and ordered together with the id, which fixes the index.
+# With equalities, statistics would choose it: for a destination without rows, the planner could read all
+# rows of the environment.
 _LED = """
           AND ({columns}, d.id) >= ({values}, $2) AND ({columns}, d.id) < ({values}, $3)"""
 
@@ -79,7 +79,7 @@ def stream(
 ) -> str:
     """Return the SQL for streams of a table's rows: one for each row of `source`, identified by `key`.
 
-    `led`: the leading columns of the chosen index, with their values.
+    `led`: the leading columns of the index, with their values. `only`: further conditions.
     """
     order = ""
     if led is not None:
@@ -90,18 +90,20 @@ def stream(
 
 
 def step_statement(streams: Sequence[str], columns: str, matches: str) -> str:
-    """Return the SQL of a step. `columns` and `matches` name the rows as `d`."""
+    """Return the SQL of a step. `columns` and `matches` call the rows `d`."""
     return _STEP.format(streams="\n    UNION ALL".join(streams), columns=columns, matches=matches)
 
 
 def found(rows: Sequence[Any]) -> Step:
-    """Return the step from the rows of `step_statement`: at least one row, which can be all nulls."""
+    """Return the step from the rows of `step_statement`. There is at least one row, which can be all
+    nulls."""
     first = rows[0]
     return Step([] if first["id"] is None else rows, first["bottom"], first["examined"] or 0)
 
 
 def id_bounds(from_ms: int | None, to_ms: int | None, below: str | None) -> tuple[str, str]:
-    """Return the ids, inclusive and exclusive, between two instants and below an id."""
+    """Return the lowest id (inclusive) and the highest id (exclusive) between two instants and below an
+    id."""
     low = lowest_id(_clamped(from_ms or 0))
     high = HIGHEST if to_ms is None else lowest_id(_clamped(to_ms))
     return low, high if below is None else min(high, below.lower())
@@ -112,7 +114,7 @@ def _clamped(instant_ms: int) -> int:
 
 
 def _floors(low: str, high: str) -> Iterator[str]:
-    """Yield the lowest id to look at in each stage. The clock only gives the newest day."""
+    """Yield the lowest id of each stage. The clock is used for the newest day only."""
     newest = day_of(min(created_at_ms(high), int(time.time() * 1000)))
     for days in DAYS:
         floor = lowest_id(max(0, midnight_ms(newest) - (days - 1) * DAY_MS))
@@ -133,13 +135,13 @@ async def walk(
     most: int | None = None,
     further: Further | None = None,
 ) -> tuple[list[Any], str | None]:
-    """Return at most `limit` rows, and the id below which to go on, None if no row is left.
+    """Return at most `limit` rows, and the id below which to continue, None if no row is left.
 
-    `take` makes one step; its arguments are the lowest id, the id to stay below, the rows to look at in
-    each stream, and the rows wanted. `by_days`: the table is partitioned, and not known to have few of
-    these rows. `most`: rows to look at in all; one step looks at no more than by default. `further`
-    goes on if these were too few for a page; its arguments are the lowest id, the id to stay below, the
-    id from which the walk began, and the rows wanted.
+    `take` makes one step. Its arguments are the lowest id, the id to stay below, the rows to examine in
+    each stream, and the rows wanted. `by_days`: read the newest days first; for partitioned tables with
+    many such rows. `most`: the rows to examine in all, by default EXAMINED, which also bounds one step.
+    `further` continues if `most` rows do not fill the page. Its arguments are the lowest id, the id to
+    stay below, the id at which the walk began, and the rows wanted.
     """
     start = high
     rows: list[Any] = []
@@ -148,7 +150,7 @@ async def walk(
     floor = next(floors)
     examined = steps = 0
     while True:
-        wanted = limit - len(rows) + 1  # one more than fits tells whether there is more
+        wanted = limit - len(rows) + 1  # one more than fits shows that there are more
         left = min(EXAMINED, most - examined)
         enough = _enough(wanted, examined, len(rows), steps)
         each = max(wanted, min(enough, left) // streams) if filtered else wanted
@@ -172,9 +174,9 @@ async def walk(
 
 
 def _enough(wanted: int, examined: int, found: int, steps: int) -> int:
-    """Return the number of rows to look at, by the share of rows that have matched so far."""
+    """Return the number of rows to examine, by the share of rows that have matched so far."""
     if examined == 0 or steps == 0:
         return FIRST
-    if found == 0 or steps > 1:  # matches are rare, or come in clusters: all the rest, at once
+    if found == 0 or steps > 1:  # matches are rare or clustered: examine all the rest at once
         return EXAMINED
     return max(FIRST, AMPLE * wanted * examined // found)

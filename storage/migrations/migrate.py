@@ -1,7 +1,7 @@
 """Migrations: the numbered SQL files of this folder, each applied once, in order.
 
-A file that was applied must never change. A database newer than this program is left alone. The
-previous version must work on the result of each file: it still runs while the file is applied.
+An applied file must never change. A database newer than this program is refused. Each file must leave a
+schema that works for the previous version, which still runs while the file is applied.
 """
 
 import hashlib
@@ -24,14 +24,13 @@ from storage.database.locks import Lock, locked
 
 log = structlog.get_logger("angarium.storage")
 
-# A statement that needs a table for which a file waits must wait behind the file. A statement of the
-# intake, for example, has 8 s.
+# How long a file waits for a lock. Other statements on the table queue behind it, and have limits of
+# their own: 8 s for the intake.
 LOCK_WAIT_MS = 1_000
-# In a pause the waiting statements pass, and then the migration tries again. All tries together take a
-# minute and a half. No statement of ours holds a lock for longer. The error names the oldest
-# transactions, which the operator can end.
+# Between two tries, the queued statements run. All tries together take a minute and a half, longer than
+# our own statements hold a lock. The final error names the oldest transactions for the operator to end.
 PAUSES_S = (0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8)
-# First line of a file whose statements are each a transaction of their own.
+# The first line of a file in which each statement is a transaction by itself.
 ALONE = "-- each statement alone\n"
 
 _LEDGER = """
@@ -43,8 +42,8 @@ _LEDGER = """
     )
 """
 _NOTE = "INSERT INTO schema_migrations (number, name, digest) VALUES ($1, $2, $3)"
-# The oldest transactions: one of them may hold the lock that a file waits for. Their statements are not
-# shown, since they can quote tenants' data.
+# The oldest transactions, one of which probably holds the lock. Their statements are not shown, because
+# they can contain tenants' data.
 _OLDEST = """
     SELECT pid, coalesce(nullif(application_name, ''), 'no name') AS name,
         extract(epoch FROM now() - xact_start)::int AS age_s
@@ -64,12 +63,13 @@ class Migration:
 
     @property
     def digest(self) -> bytes:
-        """The checksum that shows whether the file has changed since it was applied."""
+        """The file's checksum, which shows a change since it was applied."""
         return hashlib.sha256(self.sql.encode()).digest()
 
     @property
     def statements(self) -> list[str] | None:
-        """The statements of a file that begins with `ALONE`, which end with their line; else None."""
+        """The statements of a file that begins with `ALONE`, None for other files. A statement ends with
+        a semicolon at the end of a line."""
         if not self.sql.startswith(ALONE):
             return None
         return [part for part in self.sql.removeprefix(ALONE).split(";\n") if part.strip()]
@@ -94,11 +94,11 @@ def known_migrations(folder: Traversable | None = None) -> list[Migration]:
 async def migrate(connection: Connection, migrations: Sequence[Migration] | None = None) -> int:
     """Apply the missing migrations, and return their number.
 
-    Several processes can call this at once: one applies, and the others wait and find nothing left.
-    Each file and its entry in the ledger are one transaction, so a crash leaves only whole migrations.
-    (A file of statements that stand alone starts again from its first statement.) Raises
-    UnsuitableDatabaseError if the schema is newer than this program or was made by other files, and
-    MigrationError if a file cannot be applied: the previous version continues to work.
+    Several processes can call this at once: one applies the files, the others wait. Each file and its
+    entry in the ledger are one transaction, so a crash leaves only complete migrations. (After a crash, a
+    file that begins with `ALONE` is applied again from its first statement.) Raises
+    UnsuitableDatabaseError if the schema is newer than this program or was made by other files. Raises
+    MigrationError if a file cannot be applied; the previous version then still works.
     """
     migrations = known_migrations() if migrations is None else migrations
     try:
@@ -136,7 +136,7 @@ def _check(done: dict[int, tuple[str, bytes]], migrations: Sequence[Migration]) 
 
 
 async def _apply_patiently(connection: Connection, migration: Migration) -> None:
-    """Apply a file, and let waiting statements pass in between. Raises MigrationError."""
+    """Apply a file, with pauses between tries for other statements. Raises MigrationError."""
     for pause_s in (*PAUSES_S, None):
         try:
             await _apply(connection, migration)
@@ -173,7 +173,7 @@ async def _apply(connection: Connection, migration: Migration) -> None:
 
 
 def _state_after(migration: Migration, *, connected: bool = True) -> str:
-    """Return the text on the database's state after a failure."""
+    """Return the part of an error message that describes the database's state."""
     if migration.statements is not None:
         return "Its finished part disturbs no version, and the next start repeats it."
     if not connected:

@@ -1,1 +1,1 @@
-"""Rows of nodes and of leases."""
+"""The rows of nodes and of the cluster."""

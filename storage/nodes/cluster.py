@@ -1,4 +1,4 @@
-"""The rows that all machines of one database agree on: the number of parts, and the drained machines."""
+"""The rows that all machines of a database share: the number of parts, and the drained machines."""
 
 import structlog
 
@@ -6,15 +6,15 @@ from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.database.locks import Lock, locked
 
-# A server without a heartbeat for so long counts as stopped. A working server beats more often, and an
-# operator who changes the setting waits no longer than this.
+# A server without a heartbeat for this time counts as stopped. A working server sends heartbeats more
+# often. An operator who changes the number of parts waits this long at most.
 STOPPED_S = 5.0
-# A drained machine that was not seen for so long is forgotten: clusters that give each machine a new name
-# and drain it before its end would fill the table. A repair takes less time.
+# A drained machine that was not seen for this time is forgotten. Otherwise clusters that drain each
+# machine before its end, and name new machines differently, would fill the table. A repair takes less.
 DRAIN_KEPT_DAYS = 30
 
 _FIRST = "INSERT INTO cluster (parts) VALUES ($1) ON CONFLICT DO NOTHING"
-# Waits for nodes that are just registering in the number as it is (`storage.nodes.membership`).
+# Waits for nodes that are just registering with the present number (`storage.nodes.membership`).
 _PARTS = "SELECT parts FROM cluster FOR UPDATE"
 _CHANGE = "UPDATE cluster SET parts = $1"
 _OTHERS = """
@@ -25,7 +25,7 @@ _DRAIN = """
     INSERT INTO drained_machines (machine) VALUES ($1) ON CONFLICT DO NOTHING RETURNING machine
 """
 _UNDRAIN = "DELETE FROM drained_machines WHERE machine = $1 RETURNING machine"
-# `since` is when a node of the machine was seen last. The rows of dead nodes can stay for some time.
+# `since` is when a node of the machine was last seen. A dead node's row can remain for some time.
 _STILL_SEEN = """
     UPDATE drained_machines SET since = now() WHERE machine IN (
         SELECT coalesce(machine, name) FROM nodes
@@ -41,7 +41,7 @@ log = structlog.get_logger("angarium.storage")
 
 
 class PartsError(Exception):
-    """The servers that run share the database in another number of parts."""
+    """The running servers share the database in another number of parts."""
 
     def __init__(self, wanted: int, found: int) -> None:
         super().__init__(
@@ -51,11 +51,11 @@ class PartsError(Exception):
 
 
 async def agree_on_parts(connection: Connection, wanted: int | None, first: int) -> int:
-    """Return the number of parts of the database. `wanted` changes it where no server runs that has
-    another number; None accepts what is there. `first` is the number of a database that has none yet.
+    """Return the number of parts of the database. `first` is the number for a new database. `wanted`
+    changes the number, unless a running server uses another one; None accepts the present number.
 
-    A server that has agreed on a number and has no node yet can find another number when its nodes
-    register: they end with PartsError. Raises PartsError.
+    Until this server's nodes register, another server can change the number; the nodes then end with
+    PartsError. Raises PartsError.
     """
     async with locked(connection, Lock.OWNERSHIP), connection.transaction():
         await connection.fetch(_FIRST, wanted or first)
@@ -69,7 +69,7 @@ async def agree_on_parts(connection: Connection, wanted: int | None, first: int)
 
 
 async def require_parts(connection: Connection, own: int) -> None:
-    """Raise PartsError if machines share the database in another number of parts than `own`."""
+    """Raise PartsError if the database has another number of parts than `own`."""
     found = await connection.fetch(_PARTS)
     if found and int(found[0][0]) != own:
         raise PartsError(own, int(found[0][0]))
@@ -91,9 +91,9 @@ class MachineRows:
         self._pool = pool
 
     async def drain(self, machine: str) -> bool:
-        """Note that a machine is not to work; return False if that was noted already."""
+        """Record that a machine is drained; return False if it was drained already."""
         return bool(await self._pool.fetch(_DRAIN, machine))
 
     async def undrain(self, machine: str) -> bool:
-        """Note that a machine can work again; return False if it was not drained."""
+        """Record that a machine can work again; return False if it was not drained."""
         return bool(await self._pool.fetch(_UNDRAIN, machine))

@@ -1,8 +1,8 @@
 """This node's row in the table of nodes: its heartbeat, its session's lock, and its view of other
 nodes.
 
-Heartbeat and lock share one connection of the node. The heartbeat also proves the right to write, for a
-node that has nothing to write.
+Heartbeat and lock use one connection. The heartbeat also checks the right to write, for a node that has
+nothing to write.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,9 +22,9 @@ from storage.database.profiles import NODE
 from storage.nodes.cluster import require_parts
 from storage.ownership import Ownership, active_node
 
-# A standby's row of `processes` gives no right: no statement passes this epoch. Rows of killed standbys
-# are removed by the next one at their address, or after an hour; a standby that was only suspended writes
-# its row again.
+# A standby's row of `processes` gives no right to write, because no statement passes the epoch -1. The
+# next standby removes the rows of killed standbys: those of its address, and those older than an hour. A
+# standby that was only suspended writes its row again.
 _JOIN = """
     WITH gone AS (
         DELETE FROM processes WHERE epoch = -1 AND id <> $1::uuid
@@ -36,8 +36,8 @@ _JOIN = """
     INSERT INTO processes (id, epoch) VALUES ($1::uuid, -1) ON CONFLICT (id) DO NOTHING
 """
 _LEAVE = "DELETE FROM processes WHERE id = $1::uuid"
-# A node with an address shares the database in as many parts as the others. The lock keeps their number
-# as it is until the node's row shows that the number is in use.
+# A node with an address is registered only if its number of parts is the database's. The lock keeps that
+# number unchanged until the node's row shows that the number is in use.
 _REGISTER = """
     WITH agreed AS MATERIALIZED (
         SELECT cluster.parts FROM cluster WHERE $4::text IS NOT NULL FOR SHARE
@@ -48,7 +48,7 @@ _REGISTER = """
     ON CONFLICT (id) DO UPDATE SET address = excluded.address
     RETURNING id
 """
-# Parts of statements: the sessions' locks as `sessions`, and whether the row `node` has one of them.
+# Parts of statements: `sessions` with the sessions' locks, and whether the row `node` has one of them.
 SESSIONS = """sessions AS MATERIALIZED (
         SELECT classid::bigint AS high, objid::bigint AS low FROM pg_locks
         WHERE locktype = 'advisory' AND granted AND objsubid = 1
@@ -60,8 +60,8 @@ LOCKED = """EXISTS (
               AND low = ('x' || substr(replace(node.id::text, '-', ''), 9, 8))::bit(32)::bigint
                 & 4294967295
         )"""
-# A session's lock is looked for only where another node is: with one node the locks are not read. With
-# many nodes each beat reads locks and leases once, and not for each node.
+# With one node, the locks are not read. With many nodes, each heartbeat reads locks and leases once, and
+# not once per node.
 _BEAT = f"""
     WITH beaten AS (
         UPDATE nodes SET beat = beat + 1, beat_at = clock_timestamp(),
@@ -98,9 +98,9 @@ def session_lock(node: str) -> int:
 
 
 class Membership:
-    """This node among the nodes of one database. Owner: the process's trio thread.
+    """This node among the nodes of one database. Owner: the trio thread.
 
-    `liveness` has all nodes as of the last heartbeat, this one among them.
+    `liveness` has all nodes, with this one, as of the last heartbeat.
     """
 
     def __init__(
@@ -114,9 +114,9 @@ class Membership:
         load: Callable[[], NodeLoad] = NodeLoad,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
-        """`address` is where other nodes reach this node; `name` is for people. `machine` is the name
-        that all nodes of this machine have. Both names are the host's by default. `load` returns the
-        node's load. `now` is on a monotonic clock, in seconds."""
+        """`address` is where other nodes reach this node. `name` is shown to operators; `machine` is the
+        name that all nodes of this machine share. Both are the host's name by default. `load` returns
+        this node's load. `now` returns the seconds of a monotonic clock."""
         self.liveness = Liveness(ownership.process)
         self._ownership = ownership
         self._address = address
@@ -124,7 +124,7 @@ class Membership:
         self.machine = machine or gethostname()
         self._load = load
         self._now = now
-        self._disconnected = trio.Event()  # replaced at each beat of `run`
+        self._disconnected = trio.Event()  # replaced at each heartbeat of `run`
         self._connection = bridge.connection(NODE, self._register)
 
     @property
@@ -133,33 +133,32 @@ class Membership:
         return self._ownership.process
 
     async def beat(self) -> None:
-        """Raise this node's heartbeat, and look at all nodes.
-
-        Raises OwnershipLostError if another server has taken over.
-        """
+        """Send this node's heartbeat, and observe all nodes. Raises OwnershipLostError if another server
+        has taken over."""
         await self._connection.ensure()
         mine = await self._look()
         if mine is None or not mine.active:
             raise self._ownership.lost()
 
     async def stand_by(self) -> Active | None:
-        """Beat as a standby; return the node that has this node's part of the database, if any."""
+        """Send a standby's heartbeat; return the node that has this node's part, or None."""
         await self._connection.ensure()
         active = await active_node(self._connection, self._ownership.part)
         if await self._look(() if active is None else (active.id,)) is None:
-            # the rows are gone: after a takeover, or a long pause
+            # The rows were removed, after a takeover or a long pause of this process.
             await self._write_rows(self._connection)
         return active
 
     async def leave(self) -> None:
-        """Remove this node's rows, so that another node can take the database at once."""
+        """Remove this node's rows, so that another node can take over at once."""
         await self._connection.fetch(_LEAVE, self.id)
 
     async def run(self, every_s: float = BEAT_S) -> None:
-        """Beat again and again, at least every `every_s`. Never returns. Raises OwnershipLostError.
+        """Send heartbeats until cancelled, at least one every `every_s`. Raises OwnershipLostError.
 
-        If a query gets no answer, whatever the error, the ownership stays unknown. After a lost
-        connection the next beat comes at once: other nodes soon take a node without a session for dead.
+        An error of a query does not end the loop: it does not show that the ownership is lost. After a
+        lost connection the next heartbeat comes at once, because other nodes soon count a node without a
+        session as dead.
         """
         outage = Outage("the table of nodes")
         while True:
@@ -170,7 +169,8 @@ class Membership:
                 await self.beat()
 
     async def _look(self, holders: Iterable[str] = ()) -> NodeRow | None:
-        """Raise this node's heartbeat and observe all nodes, with `holders`; return this node's row."""
+        """Send this node's heartbeat, and pass all nodes and `holders` to `liveness`. Return this node's
+        row, or None."""
         load = self._load()
         found = await self._connection.fetch(
             _BEAT, self.id, load.accepted_per_s, load.delivered_per_s, load.waiting
@@ -180,11 +180,11 @@ class Membership:
         return next((row for row in rows if row.id == self.id), None)
 
     async def _register(self, connection: Connection) -> None:
-        """Register this node: the `on_connect` of its connection. A lost session has lost its lock."""
+        """Take the session's lock and write this node's rows: the `on_connect` of its connection."""
         self.liveness.interrupted()
         await connection.fetch("SELECT pg_advisory_lock($1)", session_lock(self.id))
         await self._write_rows(connection)
-        # Last, so that a node that cannot register does not try again without a pause.
+        # This comes last, so that a node that cannot register tries again only after a pause.
         connection.on_end(lambda: self._disconnected.set())
 
     async def _write_rows(self, connection: Connection) -> None:

@@ -1,6 +1,6 @@
-"""The search for another machine that has this one's name, before this machine's processes start.
+"""The check, before this machine's processes start, that no other machine has the same name.
 
-Machines with one name would take each other for one machine: each would refuse clients and pass requests
+Two machines with one name would count as one machine: each would refuse clients, and would pass requests
 to its own folder.
 """
 
@@ -10,8 +10,9 @@ from engine.nodes.liveness import DEAD_S, NameTakenError
 from storage.database.connection import Connection
 from storage.nodes.membership import LOCKED, SESSIONS
 
-LOOK_S = 0.1  # between two looks
-# A process that was killed has lost its session, so a machine that starts again finds no row here.
+LOOK_S = 0.1  # between two checks
+# The nodes of the name with a session. A killed process has no session, so a machine that starts again
+# does not find its own former nodes.
 _BEATS = f"""
     WITH {SESSIONS}
     SELECT node.id::text, node.beat, node.address FROM nodes AS node
@@ -20,10 +21,10 @@ _BEATS = f"""
 
 
 async def require_own_name(connection: Connection, machine: str) -> None:
-    """Return once no node with a session beats under the name of this machine.
+    """Return if no node sends heartbeats under this machine's name. Raises NameTakenError.
 
-    Sessions of a machine that lost its power can stay for hours: their nodes are watched until they
-    would be dead. Raises NameTakenError.
+    After a power failure, a machine's sessions can remain for hours. Therefore each node with a session
+    is watched for a heartbeat, for the time after which it counts as dead.
     """
     first = await connection.fetch(_BEATS, machine)
     until = trio.current_time() + DEAD_S

@@ -1,1 +1,1 @@
-"""The store of the recorder: outcomes of attempts, and all rows that change with them."""
+"""The recorder's store, which writes outcomes of attempts, and all rows that change with them."""

@@ -1,8 +1,8 @@
-"""The rows that a settle statement writes: its SQL by kind of group, and its arguments.
+"""The settle statement: its SQL for each kind of group, and its arguments.
 
-Most groups are successes of one day throughout: those have a lean SQL of their own
-(`storage.recording.successes`). The statement for a group of one day names the partition. An update
-through the parent costs 3 us an outcome, and a plan made for an empty partition scans it.
+Most groups have only successes of deliveries of one day. Successes have a lean SQL of their own
+(`storage.recording.successes`). If all deliveries are of one day, the statement names that day's
+partition: an update through the parent costs 3 us more an outcome.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ _SNAPSHOT = (
     Column("destination", "uuid"),
     Column("state", "bytea"),
 )
-# A missing row is not inserted: only the intake knows when a destination becomes dirty.
+# A missing backlog row is not inserted: only the intake inserts it, when a destination becomes dirty.
 _CLAUSES = """,
 marked AS (
     UPDATE destination_backlog b
@@ -122,8 +122,8 @@ made AS (
     INSERT INTO attempts ({attempt.names})
     SELECT {attempt.values} FROM owner, {attempt.source}{again}
 )"""
-# A delivery keeps its dead-letter status unless the settlement changes it; `trouble` follows from that.
-# A FAILED delivery can change only once more, and only in the dead-letter queue: into DISCARDED.
+# A delivery keeps its dead-letter status unless the settlement changes it; `trouble` depends on that
+# status. A FAILED delivery can change only once more: from the dead-letter queue to DISCARDED.
 _CHANGED_STATES = """,
 changed AS (
     UPDATE {table} d SET
@@ -143,7 +143,7 @@ changed AS (
       AND d.seq = o.seq AND (d.status IN (0, 4) OR (d.dlq_status = 1 AND {dlq_status} = 3))
     RETURNING {status} <> 4 OR o.attempt_count <> o.expects AS lasting
 )"""
-# A failure without an attempt (archived, discarded) keeps the answer and the error of the last attempt.
+# A failure without an attempt (archived, discarded) keeps the last attempt's answer and error.
 _KEPT = """CASE WHEN {status} = 3 AND o.attempt_count = o.expects
         THEN coalesce({new}, d.{name}) ELSE {new} END"""
 _RESULT = """
@@ -151,13 +151,13 @@ SELECT CASE WHEN {whole} THEN c.changed
        ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
 FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
 _WHOLE = "c.changed = $4::integer"
-# When a group is run again, either all of it is written already or none. A settlement that only corrects
-# a wait does not show which: its row passes the guard again, and each run writes it.
+# When a group runs again, the first run has written all of it or nothing. A settlement that only changes
+# the time of a retry does not show which: its row passes the guard again, so each run writes it.
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
 _MADE = """, (SELECT (SELECT count(*) FROM made) AS made,
          (SELECT count(*) FROM changed WHERE lasting) AS lasting) a"""
-# An attempt that the first run has put into its delivery's row is stored already. The look-up leaves the
-# planner no choice.
+# If the first run has put an attempt into its delivery's row, no other row is inserted. The subquery with
+# LIMIT leaves only the plan that looks each row up.
 _AGAIN = """
     WHERE (SELECT d.only_duration_ms FROM {table} d
            WHERE d.environment = {environment} AND d.id = t.delivery LIMIT 1) IS NULL
@@ -166,14 +166,14 @@ _ONLY_IF_CHANGED = " AND (SELECT count(*) FROM changed) = $4::integer"
 
 
 class Shape(Struct, frozen=True):
-    """The kinds of rows and columns in a group, on which its statement's SQL depends."""
+    """The kinds of rows and columns in a group, which determine its statement's SQL."""
 
-    table: str  # that the deliveries are updated in
-    successes: Successes | None  # not None if the group has only first-hand successes
+    table: str  # in which the deliveries are updated
+    successes: Successes | None  # None unless the lean SQL covers the group
     uniform: bool
     again: bool
-    counted: bool  # it moves counters ...
-    late: bool  # ... of hours that are to be rolled up anew
+    counted: bool  # the group changes counters by the minute
+    late: bool  # some of these minutes can be in a rolled-up hour
     checkpoint: bool
     replays: bool
 
@@ -185,7 +185,7 @@ class Statement(Struct, frozen=True):
     arguments: Sequence[Any]
 
 
-# Each day's partition brings texts of its own, of 7 to 10 kB: those of past days must not stay.
+# Each day's partition has statements of its own, of 7 to 10 kB each. The cache drops those of past days.
 @lru_cache(KNOWN)
 def settle_statement(shape: Shape) -> str:
     """Return the statement for groups of a shape."""
@@ -232,7 +232,7 @@ def _changed_states(table: str, state: Rows) -> str:
 
 
 def bind(group: SettleGroup) -> Statement:
-    """Return the statement that suits a group."""
+    """Return the statement for a group."""
     settlements = group.settlements
     arguments = Arguments()
     arguments.add(len(settlements))
@@ -241,7 +241,7 @@ def bind(group: SettleGroup) -> Statement:
     if settlements and not group.again and are_successes(settlements):
         single, marks = mark_singles(group)
         successes = bind_successes(arguments, settlements, marks, single)
-        if marks:  # the statement counts single successes; the others are summed here
+        if marks:  # the statement itself counts single successes; the others are summed here
             summed = [each for each, mark in zip(settlements, marks, strict=True) if not mark]
     else:
         attempts = [(s, s.attempt) for s in settlements if s.attempt is not None]
@@ -271,7 +271,7 @@ def bind(group: SettleGroup) -> Statement:
 
 
 def _table(settlements: Sequence[Settlement]) -> str:
-    """Return the partition of all deliveries, or the parent if they are of several days."""
+    """Return the one partition of all deliveries, or the parent if there are several."""
     if not settlements:
         return "deliveries"
     ids = [settlement.delivery.id for settlement in settlements]
@@ -316,7 +316,7 @@ def _bind_states(arguments: Arguments, settlements: Sequence[Settlement]) -> Non
     arguments.shared([s.response_status for s in settlements])
     arguments.shared([s.error_category for s in settlements])
     arguments.shared([text_bytes(s.last_error) for s in settlements])
-    # Rounded up: no attempt is early, not even after a restart.
+    # Rounded up, so that no attempt is early after a restart.
     arguments.column(
         [None if s.next_attempt_at is None else ceil(s.next_attempt_at * 1000) for s in settlements]
     )
@@ -342,8 +342,8 @@ tallied AS (
 
 
 def tallies_clause(before: int, condition: str) -> tuple[str, int]:
-    """Return the clause that moves tallies, and the number of its last parameter. `condition` is appended
-    to the WHERE."""
+    """Return the clause that adds to the tallies of replay jobs, and the number of its last parameter.
+    `condition` is appended to the WHERE."""
     tally = rows("r", _TALLY, before, uniform=False)
     return _CLAUSE.format(tally=tally, condition=condition), tally.parameters
 

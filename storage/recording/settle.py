@@ -1,7 +1,7 @@
-"""The settle statement: a group of outcomes, durable in one round trip, with the counters that agree.
+"""The store that writes a group of outcomes and their counters in one round trip.
 
-The statement writes everything or nothing. It counts the deliveries that it really changed, and fails
-if some of the group had been settled before. The rows' columns are in `storage.recording.outcomes`.
+The settle statement (`storage.recording.outcomes`) writes everything or nothing. It counts the deliveries
+that it has changed, and fails if the group has a delivery that was settled before.
 """
 
 import asyncpg
@@ -21,7 +21,7 @@ from storage.recording.outcomes import bind
 
 
 class PostgresSettle:
-    """`engine.ports.SettleStore` on a connection of its own, so that no two statements overlap."""
+    """Implements `engine.ports.SettleStore` on its own connection, so that no two statements overlap."""
 
     def __init__(self, connection: Connection, ownership: Ownership) -> None:
         self._connection = connection
@@ -31,15 +31,17 @@ class PostgresSettle:
     async def settle(self, group: SettleGroup) -> None:
         """Write a group.
 
-        Raises PoisonError also if a settlement's row is missing or differs from its `expects`, and
-        OwnershipLostError if a shard of the group is not ours.
+        Raises PoisonError if a value cannot be stored, or a settlement's row is missing or differs from
+        its `expects`. Raises OwnershipLostError if a shard of the group is not ours.
         """
         if not self._connection.connected:
-            await self._connection.ensure()  # a new connection brings a new epoch
+            await (
+                self._connection.ensure()
+            )  # before the epoch is read: a new connection has a new one
         try:
             await self._settle(group)
         except PartitionMissingError as error:
-            # Not a partition to wait for: it was there when the delivery was accepted.
+            # The partition existed when the delivery was accepted: waiting would not help.
             raise PoisonError("a delivery's partition was removed") from error
         except StoreError as error:
             if not isinstance(error.__cause__, asyncpg.UndefinedTableError):
@@ -51,7 +53,7 @@ class PostgresSettle:
         await self._freshness.keep(statement.sql)
         ownership = self._ownership
         epoch = ownership.settle_epoch
-        # A worker has all slots of its part or none, so that one of them stands for all.
+        # A worker has all slots of its part or none, so one slot's lease is enough.
         shards = group.shards if ownership.part.whole else [ownership.part.number]
         written = await self._connection.fetch(
             statement.sql, ownership.process, epoch, shards, *statement.arguments

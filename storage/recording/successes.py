@@ -1,7 +1,7 @@
-"""First-hand successes in the settle statement: a lean SQL that updates no indexed column.
+"""The lean SQL for a group of successes in the settle statement, which updates no indexed column.
 
-Most are first attempts with a small response. Their deliveries' rows hold them, and the view
-`attempt_log` shows them with the others.
+Most successes are first attempts with a small response. Such an attempt is stored in its delivery's row;
+the view `attempt_log` has these attempts and the others.
 """
 
 from collections import Counter
@@ -18,11 +18,12 @@ from storage.counters.minutes import LATENCY, early_minute
 from storage.database.columns import Arguments, Column, rows
 from storage.log.responses import lines_of_each
 
-# If fewer than one success in so many is single, their own clause and its mark cost more than they save.
+# If fewer than one in this many successes is single, a clause for single successes costs more than it
+# saves.
 _ONE_IN = 2
-# Durations are whole milliseconds: a duration is beyond a bound from the next whole number on.
+# Durations are whole milliseconds: the next whole number is the first duration beyond a bound.
 _BEYOND = ", ".join(str(int(bound) + 1) for bound in BOUNDS_MS)
-# What the update returns of each row.
+# The columns of each row that the update returns.
 SINGLES_COLUMNS = f"""d.environment, d.destination,
         ((o.started_at_ms + o.duration_ms) / 60000)::integer AS minute,
         ({{number}} > 1)::integer AS retried,
@@ -50,7 +51,7 @@ SINGLES_CLAUSE_OF_SOME = _clause(" WHERE c.single")
 
 
 class Singles(Enum):
-    """How many of a group's successes are single: each the only one of its destination in the group."""
+    """How many of a group's successes are single: the only success of their destination in the group."""
 
     NONE = auto()
     SOME = auto()
@@ -58,13 +59,11 @@ class Singles(Enum):
 
 
 def mark_singles(group: SettleGroup) -> tuple[Singles, list[bool]]:
-    """Return which counted successes of a group are the only one of their destination.
-
-    None if some ended so long ago that their hour can be rolled up.
-    """
+    """Return how many counted successes of a group are single, and which ones. Return NONE if a success
+    is so old that its hour can be rolled up."""
     settlements = group.settlements
     to = [settlement.delivery.destination for settlement in settlements]
-    # There are no more single successes than destinations.
+    # There are at most as many single successes as destinations.
     if len(set(to)) * _ONE_IN < len(to) or _some_late(settlements, early_minute(group)):
         return Singles.NONE, []
     of, inspection = Counter(to), DeliveryOrigin.INSPECTION
@@ -83,8 +82,8 @@ def _some_late(settlements: Sequence[Settlement], minute: int) -> bool:
     return min(began) < minute * 60
 
 
-# The attempt of a delivery that succeeds at once goes into the delivery's own row if its response,
-# headers and body, has no more bytes than this: the pages of `storage.log.partitions` have room for that.
+# A successful first attempt is stored in its delivery's row if the headers and body of its response have
+# at most this many bytes. The fill factor in `storage.log.partitions` leaves room for that.
 INLINE_BYTES = 160
 _DELIVERED = DeliveryStatus.DELIVERED  # looking up a member costs more than a call
 
@@ -112,7 +111,7 @@ made AS (
     INSERT INTO attempts (success, {names})
     SELECT true, {values} FROM owner, {source}
 )"""
-# The attempt goes into the delivery's row with the rest that its success writes there.
+# Writes the attempt into the delivery's row.
 _INLINE = """,
         only_duration_ms = o.duration_ms, only_version = {destination_version},
         only_transform = {transform_version}, only_headers = {response_headers},
@@ -133,9 +132,9 @@ changed AS (
 
 
 class Successes(Struct, frozen=True):
-    """The properties of a group on which the SQL of the clauses depends."""
+    """The properties of a group that determine the SQL of its clauses."""
 
-    inline: bool  # all of them at the first attempt, with small responses
+    inline: bool  # all successes are first attempts with small responses
     single: Singles
 
 
@@ -151,7 +150,7 @@ def success_clauses(
         success = response
         inline = _INLINE.format(**response.value)
     else:
-        # The delivery's own columns again, with the same parameters.
+        # The delivery's columns reuse the parameters of `response`.
         success = rows("o", mark + _SUCCESS, before, uniform=uniform)
         inline = ""
         stored = {name: response.value[name] for name in response.value if name != "single"}
@@ -173,7 +172,7 @@ def success_clauses(
 
 
 def are_successes(settlements: Sequence[Settlement]) -> bool:
-    """Return whether the lean SQL covers these settlements."""
+    """Return True if the lean SQL covers these settlements."""
     for settlement in settlements:
         attempt = settlement.attempt
         if (
@@ -191,9 +190,9 @@ def are_successes(settlements: Sequence[Settlement]) -> bool:
 def bind_successes(
     arguments: Arguments, settlements: Sequence[Settlement], marks: Sequence[bool], single: Singles
 ) -> Successes:
-    """Add the arguments of `success_clauses`; return the properties that its SQL depends on.
+    """Add the arguments of `success_clauses`; return the properties that determine its SQL.
 
-    `marks` says of each settlement whether it is single, `single` how many are.
+    `marks` says for each settlement whether it is single, `single` how many are.
     """
     attempts = [s.attempt for s in settlements if s.attempt is not None]
     deliveries = [s.delivery for s in settlements]

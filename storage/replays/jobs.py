@@ -1,7 +1,5 @@
-"""Replay jobs for callers: created with their legs, listed, cancelled.
-
-`storage.replays.running` executes them.
-"""
+"""Replay jobs for callers: their creation, lists and cancellation. `storage.replays.running` executes
+them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +35,7 @@ LEG_COLUMNS = """
     destination::text AS destination, counted::text AS counted, total, cursor::text AS cursor,
     enqueued, skipped, all_counted, exhausted, step, ordered::text[] AS ordered"""
 
-# Archived destinations have no leg: nothing can be sent to them.
+# Archived destinations have no leg, because nothing can be sent to them.
 _LEGS = """legs AS (
         INSERT INTO replay_legs (environment, job, destination, counted, cursor)
         SELECT d.environment, changed.id, d.id, $26::uuid, $26::uuid
@@ -63,7 +61,7 @@ _CREATE = audited(
     "replay_job",
     _LEGS,
 )
-# The update waits for an enqueuing statement under way, and no other one comes after it.
+# The update waits for an enqueuing statement under way. Later ones see the new status and write nothing.
 _CANCEL = audited(
     """
         UPDATE replay_jobs SET status = 5, finished_at_ms = $3::bigint
@@ -73,7 +71,7 @@ _CANCEL = audited(
     4,
     "replay_job",
 )
-# The runner that has the job reads its rate anew four times a second.
+# The runner of the job reads its rate four times a second.
 _PACE = audited(
     """
         UPDATE replay_jobs SET rate_per_second = $3::double precision
@@ -116,13 +114,13 @@ _TYPES_OF = """
 
 
 class PostgresJobs:
-    """`engine.replay.ports.JobStore`."""
+    """Implements `engine.replay.ports.JobStore`."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
-        """Return those of these deliveries that exist."""
+        """Return the given deliveries that exist."""
         rows = await self._pool.fetch(_NAMED, environment, list(deliveries))
         return [
             Named(
@@ -139,7 +137,7 @@ class PostgresJobs:
     async def create(
         self, job: ReplayJob, at_most: int, audit: AuditEntry, floor_ms: int = 0
     ) -> bool:
-        """Add a job with its legs."""
+        """Add a job with its legs, unless the environment has `at_most` unfinished jobs."""
         selection = job.selection
         destinations = None
         statuses = (
@@ -178,13 +176,13 @@ class PostgresJobs:
         return bool(rows)
 
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
-        """End an unfinished job."""
+        """Cancel an unfinished job."""
         return bool(await write(self._pool, _CANCEL, environment, job, at_ms, *values(audit)))
 
     async def pace(
         self, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
     ) -> bool:
-        """Give an unfinished job another rate."""
+        """Change the rate of an unfinished job, if `present` has the stored rate."""
         place = (present.environment, present.id, rate_per_second, present.rate_per_second)
         return bool(await write(self._pool, _PACE, *place, *values(audit)))
 
@@ -211,12 +209,12 @@ class PostgresJobs:
         return [job_record(row) for row in rows]
 
     async def legs(self, environment: int, job: str, limit: int) -> list[Leg]:
-        """Return a job's legs, those with most deliveries first."""
+        """Return a job's legs, those with the most deliveries first."""
         rows = await self._pool.fetch(_LEGS_OF, environment, job, limit)
         return [leg_record(row) for row in rows]
 
     async def types(self, environment: int, job: str, limit: int) -> list[tuple[str, int]]:
-        """Return the event types of a dry run, those with most deliveries first."""
+        """Return the event types of a dry run with their deliveries, the most frequent first."""
         rows = await self._pool.fetch(_TYPES_OF, environment, job, limit)
         return [(row[0], row[1]) for row in rows]
 

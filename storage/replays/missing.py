@@ -1,4 +1,5 @@
-"""Reads for jobs of the mode MISSING: events in order, and those without a delivery to a destination."""
+"""Reads for jobs of the mode MISSING: events in order, and the events without a delivery to a
+destination."""
 
 from collections.abc import Sequence
 
@@ -11,7 +12,7 @@ from storage.backlog.rows import event_of
 from storage.database.bridge import Pool
 from storage.log.walk import id_bounds
 
-EXAMINED = 1_000  # events that one step looks at: some 5 ms
+EXAMINED = 1_000  # events that one step examines: about 5 ms
 _ORIGINS = [int(Origin.API), int(Origin.FILE)]
 
 _HEADS = """
@@ -20,7 +21,8 @@ SELECT id::text AS id, type, occurred_at_ms, customer, correlation_id, source,
 FROM events
 WHERE environment = $1::integer AND id > $2::uuid AND id < $3::uuid
 ORDER BY id LIMIT $4::integer"""
-# The deliveries that an event was accepted with have ids next to its own; those of replays came later.
+# `had`: the deliveries that were accepted with these events are a range of ids. The next subquery finds
+# later deliveries, such as replays.
 _UNDELIVERED = f"""
 WITH had AS MATERIALIZED (
     SELECT d.event FROM deliveries d
@@ -53,13 +55,13 @@ ORDER BY sized.id LIMIT $7"""  # noqa: S608 - constants
 
 
 class MissingRows:
-    """The reads of `engine.replay.ports.ReplayStore` that missing events need."""
+    """The reads of `engine.replay.ports.ReplayStore` for missing events."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
-        """Return events in order, without their content."""
+        """Return the next events that can be sent, in order, without their contents."""
         _, high = id_bounds(None, job.selection.to_ms, job.id)
         below = high if until is None else min(high, until)
         rows = await self._pool.fetch(_HEADS, job.environment, after, below, EXAMINED, _ORIGINS)

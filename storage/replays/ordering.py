@@ -1,8 +1,8 @@
-"""Reads for jobs that cancel or retry: the waiting deliveries of a destination, a bounded number at a
-time.
+"""Reads for jobs that cancel or retry: a destination's waiting deliveries, in bounded steps.
 
-A cursor goes through the PENDING deliveries, in order of class and seq, then through the RETRYING ones,
-in order of id. In the first part it is a UUID made of class and seq, which is below every id.
+A cursor moves through the PENDING deliveries, in order of class and seq, then through the RETRYING
+deliveries, in order of id. Among PENDING deliveries, the cursor is a UUID made of class and seq, which is
+below every delivery's id.
 """
 
 from collections.abc import Sequence
@@ -23,17 +23,17 @@ from storage.database.bridge import Pool
 from storage.log.partitions import lowest_id
 from storage.log.walk import id_bounds
 
-EXAMINED = 1_000  # rows that one step looks at, and this process judges: some 5 ms
-RETRYING_FROM = lowest_id(1)  # the cursor that has all PENDING deliveries behind it
+EXAMINED = 1_000  # rows that one step reads and filters: about 5 ms
+RETRYING_FROM = lowest_id(1)  # the cursor after all PENDING deliveries
 _SEQ_BITS = 64
 _CLASSES = list(DeliveryClass)
-# The customer of an event is looked up only for a job that names one ({customer}, true or false).
+# An event's customer is looked up only if the job names a customer: `{customer}` is true or false.
 _COLUMNS = """d.id::text AS id, d.status, d.event_type, d.updated_at_ms,
     CASE WHEN {customer}::boolean THEN (
         SELECT customer FROM events WHERE environment = $1::integer AND id = d.event LIMIT 1
     ) END AS customer"""
 
-# $1 environment, $2 destination. Nothing PENDING is below `low_seq`.
+# $1 environment, $2 destination. No PENDING delivery is below `low_seq`.
 _PENDING = f"""
 SELECT {_COLUMNS.format(customer="$6")}, d.class, d.seq
 FROM destination_backlog b
@@ -63,13 +63,13 @@ ORDER BY p.place"""
 
 
 class OrderReads:
-    """The reads of `engine.replay.ports.ReplayStore` that orders need."""
+    """The reads of `engine.replay.ports.ReplayStore` for jobs that cancel or retry."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def count(self, job: ReplayJob, leg: Leg) -> tuple[str, int, bool]:
-        """Count on: return the cursor, the number of matches, and whether that is the end."""
+        """Count the next matches; return the cursor, their number, and whether the leg is counted."""
         limit = job.selection.limit
         most = EXAMINED if limit is None else min(EXAMINED, limit - leg.total)
         found = await self.outstanding(job, leg.destination, leg.counted, most)
@@ -79,7 +79,7 @@ class OrderReads:
     async def outstanding(
         self, job: ReplayJob, destination: str, after: str, limit: int
     ) -> OrderStretch:
-        """Return the selected waiting deliveries."""
+        """Return the selected waiting deliveries after a cursor."""
         wanted = job.selection.statuses or WAITING
         place, named = (job.environment, destination), job.selection.customer is not None
         if after < RETRYING_FROM:
@@ -107,7 +107,7 @@ class OrderReads:
         return OrderStretch([row["id"] for row in taken], through, end)
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        """Return the states of deliveries."""
+        """Return the states of deliveries, in the given order."""
         rows = await self._pool.fetch(_STANDING, job.environment, list(deliveries))
         return [
             OrderState(
@@ -121,7 +121,7 @@ class OrderReads:
 
 
 async def _selected(job: ReplayJob, rows: Sequence[Record], status: DeliveryStatus) -> list[Record]:
-    """Return the selected rows among those with a status."""
+    """Return the rows with a status that the job selects."""
     selection = job.selection
     low, high = id_bounds(selection.from_ms, selection.to_ms, job.id)
     again = job.kind is JobKind.RETRY and status is DeliveryStatus.RETRYING
@@ -141,12 +141,12 @@ async def _selected(job: ReplayJob, rows: Sequence[Record], status: DeliveryStat
 
 
 def cursor_of(queue: int, seq: int) -> str:
-    """Return the cursor that has the PENDING row with this class and seq behind it."""
+    """Return the cursor after the PENDING row with this class and seq."""
     return str(UUID(int=queue << _SEQ_BITS | seq))
 
 
 def seqs_after(cursor: str) -> list[int]:
-    """Return, for each class, the seq that a cursor among PENDING rows has behind it."""
+    """Return, for each class, the seq after which a cursor among PENDING rows continues."""
     number = UUID(cursor).int
     at, seq = number >> _SEQ_BITS, number & (1 << _SEQ_BITS) - 1
     last = (1 << _SEQ_BITS - 1) - 1

@@ -1,6 +1,6 @@
-"""The execution of replay jobs: counting, reading on, and the chunk that enters with the cursor's step.
+"""The reads and writes of running replay jobs: counts, the next originals, and the chunks of replays.
 
-Nothing here decides; the statements, and their guards, are in `storage.replays.statements`.
+Nothing here decides. The statements with their guards are in `storage.replays.statements`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -53,32 +53,33 @@ from storage.replays.statements import (
     types_statement,
 )
 
-EXAMINED = 2_000  # rows that one step looks at: some 5 ms
-# Event types that a dry run counts singly, give or take those of one step: a caller can make up any.
+EXAMINED = 2_000  # rows that one step examines: about 5 ms
+# A dry run counts about this many event types one by one (up to one step's types more), because callers
+# can invent any number of types.
 TYPES_MOST = 1_000
-TYPES_PLACE = 5  # the first so many arguments of a place: the types of a stretch depend on them
+TYPES_PLACE = 5  # the first arguments of `place_of`, which determine the rows of a stretch
 HIGHEST_MS = (1 << 48) - 1
 
 REPLAYING = Profile(
     "replay",
-    statement_timeout_s=5.0,  # a step takes some 5 ms, and all jobs wait for it
+    statement_timeout_s=5.0,  # a step takes about 5 ms, and all jobs wait for it
     command_timeout_s=7.0,
     settings={
         "plan_cache_mode": "force_generic_plan",
-        # The log is read along its indexes and no other way, as by those who read backlogs.
+        # The log is read along its indexes only, as in `storage.backlog.reading`.
         "enable_seqscan": "off",
         "enable_bitmapscan": "off",
         "enable_hashjoin": "off",
         "enable_mergejoin": "off",
     },
 )
-LEGS_AT_ONCE = 500  # some 5 ms of this process, which has others to serve
-READERS = 2  # one for jobs that are counted, one for jobs that run
+LEGS_AT_ONCE = 500  # about 5 ms of the loop
+READERS = 2  # one for jobs that are counted, one for jobs that replay
 
 
 class PostgresReplays:
-    """`engine.replay.ports.ReplayStore`. `intake` is the intake's connection, which `enqueue` alone uses:
-    it is called within the intake's loop."""
+    """Implements `engine.replay.ports.ReplayStore`. Only `enqueue` uses the intake's connection,
+    `intake`, because the intake calls it between its own statements."""
 
     def __init__(self, pool: Pool, intake: Connection, ownership: Ownership) -> None:
         self._pool = pool
@@ -93,12 +94,12 @@ class PostgresReplays:
     # --- reads
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all jobs that are not finished, oldest first."""
+        """Return all unfinished jobs, oldest first, and those in `known` without lists of deliveries."""
         rows = await self._pool.fetch(self._unfinished, list(known))
         return await made_in_slices(job_record, rows)
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
-        """Return a job's legs, read some at a time."""
+        """Return a job's legs, read `LEGS_AT_ONCE` at a time."""
         legs: list[Leg] = []
         after = LOWEST
         while True:
@@ -116,7 +117,8 @@ class PostgresReplays:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read on from the leg's cursor, or for a parked lane up to it."""
+        """Read the next originals from the leg's cursor; for a parked lane, from its own cursor up to the
+        leg's."""
         way, _ = way_of(job)
         if lane is None:
             after, until = leg.cursor, None
@@ -130,7 +132,7 @@ class PostgresReplays:
         found = [] if first["id"] is None else rows
         lost = _without(found)  # their events were removed or erased
         originals = deliveries_of(row for row in found if row["id"] not in lost)
-        # All rows that were looked at are done, unless a limit left out some of them.
+        # The stretch ends at the last examined row, or at the last returned row if a limit left out some.
         whole = len(found) == picked < limit
         through = last if whole else found[-1]["id"]
         return Stretch(
@@ -145,8 +147,8 @@ class PostgresReplays:
     ) -> tuple[tuple[Any, ...], bool]:
         """Return the arguments of a statement on a stretch, and whether more rows follow it.
 
-        If the job has patterns, the stretch is read twice: the first read finds its event types, and
-        the statement gets those types that match.
+        If the job has patterns of event types, a first read finds the types of the stretch, and the
+        arguments name the matching types.
         """
         way, also = way_of(job)
         place, patterns = place_of(job, leg, after, until), job.selection.event_types
@@ -161,7 +163,8 @@ class PostgresReplays:
     # --- counting
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """Count on."""
+        """Count the leg's next originals or waiting deliveries; return the leg as it is then, or None if
+        nothing was written."""
         if job.orders:
             return await self.tally(job, leg, *await self._orders.count(job, leg), {})
         through, types, end = await self._matching(job, leg)
@@ -177,7 +180,7 @@ class PostgresReplays:
         types: Mapping[str, int],
         /,
     ) -> Leg | None:
-        """Record the count."""
+        """Record a part of the count; return the leg as it is then, or None if nothing was written."""
         place = (job.environment, job.id, leg.destination, leg.counted)
         told = types if job.dry_run else {}
         count = (through, matched, end, list(told), list(told.values()), TYPES_MOST)
@@ -194,7 +197,7 @@ class PostgresReplays:
         return through, dict(zip(row["types"] or (), row["totals"] or (), strict=True)), end
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
-        """End the counting of a PENDING job."""
+        """End the counting of a PENDING job, which gets the status `status`."""
         return bool(await self._write(ALL_COUNTED, job.environment, job.id, int(status), at_ms))
 
     # --- the chunk
@@ -202,8 +205,8 @@ class PostgresReplays:
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> Enqueued:
-        """Write a chunk. Raises OwnershipLostError if this process has lost the right to
-        write."""
+        """Write a chunk of replays, and move the leg's cursor. Raises OwnershipLostError if this process
+        has lost the right to write."""
         connection = self._intake
         if not connection.connected:
             try:
@@ -236,18 +239,18 @@ class PostgresReplays:
         return Enqueued(list(written_ids or ()) if turns else None)
 
     async def pass_over(self, chunk: Chunk) -> bool:
-        """Move the cursor without deliveries."""
+        """Move the leg's cursor without replays."""
         rows = await self._write(PASS_OVER, *_step(chunk))
         return bool(rows and rows[0]["turns"])
 
     # --- orders
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
-        """Read on among the selected waiting deliveries."""
+        """Return the next selected waiting deliveries."""
         return await self._orders.outstanding(job, leg.destination, leg.cursor, limit)
 
     async def order(self, step: OrderStep) -> bool:
-        """Record the next ordered deliveries."""
+        """Record which deliveries are ordered next, and move the leg's cursor."""
         rows = await self._write(
             ORDER, step.environment, step.job, step.destination, step.step, step.through,
             step.exhausted, step.ordered, step.done, step.skipped,
@@ -266,17 +269,17 @@ class PostgresReplays:
         return bool(await self._write(CHANGE, job.environment, job.id, int(before), int(after)))
 
     async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
-        """End a job whose deliveries are settled."""
+        """Complete a job whose legs are exhausted and whose replays are settled, or return None."""
         rows = await self._write(COMPLETE, job.environment, job.id, at_ms)
         return job_record(rows[0]) if rows else None
 
     async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
-        """End a job that cannot go on."""
+        """End a job that cannot continue."""
         rows = await self._write(FAIL, job.environment, job.id, at_ms, error)
         return job_record(rows[0]) if rows else None
 
     async def _write(self, sql: str, *arguments: Argument) -> list[Record]:
-        """Write with the present epoch. If the epoch is being renewed, nothing is written, and the runner
+        """Write with the present epoch. During a renewal of the epoch nothing is written, and the runner
         tries again."""
         owner = (self._ownership.process, self._ownership.intake_epoch)
         return await write(self._pool, sql, *owner, *arguments)
@@ -293,7 +296,7 @@ def _leg_with_lanes(row: Record) -> Leg:
 
 
 def way_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
-    """Return the query for a job's originals, and its arguments."""
+    """Return the name of the query for a job's originals, and its further arguments."""
     selection = job.selection
     if selection.deliveries is not None:
         return "named", (list(selection.deliveries),)
@@ -309,7 +312,7 @@ def place_of(
     until: str | None = None,
     types: list[str] | None = None,
 ) -> tuple[Any, ...]:
-    """Return the place and the selection of a job's originals: those of `types`, or all."""
+    """Return the arguments $1 to $9 of a stretch of a job's originals: of `types`, or of all types."""
     selection = job.selection
     to_ms = selection.to_ms
     below = job.id if to_ms is None else min(job.id, lowest_id(min(max(to_ms, 0), HIGHEST_MS)))

@@ -1,7 +1,7 @@
 """The statements of `storage.replays.running`.
 
-Every writing statement is guarded by the right to write, the job's status and the expected step of the
-leg: a former owner, a cancelled job or a chunk that is run twice changes nothing.
+Every write checks the right to write, the job's status and the leg's step: a former owner, a cancelled
+job or a chunk that runs twice changes nothing.
 """
 
 from functools import cache
@@ -10,13 +10,13 @@ from storage.backlog.rows import DELIVERY_COLUMNS, EVENT_OF, WAITING_COLUMNS
 from storage.ownership import INTAKE_OWNER
 from storage.replays.jobs import JOB_COLUMNS, LEG_COLUMNS, SELECT_JOBS, TALLY_OF
 
-# $1 environment, $2 destination, $3 after, $4 below, $5 rows to look at
+# $1 environment, $2 destination, $3 after, $4 below, $5 rows to examine
 _STRAIGHT = """
     SELECT * FROM deliveries d
     WHERE d.environment = $1::integer AND d.destination = $2::uuid
       AND d.id > $3::uuid AND d.id < $4::uuid
     ORDER BY d.id LIMIT $5::integer"""
-# If only failures are wanted, the statement looks only at failures.
+# If only failures are wanted, only failures are examined.
 _TROUBLED = """
     SELECT x.* FROM unnest($10::smallint[]) t (trouble) CROSS JOIN LATERAL (
         SELECT * FROM deliveries d
@@ -31,12 +31,12 @@ _NAMED = """
           AND d.id > $3::uuid AND d.id < $4::uuid LIMIT 1
     ) x ORDER BY x.id LIMIT $5::integer"""
 _WAYS = {"straight": _STRAIGHT, "troubled": _TROUBLED, "named": _NAMED}
-# The deliveries that were settled when the job was created ($9), and have not changed since.
+# The deliveries that were settled before the job's creation ($9), and have not changed since.
 _MATCHES = """
     status = ANY($6::smallint[]) AND origin = ANY($7::smallint[])
     AND ($8::text[] IS NULL OR event_type IN (SELECT unnest($8::text[])))
     AND updated_at_ms <= $9::bigint"""
-# The event types of a stretch: the caller knows which of them are meant.
+# The event types of a stretch, for the caller to match with patterns.
 _TYPES = """
 WITH examined AS MATERIALIZED ({way})
 SELECT event_type, count(*) AS examined, max(id::text) AS last FROM examined GROUP BY event_type"""
@@ -48,7 +48,7 @@ SELECT array_agg(event_type) AS types, array_agg(total) AS totals,
        (SELECT count(*) FROM examined) AS examined,
        (SELECT id::text FROM examined ORDER BY id DESC LIMIT 1) AS last
 FROM matched"""
-# One lane alone, or all but those that are parked.
+# One lane only, or all lanes except the parked ones.
 _LANES = (
     "(${lane}::text IS NULL OR lane = ${lane}) AND (lane IS NULL OR lane <> ALL(${others}::text[]))"
 )
@@ -78,7 +78,7 @@ _EVENT_OF = EVENT_OF.replace("id = d.event", "id = d.event AND erased_at_ms IS N
 
 @cache
 def types_statement(way: str) -> str:
-    """Return the SQL that reads the types of a stretch: for each the number of rows and the last id."""
+    """Return the SQL that reads a stretch's event types, each with its number of rows and last id."""
     return _TYPES.format(way=_WAYS[way].replace("$10", "$6"))
 
 
@@ -105,7 +105,7 @@ def read_statement(way: str) -> str:
 
 
 _OWNER = INTAKE_OWNER.format(process="$1", epoch="$2")
-# The job's row is locked first: a cancellation waits, and finds all of the step done or nothing.
+# The job's row is locked first, so a cancellation waits until the step is complete.
 _TURN = (
     f"WITH {_OWNER}"  # noqa: S608 - constants
     """,
@@ -285,8 +285,8 @@ UPDATE replay_jobs SET skipped = skipped + left_over.more
 FROM left_over WHERE environment = $3 AND id = $4
 RETURNING 1"""
 )
-# A delivery that was counted can have another outcome before the job reaches it, and is not replayed
-# then. So at the end the total is what the job really enqueued and skipped.
+# A counted delivery that changes before the job reaches it is not replayed. Therefore the final total is
+# the number of deliveries that the job has enqueued and skipped.
 COMPLETE = (
     f"WITH {_OWNER}"  # noqa: S608 - constants
     """,
@@ -313,7 +313,7 @@ ended AS (
 )
 SELECT """ + JOB_COLUMNS + " FROM ended j " + TALLY_OF
 )
-# The ids of deliveries that a job names are read once: those of a hundred jobs are megabytes.
+# A job's list of deliveries is not read again for the jobs in $1: a hundred lists are megabytes.
 UNFINISHED = (
     SELECT_JOBS.replace(
         "j.delivery_ids::text[]",

@@ -1,1 +1,1 @@
-"""The periodic work on the database: partitions made ahead, and old rows removed."""
+"""The periodic work on the database, which makes partitions ahead and removes old rows, and erasure."""

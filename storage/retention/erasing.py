@@ -1,6 +1,6 @@
-"""The erasure of contents on request: of events, and of all data of a customer.
+"""The erasure on request of an event's content, or of the contents of all events of a customer.
 
-Rows and counters stay, contents go."""
+Rows and counters stay."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,8 +14,8 @@ from storage.database.bridge import Pool
 from storage.database.writing import write
 from storage.log.walk import LOWEST
 
-# $2 events, $3 the instant. The deliveries made when an event was accepted are a range of the primary
-# key, from $4 to $5; the others are few.
+# $2 events, $3 the instant. The deliveries that were accepted with an event are a range of the primary
+# key, from $4 to $5; there are few others.
 _ITS = """
     SELECT w.event, d.id, d.status, d.trouble
     FROM unnest($2::uuid[], $4::uuid[], $5::uuid[]) w (event, first, last)
@@ -29,7 +29,7 @@ _ITS = """
     ) d"""
 _PENDING, _RETRYING = int(DeliveryStatus.PENDING), int(DeliveryStatus.RETRYING)
 _DEAD = int(DeliveryTrouble.DEAD)
-# An event with a delivery that can still be sent is not erased: it would be sent without its content.
+# An event is not erased while one of its deliveries can still be sent.
 _CHANGE = f"""
     UPDATE events e SET payload = 'null', metadata = NULL, attachments = NULL, erased_at_ms = $3::bigint,
         trace = split_part(e.trace, ' ', 1)
@@ -62,23 +62,23 @@ _ALSO = f"""
     )"""  # noqa: S608 - constants
 _BEFORE = f"its AS MATERIALIZED ({_ITS})"
 _ERASE = audited(_CHANGE, 6, "event", also=_ALSO, before=_BEFORE)
-# No audit entry for each event: the request of a customer's erasure has one entry for all of them.
+# Without audit entries: the request of a customer's erasure has one entry for all events.
 _ERASE_MANY = f"WITH {_BEFORE}, changed AS ({_CHANGE}), {_ALSO} SELECT id::text FROM changed"  # noqa: S608
 
 
 class PostgresErasure:
-    """`engine.control.erasure.ErasureStore` on the pool."""
+    """Implements `engine.control.erasure.ErasureStore` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def erase(self, environment: int, event: str, at_ms: int, audit: AuditEntry) -> bool:
-        """Erase the content of an event."""
+        """Erase the content of an event; return False if it was not erased now."""
         place = _place(environment, [event], at_ms)
         return bool(await write(self._pool, _ERASE, *place, *values(audit)))
 
     async def erase_many(self, environment: int, events: Sequence[str], at_ms: int) -> list[str]:
-        """Erase the contents of events."""
+        """Erase the contents of events; return the ids of the erased events."""
         rows = await write(self._pool, _ERASE_MANY, *_place(environment, events, at_ms))
         return [row["id"] for row in rows]
 
@@ -89,7 +89,7 @@ def _place(environment: int, events: Sequence[str], at_ms: int) -> tuple[Any, ..
     return environment, list(events), at_ms, firsts, lasts
 
 
-EXAMINED = 2_000  # events that one read looks at: some 5 ms
+EXAMINED = 2_000  # events that one read examines: about 5 ms
 _ACCOUNT = "SELECT id::text FROM customer_accounts WHERE environment = $1 AND external_id = $2"
 _REQUEST = audited(
     """
@@ -116,7 +116,7 @@ _EVENTS = """
     WHERE environment = $1::integer AND id > $2::uuid AND id < $3::uuid
     ORDER BY id LIMIT $4::integer
 """
-# A request that was repeated meanwhile covers more events: it does not end when the earlier one does.
+# A request that was repeated meanwhile covers more events (`below`), and does not end here.
 _ERASED = """
     UPDATE customer_erasures SET cursor = $4::uuid, events = events + $5::bigint,
         finished_at_ms = CASE WHEN below = $3::uuid THEN $6::bigint END
@@ -125,19 +125,19 @@ _ERASED = """
 
 
 class CustomerErasureRows:
-    """`engine.control.ports.ErasureRows`; events are read from `log`."""
+    """Implements `engine.control.ports.ErasureRows`; events are read from `log`."""
 
     def __init__(self, pool: Pool, log: Pool) -> None:
         self._pool = pool
         self._log = log
 
     async def account(self, environment: int, customer: str) -> str | None:
-        """Return the account of a customer."""
+        """Return the id of a customer's account, None if there is none."""
         found = await self._pool.fetch_value(_ACCOUNT, environment, customer)
         return None if found is None else str(found)
 
     async def request(self, request: Erasing, audit: AuditEntry) -> bool:
-        """Add a request."""
+        """Add a request, or extend the customer's earlier one."""
         rows = await write(
             self._pool, _REQUEST, request.environment, request.account, request.customer,
             request.requested_at_ms,
@@ -150,7 +150,7 @@ class CustomerErasureRows:
         return [Erasing(*row) for row in await self._pool.fetch(_UNFINISHED)]
 
     async def events(self, request: Erasing) -> CustomerEvents:
-        """Return a bounded number of the events beyond the cursor."""
+        """Return the customer's events among the next `EXAMINED` events after the cursor."""
         rows = await self._log.fetch(
             _EVENTS,
             request.environment,
@@ -166,6 +166,6 @@ class CustomerErasureRows:
         return CustomerEvents(ids, erased, through, len(rows) < EXAMINED)
 
     async def erased(self, request: Erasing, through: str, count: int, at_ms: int | None) -> None:
-        """Move the cursor of a request."""
+        """Move the cursor of a request; end the request if `at_ms` is given."""
         place = (request.environment, request.account, request.below)
         await write(self._pool, _ERASED, *place, through, count, at_ms)

@@ -1,4 +1,4 @@
-"""Housekeeping: the one periodic job of the database. It makes partitions and applies retention."""
+"""Housekeeping: the periodic job that makes partitions and applies retention."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,8 +37,8 @@ class Housework:
 
 
 class Housekeeping:
-    """The keeper of partitions: it makes them ahead, and removes them when retention is over. Owner:
-    the loop that runs it."""
+    """The job that makes partitions ahead, and removes them after their retention. Owner: the task of
+    `run`."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Housekeeping:
         *,
         removes: bool = True,
     ) -> None:
-        """`connection` is one of `UPKEEP`; `on_range` receives the instants for which ids can be made.
+        """`connection` has the profile `UPKEEP`; `on_range` receives the time for which ids can be made.
         `removes`: whether this process removes old rows."""
         self._due = trio.Event()
         self._removes = removes
@@ -59,7 +59,7 @@ class Housekeeping:
         self._on_range = on_range
 
     async def run(self) -> None:
-        """Do the due work again and again, until cancelled."""
+        """Do the due work every `INTERVAL_S`, until cancelled."""
         outage = Outage("housekeeping")
         while True:
             with trio.move_on_after(INTERVAL_S):
@@ -69,13 +69,13 @@ class Housekeeping:
                 await self.run_once()
 
     def hasten(self) -> None:
-        """Start the next run now: ids cannot follow the clock past the last partition."""
+        """Start the next run now, because the clock has passed the last partition."""
         self._due.set()
 
     async def run_once(self) -> Housework:
         """Do the due work. Raises StoreError; the next run does the rest."""
         now_ms = self._now_ms()
-        # Partitions first: they must be made even if a removal fails.
+        # Partitions come first: they must be made even if a removal fails.
         covered = await make_partitions(self._connection, now_ms)
         self._on_range(covered)
         if not self._removes:

@@ -1,7 +1,7 @@
-"""Retention: old rows are removed, a partition at a time, and never a row that is still needed.
+"""Retention, which removes old rows by partitions, and never a row that is still needed.
 
-A partition is checked, detached, checked again (a requeue can have come between), and then dropped, or
-attached again. A crash can come after any step: the next run goes on.
+A partition is checked, detached, checked again (after a possible requeue), and then dropped or attached
+again. After a crash at any step, the next run continues.
 """
 
 from collections.abc import Iterable
@@ -28,9 +28,10 @@ from storage.log.partitions import (
 
 log = structlog.get_logger("angarium.storage")
 
-CHUNK = 5_000  # rows deleted by one statement: some 20 ms, so that no session waits for long
-PAUSE_S = 0.05  # between two statements, so that they take a fraction of the disk's time
-# A session that asks about a hash meanwhile waits for its mark, or asks again: see `file_suspects`.
+CHUNK = 5_000  # rows deleted by one statement: about 20 ms, so that no session waits for long
+PAUSE_S = 0.05  # between two statements, to leave the disk to others most of the time
+# Deletes the files of removed events, and marks their contents. A session that inquires about a content
+# meanwhile waits for the mark, or inquires again: see `file_suspects`.
 _OLD_FILES = """
     WITH old AS MATERIALIZED (
         SELECT environment, id, event FROM files
@@ -64,12 +65,12 @@ _ORDER = {"deliveries": 0, "attempts": 1, "events": 2}
 async def remove_old_partitions(
     connection: Connection, now_ms: int, retention_days: int
 ) -> list[str]:
-    """Remove the days before `retention_days` ago that nothing needs; return the tables' names.
+    """Remove the partitions older than `retention_days` that nothing needs; return their names.
 
-    Kept are days with a PENDING or RETRYING delivery, and events that a delivery of another day
-    (a replay) belongs to.
+    A day with an unsettled delivery is kept. Events are kept while a delivery of another day (a replay)
+    needs them.
     """
-    # Of our clock and the database's, the earlier one decides: a wrong clock must not cost the whole log.
+    # The earlier of our clock and the database's decides: one wrong clock must not cost the whole log.
     theirs = await connection.fetch_value("SELECT (extract(epoch FROM now()) * 1000)::bigint")
     oldest_kept = day_of(min(now_ms, theirs)) - timedelta(days=retention_days)
     removed: list[str] = []
@@ -93,8 +94,8 @@ async def _removed(connection: Connection, partition: Partition, kept: Iterable[
     elif partition.state is State.ATTACHED:
         if await _needed(connection, partition, kept):
             return False
-        # It cannot be part of a transaction. It waits for the sessions that use the table now, and
-        # no session waits for it.
+        # CONCURRENTLY waits for the sessions that use the table, and no session waits for it. It cannot
+        # run in a transaction.
         await connection.execute(f"ALTER TABLE {table} DETACH PARTITION {name} CONCURRENTLY")
     if await _needed(connection, partition, kept):
         await attach(connection, partition)
@@ -106,7 +107,7 @@ async def _removed(connection: Connection, partition: Partition, kept: Iterable[
 
 async def _needed(connection: Connection, partition: Partition, kept: Iterable[str]) -> bool:
     if partition.table == "deliveries":
-        # The rows themselves are read, and not a summary of them: one pass over a day, once.
+        # This reads the rows themselves: one pass over a day, only once.
         found = await connection.fetch_value(
             f"SELECT EXISTS (SELECT FROM {partition.name} WHERE status = ANY($1::smallint[]))",  # noqa: S608 - a name of ours
             _UNSETTLED,
@@ -114,7 +115,7 @@ async def _needed(connection: Connection, partition: Partition, kept: Iterable[s
     elif Partition("deliveries", partition.day).name in kept:
         found = True
     elif partition.table == "events":
-        # Deliveries that are not made with their event are few, and have an index of their own.
+        # Deliveries that were not accepted with their event are few, and have their own index.
         low, high = bounds_of(partition.day)
         found = await connection.fetch_value(
             f"""
@@ -133,10 +134,7 @@ async def _needed(connection: Connection, partition: Partition, kept: Iterable[s
 
 
 async def delete_old_files(connection: Connection, now_ms: int, retention_days: int) -> int:
-    """Delete the files of removed events, and mark their content; return the number of files.
-
-    The files of an event stay as long as the event.
-    """
+    """Delete the files of removed events, and mark their contents; return the number of files."""
     before = lowest_id(midnight_ms(day_of(now_ms) - timedelta(days=retention_days)))
     total = 0
     after = (lowest_id(0), lowest_id(0))
@@ -151,8 +149,8 @@ async def delete_old_files(connection: Connection, now_ms: int, retention_days: 
 
 
 async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
-    """Delete idempotency keys whose 24 hours are over; return their number."""
-    # Rows that the intake has locked are left for the next time: waiting for them could be a deadlock.
+    """Delete expired idempotency keys; return their number."""
+    # SKIP LOCKED leaves rows that the intake has locked for the next run: waiting could deadlock.
     return await _delete_in_chunks(
         connection,
         """
