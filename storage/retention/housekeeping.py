@@ -69,7 +69,7 @@ class Housekeeping:
                 await self.run_once()
 
     def hasten(self) -> None:
-        """Start the next run now, because the clock has passed the last partition."""
+        """Start the next run now, after a step of the clock: ids need partitions around the new time."""
         self._due.set()
 
     async def run_once(self) -> Housework:

@@ -44,7 +44,7 @@ class AsyncOutcome(Settled):
 
 
 class AsyncProducer:
-    """As `Producer`, for tasks of asyncio or trio. Use it with `async with`."""
+    """A producer like `Producer`, for tasks of asyncio or trio. Use it with `async with`."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class AsyncProducer:
         self._buffer: Buffer[AsyncOutcome] = Buffer(buffer_events, batch_events)
         self._linger_s = linger_s
         self._in_flight = max(1, in_flight)
-        self._changed = anyio.Event()  # outcomes are known, and there is room
-        self._work = anyio.Event()  # something waits, or the end has come
-        self._hurry = anyio.Event()  # a whole batch waits, or somebody waits for a flush
+        self._changed = anyio.Event()  # set when outcomes are known, and thus there is room
+        self._work = anyio.Event()  # set when an event waits, or at the end of the block
+        self._hurry = anyio.Event()  # set when a full batch waits, or a caller of `flush`
         self._flushes = 0
         self._open = False
         self._tasks: TaskGroup | None = None
@@ -82,7 +82,7 @@ class AsyncProducer:
         tracestate: str | None = None,
         attachments: Sequence[JsonObject] | None = None,
     ) -> AsyncOutcome:
-        """Take an event, waiting for room; it is durable once the outcome says so.
+        """Queue an event, waiting for room. The event is durable once its outcome has a result.
 
         Raises ArgumentError outside of `async with`.
         """
@@ -115,7 +115,7 @@ class AsyncProducer:
         return outcome
 
     async def flush(self) -> Report:
-        """Wait until all events have an outcome; return what became of them."""
+        """Wait until all events have an outcome; return the report since the last one."""
         self._flushes += 1
         self._hurry.set()
         try:
@@ -142,15 +142,15 @@ class AsyncProducer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Send what waits. Raises EventsFailedError if events failed since the last flush."""
+        """Send the waiting events. Raises EventsFailedError if events failed since the last flush."""
         assert self._tasks is not None
         self._open = False
         self._work.set()
         self._hurry.set()
-        try:  # an error of the block stays the block's, and what waits is sent all the same
+        try:  # also after an error of the block, which is raised as it is
             await self._tasks.__aexit__(None, None, None)
         finally:
-            self._buffer.give_up(closed())  # what waits still, if this was cancelled
+            self._buffer.give_up(closed())  # events still wait here only after a cancellation
             self._pulse()
         if error is None:
             self._buffer.check()
@@ -166,7 +166,7 @@ class AsyncProducer:
                 self._hurry = anyio.Event()
                 with anyio.move_on_after(self._linger_s):
                     await self._hurry.wait()
-            if batch := buffer.take():  # another task may have taken it
+            if batch := buffer.take():  # empty if another task has taken it
                 await self._perform(batch)
 
     async def _perform(self, batch: list[Waiting[AsyncOutcome]]) -> None:
@@ -181,7 +181,9 @@ class AsyncProducer:
             outcomes = [error]
         except AngariumError as error:
             outcomes = [error] * len(batch)
-        except Exception as error:  # a bug: the task must live, and each event have an outcome
+        except (
+            Exception
+        ) as error:  # a defect: the task must continue, and each event get an outcome
             outcomes = [broken(error)] * len(batch)
         except BaseException as error:
             self._buffer.settle(batch, [broken(error)] * len(batch))

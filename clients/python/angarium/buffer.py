@@ -1,6 +1,8 @@
-"""The buffer of a producer: events that wait, in batches, with an outcome each. No clock, no network.
+"""The buffer of a producer: the waiting events, each with its outcome, taken in batches. No clock, no
+network.
 
-Its owner guards it: the producer with a lock, the asynchronous producer by not awaiting in between.
+The buffer is not thread-safe: `Producer` guards it with a lock, and `AsyncProducer` never awaits between
+two of its steps.
 """
 
 import uuid
@@ -21,14 +23,14 @@ from angarium.errors import (
 )
 from angarium.shapes import BatchResult
 
-BATCH_BYTES = 4 * 1024 * 1024  # the service takes 5 MiB
-BATCH_EVENTS = 1_000  # the most that the service takes
+BATCH_BYTES = 4 * 1024 * 1024  # the service accepts 5 MiB
+BATCH_EVENTS = 1_000  # the service's limit
 FAILURES_KEPT = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """An event that is durable. `duplicate`: the service had it before, by its idempotency key."""
+    """A durable event. `duplicate`: the service had accepted its idempotency key before."""
 
     id: str
     duplicate: bool
@@ -37,7 +39,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The outcomes of events since the report before. `errors`: of the first 20 events that failed."""
+    """The numbers of outcomes since the last report. `errors`: those of the first 20 failed events."""
 
     accepted: int
     duplicates: int
@@ -46,7 +48,7 @@ class Report:
 
 
 class Settled:
-    """The outcome of one event, as far as it is known."""
+    """The outcome of one event, or its place while the outcome is unknown."""
 
     __slots__ = ("_error", "_sent", "idempotency_key")
 
@@ -57,20 +59,20 @@ class Settled:
 
     @property
     def done(self) -> bool:
-        """Whether the outcome is known."""
+        """True once the outcome is known."""
         return self._sent is not None or self._error is not None
 
     @property
     def error(self) -> AngariumError | None:
-        """Why the event was not accepted; None if it was, or as long as that is not known."""
+        """The reason why the event was not accepted; None if it was accepted, or is not `done`."""
         return self._error
 
     def accept(self, sent: Sent) -> None:
-        """Hear that the event is durable."""
+        """Set the outcome of a durable event."""
         self._sent = sent
 
     def refuse(self, error: AngariumError) -> None:
-        """Hear that the event was not accepted, or that this is not known."""
+        """Set the error of an event that was not accepted, or perhaps not."""
         self._error = error
 
     def _value(self) -> Sent:
@@ -85,7 +87,7 @@ Waiting = tuple[bytes, Outcome]
 
 
 class Buffer(Generic[Outcome]):
-    """Events in the order of their arrival, at most `most` that are not settled."""
+    """The events of a producer in the order of arrival, at most `most` of them without an outcome."""
 
     def __init__(self, most: int, batch_events: int) -> None:
         if most < 1 or not 1 <= batch_events <= BATCH_EVENTS:
@@ -94,19 +96,21 @@ class Buffer(Generic[Outcome]):
         self.batch_events = min(batch_events, most)
         self.unsettled = 0
         self.waiting: deque[Waiting[Outcome]] = deque()
-        self._key = uuid.uuid4().hex  # with a number behind it: unique, and cheaper than one each
+        self._key = (
+            uuid.uuid4().hex
+        )  # the prefix of keys: a number after it is cheaper than new UUIDs
         self._numbers = count(1)
         self._accepted = self._duplicates = self._failed = 0
         self._errors: list[AngariumError] = []
 
     @property
     def full(self) -> bool:
-        """Whether there is no room for another event."""
+        """True if there is no room for another event."""
         return self.unsettled >= self.most
 
     @property
     def enough(self) -> bool:
-        """Whether a whole batch waits."""
+        """True if a full batch waits."""
         return len(self.waiting) >= self.batch_events
 
     def written(
@@ -117,12 +121,12 @@ class Buffer(Generic[Outcome]):
         return outgoing.single(event_type, payload, {**given, "idempotency_key": key}), key
 
     def put(self, event: bytes, outcome: Outcome) -> None:
-        """Take an event. The caller has seen to it that there is room."""
+        """Add an event. The caller must check that there is room."""
         self.unsettled += 1
         self.waiting.append((event, outcome))
 
     def take(self) -> list[Waiting[Outcome]]:
-        """Return the next batch, in order."""
+        """Remove and return the next batch, in order."""
         batch: list[Waiting[Outcome]] = []
         size, waiting = 0, self.waiting
         while waiting and len(batch) < self.batch_events:
@@ -149,13 +153,13 @@ class Buffer(Generic[Outcome]):
                 outcome.refuse(found)
 
     def give_up(self, error: AngariumError) -> None:
-        """Fail what waits."""
+        """Give all waiting events an error as their outcome."""
         waiting = list(self.waiting)
         self.waiting.clear()
         self.settle(waiting, [error] * len(waiting))
 
     def report(self) -> Report:
-        """Return what became of the events since the last report."""
+        """Return the report on outcomes since the last report."""
         told = Report(self._accepted, self._duplicates, self._failed, tuple(self._errors))
         self._accepted = self._duplicates = self._failed = 0
         self._errors.clear()
@@ -174,7 +178,8 @@ def body_of(batch: list[Waiting[Outcome]]) -> bytes:
 
 
 def read(batch: Sequence[object], result: BatchResult) -> list[Sent | AngariumError]:
-    """Return the outcomes of a batch. Raises UnexpectedAnswerError for an answer about another one."""
+    """Return the outcomes of a batch. Raises UnexpectedAnswerError if their number differs from its
+    events'."""
     entries = result["results"]
     if len(entries) != len(batch):
         raise UnexpectedAnswerError(f"{len(entries)} outcomes for {len(batch)} events")
@@ -187,16 +192,16 @@ def read(batch: Sequence[object], result: BatchResult) -> list[Sent | AngariumEr
 
 
 def halves(batch: list[Waiting[Outcome]]) -> list[list[Waiting[Outcome]]]:
-    """Return both halves of a batch that was too large."""
+    """Return both halves of a batch, which was too large."""
     middle = len(batch) // 2
     return [batch[:middle], batch[middle:]]
 
 
 def closed() -> AngariumError:
-    """Return the error of an event that its producer could not send before it was closed."""
+    """Return the error of events that were not sent before their producer was closed."""
     return ArgumentError("the producer was closed before the event was sent")
 
 
 def broken(error: BaseException) -> AngariumError:
-    """Return the error of events for which sending broke off: the service may have taken them."""
+    """Return the error of events whose request broke off: the service can have accepted them."""
     return ConnectionFailedError(f"sending broke off: {error!r}")

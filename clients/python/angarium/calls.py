@@ -1,4 +1,4 @@
-"""A call of the API as a value: method, path, query and body as the API writes them. No network."""
+"""A call of the API as a value: method, path, query and body in the API's form. No network."""
 
 import functools
 import json
@@ -14,19 +14,20 @@ from angarium.uploads import Upload
 
 Answer = TypeVar("Answer")
 Instant = datetime | str
-PAGE = 100  # the most that paginated lists give at once
+PAGE = 100  # the service's limit for a page
 
-# Names that Python has taken, or that say more in a signature than the API's own.
+# Arguments that are not named like the API's parameter: `from` is a keyword of Python, and the others are
+# clearer.
 _RENAMED = {"since": "from", "until": "to", "json_schema": "schema"}
 
 
-@dataclass(frozen=True)  # without slots, which `Call[Event](...)` does not get on with
+@dataclass(frozen=True)  # without slots: `Call[Event](...)` sets an attribute on the instance
 class Call(Generic[Answer]):
     """One request, and the type of its answer.
 
-    `body` is JSON, or bytes that go out as they are. `repeatable`: doing it twice is the same as once.
-    `gone_is_done`: a repetition that finds nothing any more has been done before. `takes_s`: how long
-    the service may rightly take, where that is longer than a client waits.
+    `body` is JSON, or bytes that are sent unchanged. `repeatable`: two calls have the same effect as one.
+    `gone_is_done`: a 404 to a retry means that an earlier attempt succeeded. `takes_s`: how long the
+    service can take, if that can exceed the client's timeout.
     """
 
     method: str
@@ -42,22 +43,22 @@ class Call(Generic[Answer]):
     content_type: str = "application/json"
 
     def content(self) -> bytes | None:
-        """Return the bytes of the body. Raises ValueError for what JSON cannot say."""
+        """Return the bytes of the body. Raises ValueError and TypeError like `dumped`."""
         if self.body is None or isinstance(self.body, bytes):
             return self.body
         return dumped(self.body)
 
 
 def dumped(value: Any) -> bytes:
-    """Return JSON. Raises ValueError for what it cannot say, TypeError for what is no value of it."""
+    """Return JSON. Raises ValueError for numbers such as NaN, and TypeError for types without JSON."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can say
+    except UnicodeEncodeError:  # half a surrogate pair, which needs an escape
         return json.dumps(value, allow_nan=False).encode()
 
 
 def at(*segments: str) -> str:
-    """Return a path of segments, each quoted. Raises ArgumentError for one that would name another."""
+    """Return a path of quoted segments. Raises ArgumentError for a segment that changes the path."""
     for segment in segments:
         if segment in ("", ".", ".."):
             raise ArgumentError(f"{segment!r} is no id")
@@ -65,8 +66,8 @@ def at(*segments: str) -> str:
 
 
 def query_of(given: Mapping[str, object]) -> dict[str, str | list[str]]:
-    """Return the parameters that are not None, named and written as the API does; one with several
-    values is repeated. Raises ArgumentError for one without any, which would be no filter."""
+    """Return the parameters that are not None, with the API's names and texts. A parameter with several
+    values is repeated. Raises ArgumentError for an empty list, which would filter nothing."""
     return {
         camel(name): _texts(name, value) if _is_several(value) else _text(value)
         for name, value in given.items()
@@ -75,13 +76,13 @@ def query_of(given: Mapping[str, object]) -> dict[str, str | list[str]]:
 
 
 def body_of(given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the fields that are not None, named and written as the API does."""
+    """Return the fields that are not None, with the API's names and values."""
     return {camel(name): _field(value) for name, value in given.items() if value is not None}
 
 
 @functools.cache
 def camel(name: str) -> str:
-    """Return the API's name of an argument: `event_type` is `eventType`, `since` is `from`."""
+    """Return the API's name for an argument: `eventType` for `event_type`, `from` for `since`."""
     return _RENAMED.get(name) or re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
 
 

@@ -1,4 +1,4 @@
-"""Both clients: `Client` for threads, `AsyncClient` for asyncio and trio. The methods are the same."""
+"""Both clients, with the same methods: `Client` for threads, `AsyncClient` for asyncio and trio."""
 
 from angarium.aio.client import AsyncClient
 from angarium.sync.client import Client

@@ -1,8 +1,8 @@
-"""The asynchronous client's transport: its idle connections are a stack, so a request costs the same
-however many tasks send.
+"""The asynchronous client's transport: its idle connections are a stack, so the cost of a request does
+not depend on the number of tasks.
 
-The usual pool looks at all its requests and connections whenever one begins or ends: with 64 tasks an
-event cost four times as much as with one. Each connection here is a pool of one.
+httpx's pool examines all its requests and connections whenever a request begins or ends: with 64 tasks,
+an event cost four times as much as with one. Each connection here is a pool of one.
 """
 
 from collections.abc import AsyncIterator
@@ -14,16 +14,16 @@ MOST = 100  # connections; further requests wait for one
 
 
 class StackTransport(httpx.AsyncBaseTransport):
-    """Sends each request on the connection that was used last. For one origin, without proxies."""
+    """A transport that prefers the connection used last. It is for one origin, without proxies."""
 
     def __init__(self, *, most: int = MOST) -> None:
-        self._context = httpx.create_ssl_context()  # made once: it costs 10 ms
+        self._context = httpx.create_ssl_context()  # shared, because making it takes 10 ms
         self._idle: list[httpx.AsyncHTTPTransport] = []
         self._all: set[httpx.AsyncHTTPTransport] = set()
         self._places = anyio.Semaphore(most)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request. Its connection is free again once the answer is closed."""
+        """Send a request. Its connection is free again when the answer is closed."""
         wait_s = request.extensions.get("timeout", {}).get("pool")
         try:
             with anyio.fail_after(wait_s):
@@ -58,7 +58,7 @@ class StackTransport(httpx.AsyncBaseTransport):
 
 
 class _Answer(httpx.AsyncByteStream):
-    """An answer's bytes. Closing it frees the connection."""
+    """An answer's bytes. Closing them frees the connection."""
 
     def __init__(
         self,
@@ -84,10 +84,10 @@ class _Answer(httpx.AsyncByteStream):
 
 
 def async_transport(*, proxied: bool) -> StackTransport | None:
-    """Return the transport of an asynchronous client; None: httpx's own, which knows of proxies."""
+    """Return the transport of an asynchronous client, None for httpx's own, which supports proxies."""
     return None if proxied else StackTransport()
 
 
 def sync_transport(*, proxied: bool) -> httpx.BaseTransport | None:
-    """Return the transport of a synchronous client: always httpx's own, few threads share it."""
+    """Return None, for httpx's own transport: few threads share a synchronous client."""
     return None

@@ -1,4 +1,4 @@
-"""Files of deliveries, as receivers get them: read by their signed URLs, and checked."""
+"""Downloads of the files of deliveries, for receivers: by signed URLs, with a check of the content."""
 
 import base64
 import binascii
@@ -14,14 +14,14 @@ from angarium.errors import ConnectionFailedError, VerificationError
 from angarium.receiver import HasItems, Headers
 
 URL_HEADER = "angarium-file-url"
-FILE_BYTES = 25 * 1024 * 1024  # the most that a file has
-TIMEOUT_S = 30.0  # without a byte
+FILE_BYTES = 25 * 1024 * 1024  # the largest file that the service accepts
+TIMEOUT_S = 30.0  # between two reads of bytes
 
 
 def file_urls(headers: Headers) -> list[str]:
-    """Return the signed URLs that a webhook carries: the file's of a FILE delivery, or one for each of an
-    event's attachments, in their order. They expire, within a day by default; the next attempt or a
-    replay brings new ones."""
+    """Return the signed URLs in a webhook's headers: one for the file of a FILE delivery, or one for each
+    of an event's attachments, in their order. They expire, by default within a day. The next attempt or
+    a replay has new ones."""
     pairs = cast(HasItems, headers).items() if hasattr(headers, "items") else headers
     given = next((value for name, value in pairs if name.lower() == URL_HEADER), "")
     return [url.strip() for url in given.split(",") if url.strip()]
@@ -30,14 +30,14 @@ def file_urls(headers: Headers) -> list[str]:
 def download(
     url: str, to: str | os.PathLike[str], *, sha256: str | None = None, origin: str | None = None
 ) -> str:
-    """Write the file at a signed URL to `to`, whole or not at all; return its SHA-256 in hexadecimal.
+    """Write the file at a signed URL to `to`, atomically; return its SHA-256 in hexadecimal.
 
-    `sha256` is what it must be: `data.sha256` of a verified FILE delivery. Without one it must be what
-    the answer itself says. `origin` (`https://hooks.example.com`) is where alone files are fetched from:
-    the header that brings URLs is not signed. No redirect is followed.
+    `sha256` is the expected hash: `data.sha256` of a verified FILE delivery. Without it, the hash in the
+    answer is checked, if the answer has one. `origin` (`https://hooks.example.com`) is the only allowed
+    origin of the URL, because the header with the URLs is not signed. Redirects are not followed.
 
-    Raises VerificationError for other content or another origin, ConnectionFailedError where it cannot
-    be read, and OSError where it cannot be written.
+    Raises VerificationError for a wrong content or origin, ConnectionFailedError if the file cannot be
+    read, and OSError if it cannot be written.
     """
     if origin is not None and not url.startswith(origin.rstrip("/") + "/"):
         raise VerificationError("the file's URL leads to another origin")
@@ -79,7 +79,7 @@ def _bounded(answer: httpx.Response) -> Iterator[bytes]:
 
 
 def _said(answer: httpx.Response) -> str | None:
-    """Return the SHA-256 that an answer states (RFC 9530)."""
+    """Return the SHA-256 in an answer's headers (RFC 9530), None if there is none."""
     text = answer.headers.get("repr-digest", "")
     if not (text.startswith("sha-256=:") and text.endswith(":")):
         return None

@@ -1,4 +1,4 @@
-"""What can go wrong, by whose fault it is; nothing of the HTTP library leaks through."""
+"""The errors of this package, by whose fault they are. No error of the HTTP library leaks."""
 
 import re
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from typing import Any
 
 
 class AngariumError(Exception):
-    """Anything that this package raises."""
+    """The base of this package's errors."""
 
 
 class ArgumentError(AngariumError, ValueError):
-    """An argument that cannot be sent: nothing was."""
+    """An argument that cannot be sent. Nothing was sent."""
 
 
 class VerificationError(AngariumError, ValueError):
@@ -20,17 +20,17 @@ class VerificationError(AngariumError, ValueError):
 class ConnectionFailedError(AngariumError):
     """The service was not reached, or the connection broke.
 
-    An event without an answer may have been accepted: send it again with the same idempotency key.
+    The service can have accepted an event without an answer: send it again with the same idempotency key.
     """
 
 
-PLACES_TOLD = 20  # in an error's text; `details` has them all
+PLACES_TOLD = 20  # in an error's text; `details` has all places
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One offending place of a request and what is wrong there. The path has the names of the methods'
-    arguments, such as `customer_external_id`; what is inside an argument keeps the API's names, such as
+    """One wrong place of a request. `path` begins with the name of the method's argument, such as
+    `customer_external_id`, followed by the API's names inside that argument, such as
     `delivery.timeoutMs`."""
 
     path: str
@@ -38,7 +38,7 @@ class Detail:
 
 
 class ApiError(AngariumError):
-    """The service refused. `code` is stable and for programs, `str(error)` is for people."""
+    """The service refused the request. `code` is stable, for programs; `str(error)` is for people."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ApiError(AngariumError):
         request_id: str | None = None,
         retry_after_s: float | None = None,
     ) -> None:
-        # a message that names its only place already is not given it twice
+        # Places that the message names are not repeated.
         told = [f"{detail.path}: {detail.message}" for detail in details]
         unnamed = [place for place in told if place not in message]
         places = "".join(f"; {place}" for place in unnamed[:PLACES_TOLD])
@@ -65,11 +65,11 @@ class ApiError(AngariumError):
 
 
 class InvalidRequestError(ApiError):
-    """400, 405, 413 or 415: the request itself is wrong and will be refused again."""
+    """400, 405, 413 or 415: the request is wrong, and would be refused again."""
 
 
 class SchemaViolationError(InvalidRequestError):
-    """400 `schema_violation`: the event is not as its type's active schema says; see `details`."""
+    """400 `schema_violation`: the event does not match its type's active schema; see `details`."""
 
 
 class IdempotencyMismatchError(InvalidRequestError):
@@ -77,7 +77,7 @@ class IdempotencyMismatchError(InvalidRequestError):
 
 
 class LoopDetectedError(InvalidRequestError):
-    """400 `loop_detected`: the event comes from a delivery of the service, too many times over."""
+    """400 `loop_detected`: a receiver sends events because of deliveries, too many times in a row."""
 
 
 class PayloadTooLargeError(InvalidRequestError):
@@ -93,31 +93,31 @@ class PlanLimitError(ApiError):
 
 
 class PermissionDeniedError(ApiError):
-    """403: the key is valid, its scope or environment is another."""
+    """403: the key is valid, but its scope or environment does not allow the request."""
 
 
 class NotFoundError(ApiError):
-    """404: unknown here (what belongs to another workspace is unknown as well)."""
+    """404: the object does not exist, or belongs to another workspace."""
 
 
 class ConflictError(ApiError):
-    """409: not in this state, such as a change of an archived destination."""
+    """409: the object's state does not allow the request, such as a change of an archived destination."""
 
 
 class RateLimitedError(ApiError):
-    """429 after all retries; `retry_after_s` says when there is room again."""
+    """429 after all retries. `retry_after_s` says when the service allows requests again."""
 
 
 class ServerError(ApiError):
-    """5xx or 408 after all retries. Something may have been done."""
+    """5xx or 408 after all retries. The request can have had an effect."""
 
 
 class OverloadedError(ServerError):
-    """503 `overloaded` after all retries: surely nothing was accepted."""
+    """503 `overloaded` after all retries. The service accepted nothing."""
 
 
 class EventsFailedError(AngariumError):
-    """Events of a producer were not accepted: `failed` of them; `errors` are those of the first 20."""
+    """`failed` events of a producer were not accepted. `errors` are those of the first 20."""
 
     def __init__(self, failed: int, errors: tuple[AngariumError, ...]) -> None:
         told = "; ".join(dict.fromkeys(map(str, errors)))
@@ -128,7 +128,7 @@ class EventsFailedError(AngariumError):
 
 
 class UnexpectedAnswerError(AngariumError):
-    """An answer that is not this service's: a proxy's page, or a wrong address."""
+    """An answer that does not come from Angarium: a proxy's page, or a wrong address."""
 
 
 _ARGUMENT = re.compile(r"([a-z][A-Za-z]*)(?=[.\[]|$)")
@@ -153,10 +153,8 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 def error_from(
     status: int, body: Any, retry_after_s: float | None, request_id: str | None = None
 ) -> AngariumError:
-    """Return the error that an answer stands for; `body` is its JSON, or None where it is none.
-
-    `request_id` is the answer's header, for an envelope without one.
-    """
+    """Return the error for an answer. `body` is its JSON, None if it has none. `request_id` is the
+    header's, for an envelope without an id."""
     if not isinstance(body, dict) or not isinstance(body.get("code"), str):
         return UnexpectedAnswerError(
             f"status {status} without an error envelope: is this address Angarium's?"
@@ -192,8 +190,8 @@ def _details(listed: Any) -> tuple[Detail, ...]:
 
 
 def own_name(path: str) -> str:
-    """Return a place of a request with the name of the argument: `customerExternalId` is
-    `customer_external_id`. Indexes and all that is inside an argument stay as they are."""
+    """Return a path with the argument's name in place of the API's: `customer_external_id` for
+    `customerExternalId`. The rest of the path is unchanged."""
     name = _ARGUMENT.match(path)
     if name is None:
         return path

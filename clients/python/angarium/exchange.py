@@ -1,4 +1,5 @@
-"""One call's exchange, for both clients: how it is written, read and judged. No network here."""
+"""The exchange of one call, for both clients: its requests, and the decision after each answer. No
+network."""
 
 import random
 from dataclasses import dataclass, field
@@ -17,19 +18,19 @@ from angarium.errors import (
 from angarium.retry import RetryPolicy, retry_after_s
 
 VERSION = "0.1.0"
-TIMEOUT_S = 30.0  # a commit takes milliseconds; half a minute covers a database that is restarting
+TIMEOUT_S = 30.0  # a commit takes milliseconds, but a restart of the database half a minute
 
 GONE = 404
 UNAVAILABLE = 503
-DOUBTFUL_PROXY = 502  # what a 503 is that the service did not write: it may have done its work
+DOUBTFUL_PROXY = 502  # for a 503 that a proxy wrote: the service can have performed the call
 
-# What httpx raises before a byte of the request was sent: the call surely did nothing.
+# httpx's errors before it has sent a byte of the request: the call had no effect.
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """The verdict "once more, after that long"."""
+    """The decision to make another attempt after a delay."""
 
     delay_s: float
 
@@ -73,7 +74,7 @@ class Exchange:
                     f"status {response.status_code} without JSON: is this address Angarium's?"
                 ) from None
         if response.status_code == GONE and self.call.gone_is_done and self.attempt > 1:
-            return {"success": True}  # by an attempt whose answer was lost
+            return {"success": True}  # an earlier attempt succeeded, whose answer was lost
         wait_s = retry_after_s(response.headers.get("retry-after"))
         body = _json_or_none(response)
         status = response.status_code
@@ -109,7 +110,7 @@ class Exchange:
 
 
 def refused(response: httpx.Response) -> AngariumError:
-    """Return what an answer that was to be bytes says instead, once it was read."""
+    """Return the error of an answer that should have been bytes. Its body must have been read."""
     wait_s = retry_after_s(response.headers.get("retry-after"))
     request_id = response.headers.get("x-request-id")
     return error_from(response.status_code, _json_or_none(response), wait_s, request_id)
@@ -121,7 +122,7 @@ def client_options(
     """Return the keyword arguments for either of httpx's clients. Raises ArgumentError."""
     try:
         url = httpx.URL(base_url)
-        url.host.encode("idna")  # as the look-up of its address does, with an error of its own
+        url.host.encode("idna")  # as the address look-up does, which would raise another error
     except (httpx.InvalidURL, UnicodeError) as error:
         raise ArgumentError(f"base_url is no address: {error}") from None
     if url.scheme not in ("http", "https") or not url.host:
@@ -140,12 +141,12 @@ def client_options(
         "headers": headers,
         "timeout": timeout_s,
         "trust_env": trust_env,
-        "follow_redirects": False,  # a key is never carried to another address
+        "follow_redirects": False,  # the key must not be sent to another address
     }
 
 
 def _longest(usual: httpx.Timeout, takes_s: float) -> httpx.Timeout:
-    """Return the client's timeout, or one that is long enough for what takes longer."""
+    """Return the client's timeout, or a longer one if the call needs it."""
     if usual.read is None or usual.read >= takes_s:
         return usual
     return httpx.Timeout(usual.connect, read=takes_s)

@@ -1,4 +1,4 @@
-"""Events as they are written: each gets an idempotency key, so that it can be sent again."""
+"""The bodies of requests with events. Each event gets an idempotency key, so it can be sent again."""
 
 import json
 import uuid
@@ -8,20 +8,20 @@ from angarium.calls import body_of, dumped
 from angarium.errors import ArgumentError
 from angarium.shapes import EventInput, JsonObject
 
-Payload = JsonObject | bytes  # bytes are a JSON object that goes out digit for digit
+Payload = JsonObject | bytes  # bytes are a JSON object, which is sent unchanged
 
 
 def single(event_type: str, payload: Payload, given: Mapping[str, object]) -> bytes:
-    """Return the body of one event. Raises ArgumentError for bytes that are no JSON object."""
+    """Return the body of one event. Raises ArgumentError for bytes that are not a JSON object."""
     fields = {"eventType": event_type, **body_of(given)}
     fields.setdefault("idempotencyKey", str(uuid.uuid4()))
     return dumped(fields)[:-1] + b', "payload": ' + _object(payload) + b"}"
 
 
 def batch(events: Iterable[EventInput | bytes]) -> bytes:
-    """Return the body of a batch. Events as bytes go out as they are, with a key where they have none.
+    """Return the body of a batch. Events as bytes are sent unchanged, but get a key if they have none.
 
-    Raises ArgumentError for bytes that are no JSON object.
+    Raises ArgumentError for bytes that are not a JSON object.
     """
     return b'{"events": [' + b", ".join(_keyed(event) for event in events) + b"]}"
 
@@ -34,7 +34,7 @@ def _keyed(event: EventInput | bytes) -> bytes:
     fields = json.loads(raw)
     if fields.get("idempotencyKey") is not None or not fields:
         return raw
-    if "idempotencyKey" in fields:  # null: the name is there already, and must not be twice
+    if "idempotencyKey" in fields:  # its value is null: a second member must not be added
         return dumped({**fields, "idempotencyKey": key})
     return raw[:-1] + b', "idempotencyKey": "' + key.encode() + b'"}'
 

@@ -1,7 +1,7 @@
-"""Sleeping, in both worlds."""
+"""The sleep of both clients."""
 
 from time import sleep
 
-from anyio import sleep as asleep  # what httpx itself runs on: asyncio and trio alike
+from anyio import sleep as asleep  # as httpx, for asyncio and trio
 
 __all__ = ["asleep", "sleep"]

@@ -29,7 +29,7 @@ from angarium.shapes import BatchResult, JsonObject
 
 BUFFER_EVENTS = 10_000
 BATCH_EVENTS = 500
-LINGER_S = 0.005  # the first event of a batch waits so long for others
+LINGER_S = 0.005  # how long a batch's first event waits for others
 
 
 class Outcome(Settled):
@@ -51,10 +51,11 @@ class Outcome(Settled):
 
 
 class Producer:
-    """Sends events in batches, in their order. Share it between threads; close it, or use `with`.
+    """A producer, which sends events in batches, in order. Share it between threads; close it, or use
+    `with`.
 
-    At most `buffer_events` are on their way; `send` then waits for room. A batch that fails is sent again
-    as the client's RetryPolicy says. With `in_flight` of more than 1, batches overtake each other.
+    At most `buffer_events` are without an outcome; then `send` waits for room. A failed batch is sent
+    again by the client's RetryPolicy. With `in_flight` above 1, batches can overtake each other.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Producer:
         self._linger_s = linger_s
         lock = threading.Lock()
         self._work = threading.Condition(lock)
-        self._changed = threading.Condition(lock)  # outcomes are known, and there is room
+        self._changed = threading.Condition(lock)  # outcomes are known, and thus there is room
         self._hurry = 0  # callers that wait for a flush
         self._closed = False
         self._threads = [
@@ -100,9 +101,9 @@ class Producer:
         attachments: Sequence[JsonObject] | None = None,
         timeout_s: float | None = None,
     ) -> Outcome:
-        """Take an event, waiting for room; it is durable once the outcome says so.
+        """Queue an event, waiting for room. The event is durable once its outcome has a result.
 
-        `timeout_s` is for the wait for room. Raises TimeoutError, and ArgumentError after `close`.
+        `timeout_s` limits the wait for room. Raises TimeoutError, and ArgumentError after `close`.
         """
         event, key = self._buffer.written(
             event_type,
@@ -132,7 +133,8 @@ class Producer:
         return outcome
 
     def flush(self, timeout_s: float | None = None) -> Report:
-        """Wait until all events have an outcome; return what became of them. Raises TimeoutError."""
+        """Wait until all events have an outcome; return the report since the last one. Raises
+        TimeoutError."""
         with self._work:
             self._hurry += 1
             self._work.notify_all()
@@ -144,10 +146,8 @@ class Producer:
             return self._buffer.report()
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Send what waits, then end. Raises EventsFailedError if events failed since the last flush.
-
-        What is not sent within `timeout_s` fails, so that every event has an outcome.
-        """
+        """Send the waiting events, then end. Raises EventsFailedError if events failed since the last
+        flush. Events that are not sent within `timeout_s` fail, so that every event has an outcome."""
         until = None if timeout_s is None else monotonic() + timeout_s
         with self._work:
             self._closed = True
@@ -174,7 +174,7 @@ class Producer:
         try:
             self.close()
         except AngariumError:
-            if error is None:  # else the block's own error tells more
+            if error is None:  # otherwise the block's own error says more
                 raise
 
     def _has_room(self) -> bool:
@@ -185,13 +185,13 @@ class Producer:
             self._perform(batch)
 
     def _next(self) -> list[Waiting[Outcome]]:
-        """Wait for a batch. It is empty after the end."""
+        """Wait for a batch and return it, empty after `close`."""
         buffer = self._buffer
         with self._work:
             while True:
                 self._work.wait_for(lambda: buffer.waiting or self._closed)
                 self._work.wait_for(self._in_a_hurry, self._linger_s)
-                batch = buffer.take()  # nothing, if another thread has taken it
+                batch = buffer.take()  # empty if another thread has taken it
                 if batch or self._closed:
                     return batch
 
@@ -210,7 +210,9 @@ class Producer:
             outcomes = [error]
         except AngariumError as error:
             outcomes = [error] * len(batch)
-        except Exception as error:  # the thread must live, and each event have an outcome
+        except (
+            Exception
+        ) as error:  # a defect: the thread must continue, and each event get an outcome
             outcomes = [broken(error)] * len(batch)
         with self._work:
             self._buffer.settle(batch, outcomes)
@@ -218,7 +220,7 @@ class Producer:
 
 
 def _close(producer: "weakref.ref[Producer]") -> None:
-    """Send what waits when the program ends without a `close`."""
+    """Send the waiting events when the program ends without a `close`."""
     left = producer()
     if left is not None:
         left.close()

@@ -1,4 +1,4 @@
-"""Verification of received webhooks (Standard Webhooks, `v1` and `v1a`); no network, no state."""
+"""The verification of received webhooks (Standard Webhooks, `v1` and `v1a`). No network, no state."""
 
 import base64
 import binascii
@@ -11,9 +11,9 @@ from typing import Any, Protocol, cast
 
 from angarium.errors import VerificationError
 
-TOLERANCE_S = 300.0  # Standard Webhooks' advice: five minutes for clocks and queues, either way
+TOLERANCE_S = 300.0  # Standard Webhooks recommends five minutes, for clocks and queues
 MAX_SIGNATURES = (
-    8  # two are sent at most; an Ed25519 check costs 0.1 ms and headers are a stranger's
+    8  # the service sends at most two; a forger could send many, at 0.1 ms for an Ed25519 check
 )
 ED25519_KEY_BYTES = 32
 
@@ -22,10 +22,10 @@ _PUBLIC_KEY = "whpk_"
 
 
 class HasItems(Protocol):
-    """A mapping, or what the standard library and web frameworks have for headers."""
+    """A mapping, or the headers of the standard library or a web framework."""
 
     def items(self) -> Iterable[tuple[str, str]]:
-        """Return the pairs."""
+        """Return pairs of name and value."""
 
 
 Headers = HasItems | Iterable[tuple[str, str]]
@@ -39,16 +39,16 @@ def verify(
     tolerance_s: float = TOLERANCE_S,
     now: float | None = None,
 ) -> Any:
-    """Return the webhook's JSON if it is genuine and fresh, raise VerificationError otherwise.
+    """Return the webhook's JSON if it is genuine and fresh; raise VerificationError otherwise.
 
-    `body` must be the exact bytes that arrived, before any parsing. `headers` is any mapping or
-    list of pairs, in any case. `secret` is the destination's `whsec_...`, or its public key
-    `whpk_...` (needs `cryptography`), or several of them while one is being rotated. Each attempt
-    is signed anew, so what is older than `tolerance_s` is a replay. The header `webhook-id` is the
-    same on every attempt: deduplicate by it, and keep it once the event is handled. A replay of the
-    service has it as well, so it is dropped where the id is still kept.
+    `body` must be the exact received bytes, before any parsing. `headers` is a mapping or a list of
+    pairs, with names in any case. `secret` is the destination's `whsec_...`, or its public key `whpk_...`
+    (needs `cryptography`), or several of them during a rotation. Each attempt has a new signature, so an
+    older one than `tolerance_s` is an attacker's copy. The header `webhook-id` is the same for every
+    attempt: deduplicate by it, and store it once the event is handled. The service's own replays have it
+    too, so they are dropped while the id is stored.
 
-    Raises ValueError for a secret that is none: a mistake in the receiver, not in a webhook.
+    Raises ValueError for an invalid secret: a mistake in the receiver, not in a webhook.
     """
     keys = _keys(secret)
     raw = _encoded(body, "the body") if isinstance(body, str) else bytes(body)
@@ -65,7 +65,7 @@ def verify(
 
 
 def sign(body: bytes, secret: str, message_id: str, timestamp: int) -> str:
-    """Return the `v1` signature of a body, as the service makes it: for a receiver's own tests."""
+    """Return the `v1` signature of a body, as the service makes it, for a receiver's tests."""
     prefix, key = _key(secret)
     if prefix != _SECRET:
         raise ValueError("a public key cannot sign")
@@ -89,7 +89,7 @@ def _keys(secret: str | Sequence[str]) -> list[tuple[str, bytes]]:
 
 
 def _key(text: str) -> tuple[str, bytes]:
-    text = text.strip()  # read from a file, it ends with a line
+    text = text.strip()  # the content of a file can end with a newline
     prefix = _PUBLIC_KEY if text.startswith(_PUBLIC_KEY) else _SECRET
     encoded = text.removeprefix(prefix)
     try:
@@ -123,7 +123,7 @@ def _signed_headers(headers: Headers) -> tuple[str, str, list[tuple[str, bytes]]
 def _encoded(text: str, what: str) -> bytes:
     try:
         return text.encode()
-    except UnicodeEncodeError:  # what frameworks make of bytes that are no UTF-8
+    except UnicodeEncodeError:  # frameworks make surrogates of bytes that are not UTF-8
         raise VerificationError(f"{what} is no text") from None
 
 

@@ -1,17 +1,17 @@
-"""When a call is made again: pure decisions, no clock and no network."""
+"""The decision whether and when to retry a call. No clock, no network."""
 
 from dataclasses import dataclass
 
-SURELY_REFUSED = frozenset({429, 503})  # the service says that nothing was done
-DOUBTFUL = frozenset({408, 500, 502, 504})  # something may have been done
+SURELY_REFUSED = frozenset({429, 503})  # the service says that the call had no effect
+DOUBTFUL = frozenset({408, 500, 502, 504})  # the call can have had an effect
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Exponential backoff with full jitter, never before the service's Retry-After.
+    """Exponential backoff with jitter (half to all of a delay), never before the service's Retry-After.
 
-    The defaults spend about 4 s on a service that restarts, and give up at once where it asks for
-    more than a minute, so that the caller can decide.
+    With the defaults, the retries last 4 s at most, which covers a restart of the service. If the
+    service asks for more than a minute, there is no retry, so that the caller can decide.
     """
 
     retries: int = 4
@@ -31,8 +31,8 @@ class RetryPolicy:
     ) -> float | None:
         """Return how long to wait after attempt number `attempt` (from 1), None to give up.
 
-        `status` is None where no answer came; `reached` tells whether the request can have arrived;
-        `repeatable` whether doing it twice is the same as once; `jitter` is in [0, 1).
+        `status` is None if there was no answer. `reached`: the request can have arrived. `repeatable`:
+        two calls have the same effect as one. `jitter` is in [0, 1).
         """
         if attempt > self.retries:
             return None
@@ -50,7 +50,7 @@ class RetryPolicy:
 
 
 def retry_after_s(value: str | None) -> float | None:
-    """Return the seconds of a Retry-After header, None without one (the service sends seconds)."""
+    """Return the seconds of a Retry-After header, None without one. The service never sends dates."""
     if value is None or not (value.isascii() and value.strip().isdigit()):
         return None
     return float(value)

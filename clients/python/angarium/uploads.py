@@ -1,4 +1,4 @@
-"""What a file's content may be given as, and how it goes out: a piece at a time, again for a retry."""
+"""The content of a file as the body of a request, which is read in pieces, and again for a retry."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -9,15 +9,15 @@ import httpx
 
 from angarium.errors import ArgumentError
 
-FileContent = str | os.PathLike[str] | bytes | IO[bytes]  # a text is a path
+FileContent = str | os.PathLike[str] | bytes | IO[bytes]  # a str is a path
 PIECE_BYTES = 64 * 1024
 
 
 class Upload(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body of known length, for either client. What is open already is read from where it stands."""
+    """A body of known length, for either client. An open file is read from its present position."""
 
     def __init__(self, content: FileContent) -> None:
-        """Raises ArgumentError for what cannot be read, or not twice."""
+        """Raises ArgumentError if the content cannot be read, or cannot be read twice."""
         self._content = content
         self._start = 0
         try:
@@ -46,7 +46,7 @@ class Upload(httpx.SyncByteStream, httpx.AsyncByteStream):
             yield from self._pieces(content)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self:  # a disk of this machine: pieces take less than a turn of any loop
+        for piece in self:  # blocks, but a read of a piece from a local disk is short
             yield piece
 
     def _pieces(self, file: IO[bytes]) -> Iterator[bytes]:

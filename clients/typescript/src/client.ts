@@ -21,23 +21,23 @@ import { RETRY_POLICY, type RetryPolicy } from "./retry.js";
 import type { AuthContext, Environment, Throughput } from "./shapes.js";
 import { type CallOptions, Transport } from "./transport.js";
 
-const TIMEOUT_MS = 30_000; // a commit takes milliseconds; half a minute covers a database that restarts
+const TIMEOUT_MS = 30_000; // a commit takes milliseconds, but a restart of the database half a minute
 
 export interface ClientOptions {
   /** The service's address, such as http://127.0.0.1:8080. */
   url: string;
-  /** An API key, an MCP key, or in a browser the token of an embed session. A function is asked for each call. */
+  /** An API key, an MCP key, or in a browser the token of an embed session. A function is called for each call. */
   key: string | (() => string);
-  /** For MCP keys only, which name it on every call. */
+  /** For MCP keys only; sent with every call. */
   environment?: Environment;
-  /** For each attempt. */
+  /** The time limit of each attempt. */
   timeoutMs?: number;
   retry?: Partial<RetryPolicy>;
   /** Another `fetch`, for tests and proxies. */
   fetch?: typeof fetch;
 }
 
-/** Talks to one Angarium service with one key. Share it. */
+/** The client of one Angarium service, with one key. Use one client for the whole program. */
 export class Angarium {
   readonly events: EventsResource;
   readonly files: FilesResource;
@@ -65,7 +65,7 @@ export class Angarium {
       environment: options.environment,
       timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
       retry: { ...RETRY_POLICY, ...options.retry },
-      fetch: options.fetch ?? ((input, init) => fetch(input, init)), // a browser's own wants to be called bare
+      fetch: options.fetch ?? ((input, init) => fetch(input, init)), // a browser's must not be a method call
     });
     this.#transport = transport;
     this.events = new EventsResource(transport);
@@ -87,7 +87,7 @@ export class Angarium {
     this.workspace = new WorkspaceResource(transport);
   }
 
-  /** Return who the key is. */
+  /** Return the key's workspace, environment and permissions. */
   authContext(options?: CallOptions): Promise<AuthContext> {
     return this.#transport.json({ method: "GET", path: "/auth/context" }, options);
   }

@@ -1,19 +1,19 @@
-/** Errors, by whose fault they are. Nothing of the HTTP library leaks through. */
+/** The errors of this package, by whose fault they are. No error of `fetch` leaks. */
 
 import type { ErrorCode } from "./shapes.js";
 
-/** Anything that this package throws. */
+/** The base of this package's errors. */
 export class AngariumError extends Error {
   override readonly name: string = "AngariumError";
 }
 
-/** The service was not reached, or the connection broke. An event without an answer may have been accepted:
- * send it again with the same idempotency key. */
+/** The service was not reached, or the connection broke. The service can have accepted an event without an
+ * answer: send it again with the same idempotency key. */
 export class ConnectionFailedError extends AngariumError {
   override readonly name = "ConnectionFailedError";
 }
 
-/** An answer that is not this service's: a proxy's page, or a wrong address. */
+/** An answer that does not come from Angarium: a proxy's page, or a wrong address. */
 export class UnexpectedAnswerError extends AngariumError {
   override readonly name = "UnexpectedAnswerError";
 }
@@ -23,15 +23,15 @@ export class VerificationError extends AngariumError {
   override readonly name = "VerificationError";
 }
 
-/** One offending place of a request and what is wrong there. */
+/** One wrong place of a request. */
 export interface Detail {
   path: string;
   message: string;
 }
 
-const PLACES_TOLD = 20; // in an error's text; `details` has them all
+const PLACES_TOLD = 20; // in an error's text; `details` has all places
 
-/** The service refused. `code` is stable and for programs, `message` is for people. */
+/** The service refused the request. `code` is stable, for programs; `message` is for people. */
 export class ApiError extends AngariumError {
   override readonly name = "ApiError";
   readonly status: number;
@@ -39,7 +39,7 @@ export class ApiError extends AngariumError {
   readonly details: readonly Detail[];
   /** The request's id, which the service's log has as well. */
   readonly requestId: string | null;
-  /** When there is room again, where the service says so. */
+  /** The wait that the service asks for, null if it asks for none. */
   readonly retryAfterMs: number | null;
 
   constructor(
@@ -62,7 +62,7 @@ export class ApiError extends AngariumError {
   }
 }
 
-/** Events of a producer were not accepted: `failed` of them. `errors` are those of the first 20. */
+/** `failed` events of a producer were not accepted. `errors` are those of the first 20. */
 export class EventsFailedError extends AngariumError {
   override readonly name = "EventsFailedError";
   readonly failed: number;
@@ -76,7 +76,7 @@ export class EventsFailedError extends AngariumError {
   }
 }
 
-/** Return the error that an answer stands for; `body` is its JSON, or undefined where it is none. */
+/** Return the error for an answer. `body` is its JSON, undefined if it has none. */
 export function errorFrom(status: number, body: unknown, headers: Headers): AngariumError {
   if (!isEnvelope(body)) {
     return new UnexpectedAnswerError(`status ${status} without an error envelope: is this address Angarium's?`);
@@ -85,7 +85,7 @@ export function errorFrom(status: number, body: unknown, headers: Headers): Anga
   return new ApiError(status, body.code, body.message, body.details, id, retryAfterMs(headers));
 }
 
-/** Return what the header Retry-After asks for in milliseconds, null without one. */
+/** Return the milliseconds of the header Retry-After, null without one. */
 export function retryAfterMs(headers: Headers): number | null {
   const given = headers.get("retry-after");
   return given !== null && /^\d+$/.test(given) ? Number(given) * 1000 : null;

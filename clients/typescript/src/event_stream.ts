@@ -1,6 +1,6 @@
-/** A reader of server-sent events. Their data is JSON here. */
+/** The reader of server-sent events whose data is JSON. */
 
-/** Yield each event's name and data. Comments are left out. */
+/** Yield each event's name and data, without comments. */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<[string, unknown]> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   let held = "";

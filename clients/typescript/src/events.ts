@@ -1,4 +1,4 @@
-/** The methods on events, files, streams and replays that are written by hand. */
+/** The handwritten methods on events, files, streams and replays. */
 
 import { readEvents } from "./event_stream.js";
 import type { CallOptions } from "./resource.js";
@@ -14,19 +14,19 @@ const FINISHED = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 const LOOK_EVERY_MS = 1_000;
 
 export class EventsResource extends MadeEvents {
-  /** Send an event. It is durable when this returns. Without an idempotency key it gets one, so that a retry
-   * makes no second event. */
+  /** Send an event. It is durable when the promise resolves. Without an idempotency key, the client makes one,
+   * so that a retry makes no second event. */
   send(event: EventInput, options?: CallOptions): Promise<IngestResult> {
     return this.call({ method: "POST", path: "/events", body: keyed(event) }, options);
   }
 
-  /** Send up to 1,000 events at once. One that is refused does not keep the others back. */
+  /** Send up to 1,000 events at once. A refused event does not affect the others. */
   sendBatch(events: readonly EventInput[], options?: CallOptions): Promise<BatchResult> {
     return this.call({ method: "POST", path: "/events/batch", body: { events: events.map(keyed) } }, options);
   }
 }
 
-/** What is known of a file beside its bytes. */
+/** The properties of a file beside its bytes. */
 export interface UploadOptions extends CallOptions {
   eventType: string;
   contentType?: string;
@@ -36,7 +36,7 @@ export interface UploadOptions extends CallOptions {
 }
 
 export class FilesResource extends MadeFiles {
-  /** Upload a file, which becomes an event of the type. */
+  /** Upload a file, which becomes an event of `eventType`. */
   create(content: Uint8Array | Blob, given: UploadOptions): Promise<FileReceipt> {
     const { signal, contentType, ...query } = given;
     return this.call(
@@ -51,14 +51,14 @@ export class FilesResource extends MadeFiles {
     );
   }
 
-  /** Return a file's bytes as they come. */
+  /** Return a file's bytes as a stream. */
   async content(fileId: string, options?: CallOptions): Promise<ReadableStream<Uint8Array>> {
     const answer = await this.transport.open({ method: "GET", path: this.at("files", fileId, "content") }, options);
     return answer.body ?? new ReadableStream({ start: (end) => end.close() });
   }
 }
 
-/** What a stream is narrowed by. */
+/** The filter of a stream. */
 export interface StreamQuery {
   environment?: Environment;
   topics?: string;
@@ -67,7 +67,7 @@ export interface StreamQuery {
 }
 
 export class ObservabilityResource extends MadeObservability {
-  /** Follow what happens, live: topics with their data, until the stream ends. */
+  /** Yield topics of the live stream with their data, until the stream ends. */
   async *stream(query: StreamQuery = {}, options?: CallOptions): AsyncGenerator<[topic: string, data: unknown]> {
     const answer = await this.transport.open({ method: "GET", path: "/stream", query: { ...query } }, options);
     if (answer.body !== null) yield* readEvents(answer.body);
@@ -75,7 +75,7 @@ export class ObservabilityResource extends MadeObservability {
 }
 
 export class ReplayJobsResource extends MadeReplayJobs {
-  /** Yield a job's progress until it is finished; the last one says how it ended. */
+  /** Yield a job's progress until the job is finished. The last progress has the final status. */
   async *watch(jobId: string, options?: CallOptions & { everyMs?: number }): AsyncGenerator<ReplayProgress> {
     for (;;) {
       const progress = await this.progress(jobId, options);

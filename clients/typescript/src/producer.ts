@@ -1,4 +1,4 @@
-/** The producer: it takes events one by one and sends them in batches. */
+/** The producer, which takes events one by one and sends them in batches. */
 
 import { AngariumError, ApiError, ConnectionFailedError, EventsFailedError, UnexpectedAnswerError } from "./errors.js";
 import type { BatchResult, EventInput } from "./shapes.js";
@@ -6,32 +6,32 @@ import type { Transport } from "./transport.js";
 
 const BUFFER_EVENTS = 10_000;
 const BATCH_EVENTS = 500;
-const MOST_EVENTS = 1_000; // the most that the service takes at once
-const BATCH_BYTES = 4 * 1024 * 1024; // the service takes 5 MiB
-const CHARACTER_BYTES = 3; // the most of a UTF-16 unit in UTF-8
+const MOST_EVENTS = 1_000; // the service's limit of a batch
+const BATCH_BYTES = 4 * 1024 * 1024; // the service accepts 5 MiB
+const CHARACTER_BYTES = 3; // the most UTF-8 bytes of a UTF-16 unit
 const LINGER_MS = 5;
 const FAILURES_KEPT = 20;
 
 export interface ProducerOptions {
-  /** At most so many events are on their way; `add` then waits for room. */
+  /** The most events without an outcome; beyond this, `add` and `send` wait for room. */
   bufferEvents?: number;
-  /** At most so many events are in one request. */
+  /** The most events in one request. */
   batchEvents?: number;
-  /** The first event of a batch waits so long for others. */
+  /** How long a batch's first event waits for others. */
   lingerMs?: number;
-  /** Requests at once. With more than 1, batches overtake each other. */
+  /** Concurrent requests. With more than 1, batches can overtake each other. */
   inFlight?: number;
 }
 
-/** An event that is durable. `duplicate`: the service had it before, by its idempotency key. */
+/** A durable event. `duplicate`: the service had accepted its idempotency key before. */
 export interface Sent {
   id: string;
   duplicate: boolean;
   deliveries: number;
 }
 
-/** The outcomes of events since the report before. Failures that a caller of `send` heard of are not among
- * them. `errors`: of the first 20 events that failed. */
+/** The numbers of outcomes since the last report. Failures that `send` threw are not counted. `errors`: those of
+ * the first 20 failed events. */
 export interface Report {
   accepted: number;
   duplicates: number;
@@ -44,7 +44,7 @@ interface Waiting {
   settle: ((outcome: Sent | AngariumError) => void) | null;
 }
 
-/** Sends events in batches, in their order. Close it at the end. */
+/** A producer, which sends events in batches, in order. Close it at the end. */
 export class Producer {
   readonly #transport: Transport;
   readonly #most: number;
@@ -71,13 +71,13 @@ export class Producer {
     this.#inFlight = Math.max(1, options.inFlight ?? 1);
   }
 
-  /** Take an event, waiting for room. Its outcome is in the report of `flush`. */
+  /** Queue an event, waiting for room. The report of `flush` counts its outcome. */
   async add(event: EventInput): Promise<void> {
     while (this.#unsettled >= this.#most) await new Promise<void>((resolve) => this.#room.push(resolve));
     this.#take(event, null);
   }
 
-  /** Take an event, and wait until it is durable. Throws AngariumError where it is not. */
+  /** Send an event, and wait until it is durable. Throws AngariumError if it is not accepted. */
   async send(event: EventInput): Promise<Sent> {
     while (this.#unsettled >= this.#most) await new Promise<void>((resolve) => this.#room.push(resolve));
     return new Promise((resolve, reject) => {
@@ -85,7 +85,7 @@ export class Producer {
     });
   }
 
-  /** Wait until every event has an outcome; return what became of them. */
+  /** Wait until every event has an outcome; return the report since the last one. */
   async flush(): Promise<Report> {
     while (this.#unsettled > 0) {
       this.#begin();
@@ -96,7 +96,7 @@ export class Producer {
     return report;
   }
 
-  /** Take no more events, and wait for the outcomes. Throws EventsFailedError if events failed since the last
+  /** Refuse further events, and wait for all outcomes. Throws EventsFailedError if events failed since the last
    * flush. */
   async close(): Promise<Report> {
     this.#closed = true;
@@ -114,7 +114,7 @@ export class Producer {
     else this.#timer ??= setTimeout(() => this.#begin(), this.#lingerMs);
   }
 
-  /** Send what waits, as far as there are requests to spare. */
+  /** Send the waiting events in as many requests as `inFlight` allows. */
   #begin(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -131,7 +131,7 @@ export class Producer {
     }
   }
 
-  /** Take the next batch off the queue: the oldest events, as far as they have room in a request. */
+  /** Remove and return the next batch: the oldest events that fit into a request. */
   #cut(): Waiting[] {
     let count = 0;
     let bytes = 0;

@@ -1,24 +1,24 @@
-/** Verification of received webhooks (Standard Webhooks, `v1` and `v1a`), by WebCrypto: node, Deno, Bun, browsers
- * and workers. No network, no state. */
+/** The verification of received webhooks (Standard Webhooks, `v1` and `v1a`), by WebCrypto: for Node, Deno, Bun,
+ * browsers and workers. No network, no state. */
 
 import { VerificationError } from "./errors.js";
 
 export { VerificationError } from "./errors.js";
 
-const TOLERANCE_S = 300; // Standard Webhooks' advice: five minutes for clocks and queues, either way
-const MAX_SIGNATURES = 8; // two are sent at most, and headers are a stranger's
+const TOLERANCE_S = 300; // Standard Webhooks recommends five minutes, for clocks and queues
+const MAX_SIGNATURES = 8; // the service sends at most two; a forger could send many
 const SECRET = "whsec_";
 const PUBLIC_KEY = "whpk_";
 const SCHEMES = { [SECRET]: "v1", [PUBLIC_KEY]: "v1a" } as const;
 
-/** `Headers`, an object as node has it, or pairs. */
+/** `Headers`, an object as in Node, or pairs. */
 export type HeadersLike =
   | Headers
   | Readonly<Record<string, string | readonly string[] | undefined>>
   | Iterable<readonly [string, string]>;
 
 export interface VerifyOptions {
-  /** How old or new a signature may be. */
+  /** The largest difference between a signature's time and the present time. */
   toleranceS?: number;
   /** The present time, in seconds. */
   now?: number;
@@ -28,9 +28,9 @@ type Prefix = keyof typeof SCHEMES;
 
 /** Return the webhook's JSON if it is genuine and fresh; throw VerificationError otherwise.
  *
- * `body` must be the exact bytes that arrived, before any parsing. `secret` is the destination's `whsec_...`, its
- * public key `whpk_...`, or several of them while one is being rotated. Deduplicate by the header `webhook-id`.
- * Throws TypeError for a secret that is none: a mistake in the receiver, not in a webhook. */
+ * `body` must be the exact received bytes, before any parsing. `secret` is the destination's `whsec_...`, its
+ * public key `whpk_...`, or several of them during a rotation. Deduplicate by the header `webhook-id`.
+ * Throws TypeError for an invalid secret: a mistake in the receiver, not in a webhook. */
 export async function verify(
   body: Uint8Array | string,
   headers: HeadersLike,
@@ -56,7 +56,7 @@ export async function verify(
   throw new VerificationError("no signature matches: wrong secret, or the body was changed");
 }
 
-/** Return the `v1` signature of a body, as the service makes it: for a receiver's own tests. */
+/** Return the `v1` signature of a body, as the service makes it, for a receiver's tests. */
 export async function sign(body: Uint8Array | string, secret: string, id: string, timestamp: number): Promise<string> {
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   const key = await hmac(secretBytes(secret, SECRET), "sign");
@@ -88,7 +88,7 @@ function ed25519(raw: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
 }
 
 function secretBytes(secret: string, prefix: Prefix): Uint8Array<ArrayBuffer> {
-  const text = secret.trim(); // read from a file, it ends with a line
+  const text = secret.trim(); // the content of a file can end with a newline
   const raw = decoded(text.startsWith(prefix) ? text.slice(prefix.length) : text);
   if (raw === null || raw.length === 0) throw new TypeError(`a secret is ${prefix} and base64`);
   return raw;

@@ -1,10 +1,10 @@
-/** A group of methods of the client. */
+/** The base of the client's groups of methods. */
 
 import type { Call, CallOptions, Transport } from "./transport.js";
 
 export type { CallOptions } from "./transport.js";
 
-const PAGE = 100; // the most that lists give at once
+const PAGE = 100; // the service's limit for a page
 
 /** One page of a list. */
 export interface Page<Item> {
@@ -41,7 +41,7 @@ export abstract class Resource {
     } while (cursor !== null);
   }
 
-  /** Return a path of segments, each quoted. Throws for one that would name another path. */
+  /** Return a path of quoted segments. Throws TypeError for a segment that changes the path. */
   protected at(...segments: string[]): string {
     for (const segment of segments) {
       if (segment === "" || segment === "." || segment === "..") throw new TypeError(`${JSON.stringify(segment)} is no id`);

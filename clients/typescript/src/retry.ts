@@ -1,15 +1,15 @@
-/** When a call is made again: pure decisions, no clock and no network. */
+/** The decision whether and when to retry a call. No clock, no network. */
 
-const SURELY_REFUSED = new Set([429, 503]); // the service says that nothing was done
-const DOUBTFUL = new Set([408, 500, 502, 504]); // something may have been done
+const SURELY_REFUSED = new Set([429, 503]); // the service says that the call had no effect
+const DOUBTFUL = new Set([408, 500, 502, 504]); // the call can have had an effect
 
-/** Exponential backoff with full jitter, never before the service's Retry-After. The defaults spend about 4 s
- * on a service that restarts. */
+/** Exponential backoff with jitter (half to all of a delay), never before the service's Retry-After. With the
+ * defaults, the retries last 4 s at most, which covers a restart of the service. */
 export interface RetryPolicy {
   retries: number;
   firstDelayMs: number;
   longestDelayMs: number;
-  /** Give up at once where the service asks for more. */
+  /** If the service asks for a longer wait, there is no retry. */
   longestRetryAfterMs: number;
 }
 
@@ -20,7 +20,7 @@ export const RETRY_POLICY: RetryPolicy = {
   longestRetryAfterMs: 60_000,
 };
 
-/** One attempt that failed. `status` is null where no answer came. */
+/** One failed attempt. `status` is null if there was no answer. */
 export interface Failure {
   attempt: number;
   status: number | null;
@@ -33,7 +33,7 @@ export function delayMs(policy: RetryPolicy, failure: Failure, jitter: number): 
   const { attempt, status, repeatable, retryAfterMs } = failure;
   if (attempt > policy.retries) return null;
   if (status === null) {
-    if (!repeatable) return null; // `fetch` does not tell whether the request has left
+    if (!repeatable) return null; // `fetch` does not say whether the request was sent
   } else if (!SURELY_REFUSED.has(status) && !(DOUBTFUL.has(status) && repeatable)) {
     return null;
   }

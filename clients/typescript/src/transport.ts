@@ -1,28 +1,28 @@
-/** The transport: one call as requests by `fetch`, with retries and time limits. */
+/** The transport, which performs a call by `fetch`, with retries and time limits. */
 
 import { AngariumError, ConnectionFailedError, errorFrom, retryAfterMs } from "./errors.js";
 import { type RetryPolicy, delayMs } from "./retry.js";
 
 const GONE = 404;
 
-/** One call of the API. `body` is JSON, a text of JSON, or bytes that go out as they are. */
+/** One call of the API. `body` is a value to be sent as JSON, a text of JSON, or bytes that are sent unchanged. */
 export interface Call {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   path: string;
   query?: Readonly<Record<string, unknown>>;
   body?: unknown;
   contentType?: string;
-  /** Whether doing it twice is the same as once. True by default. */
+  /** Whether two calls have the same effect as one. True by default. */
   repeatable?: boolean;
-  /** A repetition that finds nothing any more has been done before. */
+  /** Whether a 404 to a retry means that an earlier attempt succeeded. */
   goneIsDone?: boolean;
-  /** How long the service may rightly take, where that is longer than a client waits. */
+  /** How long the service can take, if that can exceed the client's timeout. */
   takesMs?: number;
 }
 
-/** What a caller may say of any call. */
+/** The options of every call. */
 export interface CallOptions {
-  /** Ends the call, its retries too. */
+  /** Ends the call and its retries. */
   signal?: AbortSignal;
 }
 
@@ -35,7 +35,7 @@ export interface TransportOptions {
   fetch: typeof fetch;
 }
 
-/** Sends calls to one service. */
+/** The sender of calls to one service. */
 export class Transport {
   readonly #options: TransportOptions;
   readonly #base: string;
@@ -47,7 +47,7 @@ export class Transport {
     this.#base = base.href.replace(/\/+$/, "");
   }
 
-  /** Perform a call, again where that is safe and useful. */
+  /** Perform a call, with retries as the policy allows. */
   async json<Answer>(call: Call, options: CallOptions = {}): Promise<Answer> {
     const request = this.#request(call);
     for (let attempt = 1; ; attempt += 1) {
@@ -71,7 +71,7 @@ export class Transport {
     }
   }
 
-  /** Return an answer whose body is read by the caller, without a time limit. */
+  /** Return an answer whose body the caller reads, without time limit or retries. */
   async open(call: Call, options: CallOptions = {}): Promise<Response> {
     const [url, init] = this.#request(call);
     let answer: Response;
@@ -116,7 +116,7 @@ export class Transport {
   }
 }
 
-/** Return a query as text, with its question mark; what is undefined or null is left out. */
+/** Return a query as text, with its question mark, without undefined and null values. */
 export function queryOf(query: Readonly<Record<string, unknown>> = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, given] of Object.entries(query)) {

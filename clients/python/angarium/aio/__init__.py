@@ -1,1 +1,1 @@
-"""The asynchronous client: `made` is made of the API's routes, the rest is written by hand."""
+"""The asynchronous client: `made` is generated from the API's routes, the rest is written by hand."""

@@ -36,10 +36,10 @@ Answer = TypeVar("Answer")
 
 
 class AsyncClient:
-    """Talks to one Angarium service with one key. Share it between tasks.
+    """The client of one Angarium service, with one key. Share it between tasks.
 
-    `environment` is for MCP keys only, which name it on every call. `timeout_s` is for each attempt.
-    `trust_env=False` ignores proxy variables. `transport` is for tests.
+    `environment` is for MCP keys only, and is sent with every call. `timeout_s` is the limit of each
+    attempt. `trust_env=False` ignores proxy variables. `transport` is for tests.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class AsyncClient:
         self.workspace = AsyncWorkspaceMethods(self.send)
 
     async def auth_context(self) -> AuthContext:
-        """Return who the key is."""
+        """Return the key's workspace, environment and permissions."""
         return await self.send(Call("GET", "/auth/context"))
 
     async def throughput(self, environment: Environment) -> Throughput:
@@ -85,7 +85,7 @@ class AsyncClient:
         return await self.send(Call("GET", "/observability/throughput", query))
 
     async def send(self, call: Call[Answer]) -> Answer:
-        """Perform a call, again where that is safe and useful. Raises AngariumError."""
+        """Perform a call, with retries as the policy allows. Raises AngariumError."""
         exchange = Exchange(call, self._policy)
         while True:
             try:
@@ -97,7 +97,8 @@ class AsyncClient:
             await asleep(verdict.delay_s)
 
     async def read(self, path: str) -> AsyncIterator[bytes]:
-        """Yield an answer that is bytes, once; what breaks off is raised. Raises AngariumError."""
+        """Yield the bytes of an answer, without retries. Raises AngariumError, also if the connection
+        breaks between two pieces."""
         try:
             async with self._http.stream("GET", path, headers={"accept": "*/*"}) as response:
                 if not response.is_success:

@@ -1,4 +1,4 @@
-"""The methods on destinations that are written by hand."""
+"""The handwritten methods on destinations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from angarium.shapes import (
 
 
 class AsyncDestinations(Made):
-    """Where events are delivered to, and how that goes."""
+    """The destinations of deliveries: their settings, secrets, tests and state."""
 
     async def create_from_template(
         self,
@@ -43,7 +43,7 @@ class AsyncDestinations(Made):
         secret: str | None = None,
     ) -> DestinationWithSecret:
         """Create a destination from a template of the catalog (`client.templates`). The template's
-        `configSchema` says what `config` holds."""
+        `configSchema` describes `config`."""
         body = {
             "template_id": template_id,
             "name": name,
@@ -64,8 +64,8 @@ class AsyncDestinations(Made):
     async def rotate_secret(
         self, destination_id: str, *, grace_seconds: int = 86_400
     ) -> DestinationWithSecret:
-        """Make a new signing secret; the former one signs for `grace_seconds` more. The answer shows the
-        new one this once."""
+        """Make a new signing secret. The former secret also signs for `grace_seconds` more. Only this
+        answer shows the new secret."""
         return await self.update(
             destination_id, {"rotateSecret": True, "graceSeconds": grace_seconds}
         )

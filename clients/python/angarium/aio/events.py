@@ -1,4 +1,4 @@
-"""The methods on events that are written by hand: sending."""
+"""The handwritten methods on events, which send them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from angarium.shapes import BatchResult, EventInput, IngestResult, JsonObject
 
 
 class AsyncEvents(Made):
-    """Events: sent, and looked up."""
+    """The methods that send events and look them up."""
 
     async def send(
         self,
@@ -29,9 +29,9 @@ class AsyncEvents(Made):
     ) -> IngestResult:
         """Send one event; it is durable when this returns.
 
-        A payload of bytes is a JSON object that is delivered digit for digit. Without an idempotency
-        key the event gets one, so that a retry never makes a second event; give one of your own where
-        your program may send the same event again after a restart.
+        A payload of bytes must be a JSON object, and is delivered unchanged, byte for byte. Without an
+        idempotency key, the client makes one, so that a retry never makes a second event. Give a key of
+        your own if your program can send the same event again after a restart.
         """
         body = outgoing.single(
             event_type,
@@ -52,8 +52,8 @@ class AsyncEvents(Made):
         return await self._send(Call("POST", "/events", body=body))
 
     async def send_batch(self, events: Iterable[EventInput | bytes]) -> BatchResult:
-        """Send up to 1,000 events at once; look at `rejected`: a bad event refuses only itself.
+        """Send up to 1,000 events at once. Check `rejected`: a bad event does not affect the others.
 
-        Each may be a mapping in the API's words, or the bytes of one.
+        Each event is a mapping with the API's field names, or the bytes of such a JSON object.
         """
         return await self._send(Call("POST", "/events/batch", body=outgoing.batch(events)))

@@ -1,4 +1,4 @@
-"""The methods on files that are written by hand: uploads and contents."""
+"""The handwritten methods on files: uploads and contents."""
 
 import json
 import uuid
@@ -15,14 +15,14 @@ OCTETS = "application/octet-stream"
 
 
 class AsyncRead(Protocol):
-    """Performs a call whose answer is bytes."""
+    """The function that performs a call whose answer is bytes."""
 
     def __call__(self, path: str) -> AsyncIterator[bytes]:
-        """Yield the answer. Raises AngariumError."""
+        """Yield the answer in pieces. Raises AngariumError."""
 
 
 class AsyncFiles(Made):
-    """Files: uploaded, looked up, and read."""
+    """The methods that upload files, look them up and read them."""
 
     def __init__(self, send: AsyncSend, read: AsyncRead) -> None:
         super().__init__(send)
@@ -40,16 +40,17 @@ class AsyncFiles(Made):
         customer_external_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> FileReceipt:
-        """Upload a file of at most 25 MiB: a path, bytes, or what is open for reading bytes.
+        """Upload a file of at most 25 MiB: a path, bytes, or a file open for reading bytes.
 
-        It is read a piece at a time. File and event are durable when this returns. Without an
-        idempotency key it gets one, so that a retry never makes a second file.
+        The file is read in pieces. File and event are durable when this returns. Without an idempotency
+        key, the client makes one, so that a retry never makes a second file.
         """
         upload = Upload(content)
         query = query_of(
             {
                 "file_name": file_name or upload.name,
-                # In here, as the header tells the form: with `application/json` the body would be one.
+                # As a parameter: the header `content-type` says how the body is to be read, and must not
+                # be `application/json` for a file of that type.
                 "content_type": content_type or OCTETS,
                 "file_type": file_type,
                 "metadata": None if metadata is None else json.dumps(metadata),
@@ -72,7 +73,7 @@ class AsyncFiles(Made):
         customer_external_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> FileReceipt:
-        """Have the service fetch a file; its deliveries wait for that."""
+        """Tell the service to fetch a file from a URL. The file's deliveries wait for the fetch."""
         body = {
             "source": {"kind": "URL", "uri": url},
             "file_name": file_name,
@@ -86,5 +87,5 @@ class AsyncFiles(Made):
         return await self._send(Call("POST", "/files", body=body_of(body)))
 
     def content(self, file_id: str) -> AsyncIterator[bytes]:
-        """Yield a file's bytes, a piece at a time. Compare their SHA-256 with `get(...)["sha256"]`."""
+        """Yield a file's bytes in pieces. Compare their SHA-256 with `get(...)["sha256"]`."""
         return self._read(at("files", file_id, "content"))

@@ -1,4 +1,4 @@
-"""The live stream, which is written by hand: server-sent events as objects."""
+"""The handwritten method of the live stream, which reads server-sent events."""
 
 import json
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from angarium.shapes import JsonObject
 
 
 class AsyncObservability(Made):
-    """How an environment does: analytics, counts, and what happens, live."""
+    """The analytics and counts of an environment, and the live stream of its deliveries."""
 
     def __init__(self, send: AsyncSend, read: AsyncRead) -> None:
         super().__init__(send)
@@ -25,9 +25,10 @@ class AsyncObservability(Made):
         destination_id: str | None = None,
         customer_external_id: str | None = None,
     ) -> AsyncIterator[tuple[str, JsonObject]]:
-        """Yield events as pairs of a topic and its data, until the server ends the stream.
+        """Yield pairs of a topic and its data, until the server ends the stream.
 
-        Topics are throughput, health, deliveries, replays and dlq; without any, all that the key may see.
+        The topics are throughput, health, deliveries, replays and dlq. Without topics, the stream has all
+        that the key can read.
         """
         query: dict[str, Any] = query_of(
             {

@@ -1,4 +1,4 @@
-"""What all resources have: the way to send a call, and to follow the pages of a list."""
+"""The base of all resources: the function that sends a call, and the walk through a list's pages."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol, TypeVar
@@ -10,21 +10,21 @@ Answer = TypeVar("Answer")
 
 
 class AsyncSend(Protocol):
-    """Performs a call, with retries."""
+    """The function that performs a call, with retries."""
 
     async def __call__(self, call: Call[Answer]) -> Answer:
         """Return the answer. Raises AngariumError."""
 
 
 class AsyncResource:
-    """A group of calls."""
+    """A group of methods."""
 
     def __init__(self, send: AsyncSend) -> None:
         self._send = send
 
 
 async def follow_pages(send: AsyncSend, path: str, given: Mapping[str, Any]) -> AsyncIterator[Any]:
-    """Yield the items of all pages of a list. A page may be short, even empty, and not the last."""
+    """Yield the items of all pages of a list. A page that is not the last can be short or empty."""
     query = query_of(given)
     while True:
         page: Page[Any] = await send(Call("GET", path, query))

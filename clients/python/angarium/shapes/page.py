@@ -1,4 +1,4 @@
-"""What every answer is made of: objects of any kind, and pages of lists."""
+"""The shapes of any JSON object, and of a list's page."""
 
 from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
@@ -7,7 +7,7 @@ Item = TypeVar("Item")
 
 
 class Page(TypedDict, Generic[Item]):
-    """One page of a list, newest first."""
+    """One page of a list, newest first. `searchedTo`: how far a page that had to stop has searched."""
 
     items: list[Item]
     nextCursor: str | None

@@ -37,10 +37,10 @@ Answer = TypeVar("Answer")
 
 
 class Client:
-    """Talks to one Angarium service with one key. Safe to share between threads.
+    """The client of one Angarium service, with one key. Safe to share between threads.
 
-    `environment` is for MCP keys only, which name it on every call. `timeout_s` is for each attempt.
-    `trust_env=False` ignores proxy variables. `transport` is for tests.
+    `environment` is for MCP keys only, and is sent with every call. `timeout_s` is the limit of each
+    attempt. `trust_env=False` ignores proxy variables. `transport` is for tests.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Client:
         self.workspace = WorkspaceMethods(self.send)
 
     def auth_context(self) -> AuthContext:
-        """Return who the key is."""
+        """Return the key's workspace, environment and permissions."""
         return self.send(Call("GET", "/auth/context"))
 
     def throughput(self, environment: Environment) -> Throughput:
@@ -86,7 +86,7 @@ class Client:
         return self.send(Call("GET", "/observability/throughput", query))
 
     def send(self, call: Call[Answer]) -> Answer:
-        """Perform a call, again where that is safe and useful. Raises AngariumError."""
+        """Perform a call, with retries as the policy allows. Raises AngariumError."""
         exchange = Exchange(call, self._policy)
         while True:
             try:
@@ -98,7 +98,8 @@ class Client:
             sleep(verdict.delay_s)
 
     def read(self, path: str) -> Iterator[bytes]:
-        """Yield an answer that is bytes, once; what breaks off is raised. Raises AngariumError."""
+        """Yield the bytes of an answer, without retries. Raises AngariumError, also if the connection
+        breaks between two pieces."""
         try:
             with self._http.stream("GET", path, headers={"accept": "*/*"}) as response:
                 if not response.is_success:

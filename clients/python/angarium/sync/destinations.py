@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods on destinations that are written by hand."""
+"""The handwritten methods on destinations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from angarium.sync.made.destinations import Destinations as Made
 
 
 class Destinations(Made):
-    """Where events are delivered to, and how that goes."""
+    """The destinations of deliveries: their settings, secrets, tests and state."""
 
     def create_from_template(
         self,
@@ -44,7 +44,7 @@ class Destinations(Made):
         secret: str | None = None,
     ) -> DestinationWithSecret:
         """Create a destination from a template of the catalog (`client.templates`). The template's
-        `configSchema` says what `config` holds."""
+        `configSchema` describes `config`."""
         body = {
             "template_id": template_id,
             "name": name,
@@ -65,6 +65,6 @@ class Destinations(Made):
     def rotate_secret(
         self, destination_id: str, *, grace_seconds: int = 86_400
     ) -> DestinationWithSecret:
-        """Make a new signing secret; the former one signs for `grace_seconds` more. The answer shows the
-        new one this once."""
+        """Make a new signing secret. The former secret also signs for `grace_seconds` more. Only this
+        answer shows the new secret."""
         return self.update(destination_id, {"rotateSecret": True, "graceSeconds": grace_seconds})

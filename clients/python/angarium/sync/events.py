@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods on events that are written by hand: sending."""
+"""The handwritten methods on events, which send them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ from angarium.sync.made.events import Events as Made
 
 
 class Events(Made):
-    """Events: sent, and looked up."""
+    """The methods that send events and look them up."""
 
     def send(
         self,
@@ -30,9 +30,9 @@ class Events(Made):
     ) -> IngestResult:
         """Send one event; it is durable when this returns.
 
-        A payload of bytes is a JSON object that is delivered digit for digit. Without an idempotency
-        key the event gets one, so that a retry never makes a second event; give one of your own where
-        your program may send the same event again after a restart.
+        A payload of bytes must be a JSON object, and is delivered unchanged, byte for byte. Without an
+        idempotency key, the client makes one, so that a retry never makes a second event. Give a key of
+        your own if your program can send the same event again after a restart.
         """
         body = outgoing.single(
             event_type,
@@ -53,8 +53,8 @@ class Events(Made):
         return self._send(Call("POST", "/events", body=body))
 
     def send_batch(self, events: Iterable[EventInput | bytes]) -> BatchResult:
-        """Send up to 1,000 events at once; look at `rejected`: a bad event refuses only itself.
+        """Send up to 1,000 events at once. Check `rejected`: a bad event does not affect the others.
 
-        Each may be a mapping in the API's words, or the bytes of one.
+        Each event is a mapping with the API's field names, or the bytes of such a JSON object.
         """
         return self._send(Call("POST", "/events/batch", body=outgoing.batch(events)))

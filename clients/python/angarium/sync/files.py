@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods on files that are written by hand: uploads and contents."""
+"""The handwritten methods on files: uploads and contents."""
 
 import json
 import uuid
@@ -16,14 +16,14 @@ OCTETS = "application/octet-stream"
 
 
 class Read(Protocol):
-    """Performs a call whose answer is bytes."""
+    """The function that performs a call whose answer is bytes."""
 
     def __call__(self, path: str) -> Iterator[bytes]:
-        """Yield the answer. Raises AngariumError."""
+        """Yield the answer in pieces. Raises AngariumError."""
 
 
 class Files(Made):
-    """Files: uploaded, looked up, and read."""
+    """The methods that upload files, look them up and read them."""
 
     def __init__(self, send: Send, read: Read) -> None:
         super().__init__(send)
@@ -41,16 +41,17 @@ class Files(Made):
         customer_external_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> FileReceipt:
-        """Upload a file of at most 25 MiB: a path, bytes, or what is open for reading bytes.
+        """Upload a file of at most 25 MiB: a path, bytes, or a file open for reading bytes.
 
-        It is read a piece at a time. File and event are durable when this returns. Without an
-        idempotency key it gets one, so that a retry never makes a second file.
+        The file is read in pieces. File and event are durable when this returns. Without an idempotency
+        key, the client makes one, so that a retry never makes a second file.
         """
         upload = Upload(content)
         query = query_of(
             {
                 "file_name": file_name or upload.name,
-                # In here, as the header tells the form: with `application/json` the body would be one.
+                # As a parameter: the header `content-type` says how the body is to be read, and must not
+                # be `application/json` for a file of that type.
                 "content_type": content_type or OCTETS,
                 "file_type": file_type,
                 "metadata": None if metadata is None else json.dumps(metadata),
@@ -73,7 +74,7 @@ class Files(Made):
         customer_external_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> FileReceipt:
-        """Have the service fetch a file; its deliveries wait for that."""
+        """Tell the service to fetch a file from a URL. The file's deliveries wait for the fetch."""
         body = {
             "source": {"kind": "URL", "uri": url},
             "file_name": file_name,
@@ -87,5 +88,5 @@ class Files(Made):
         return self._send(Call("POST", "/files", body=body_of(body)))
 
     def content(self, file_id: str) -> Iterator[bytes]:
-        """Yield a file's bytes, a piece at a time. Compare their SHA-256 with `get(...)["sha256"]`."""
+        """Yield a file's bytes in pieces. Compare their SHA-256 with `get(...)["sha256"]`."""
         return self._read(at("files", file_id, "content"))

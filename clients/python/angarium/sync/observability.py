@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The live stream, which is written by hand: server-sent events as objects."""
+"""The handwritten method of the live stream, which reads server-sent events."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from angarium.sync.resource import Send
 
 
 class Observability(Made):
-    """How an environment does: analytics, counts, and what happens, live."""
+    """The analytics and counts of an environment, and the live stream of its deliveries."""
 
     def __init__(self, send: Send, read: Read) -> None:
         super().__init__(send)
@@ -26,9 +26,10 @@ class Observability(Made):
         destination_id: str | None = None,
         customer_external_id: str | None = None,
     ) -> Iterator[tuple[str, JsonObject]]:
-        """Yield events as pairs of a topic and its data, until the server ends the stream.
+        """Yield pairs of a topic and its data, until the server ends the stream.
 
-        Topics are throughput, health, deliveries, replays and dlq; without any, all that the key may see.
+        The topics are throughput, health, deliveries, replays and dlq. Without topics, the stream has all
+        that the key can read.
         """
         query: dict[str, Any] = query_of(
             {

@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""The methods on replay jobs that are written by hand."""
+"""The handwritten methods on replay jobs."""
 
 from collections.abc import Iterator
 
@@ -7,15 +7,15 @@ from angarium.pauses import sleep
 from angarium.shapes import ReplayProgress
 from angarium.sync.made.replay_jobs import ReplayJobs as Made
 
-LOOK_EVERY_S = 1.0  # progress is counted by the second
+LOOK_EVERY_S = 1.0  # the service updates progress about every second
 FINISHED = ("COMPLETED", "FAILED", "CANCELLED")
 
 
 class ReplayJobs(Made):
-    """Past deliveries, sent again."""
+    """The methods on replay jobs, which send past deliveries again."""
 
     def watch(self, job_id: str, *, every_s: float = LOOK_EVERY_S) -> Iterator[ReplayProgress]:
-        """Yield a job's progress until it is finished; the last one says how it ended."""
+        """Yield a job's progress until the job is finished. The last progress has the final status."""
         while True:
             progress = self.progress(job_id)
             yield progress

@@ -1,5 +1,5 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
-"""What all resources have: the way to send a call, and to follow the pages of a list."""
+"""The base of all resources: the function that sends a call, and the walk through a list's pages."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, TypeVar
@@ -11,21 +11,21 @@ Answer = TypeVar("Answer")
 
 
 class Send(Protocol):
-    """Performs a call, with retries."""
+    """The function that performs a call, with retries."""
 
     def __call__(self, call: Call[Answer]) -> Answer:
         """Return the answer. Raises AngariumError."""
 
 
 class Resource:
-    """A group of calls."""
+    """A group of methods."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
 
 
 def follow_pages(send: Send, path: str, given: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the items of all pages of a list. A page may be short, even empty, and not the last."""
+    """Yield the items of all pages of a list. A page that is not the last can be short or empty."""
     query = query_of(given)
     while True:
         page: Page[Any] = send(Call("GET", path, query))
