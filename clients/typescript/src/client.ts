@@ -87,7 +87,7 @@ export class Angarium {
     this.workspace = new WorkspaceResource(transport);
   }
 
-  /** Return the key's workspace, environment and permissions. */
+  /** Return the key's workspace, environment and scope. */
   authContext(options?: CallOptions): Promise<AuthContext> {
     return this.#transport.json({ method: "GET", path: "/auth/context" }, options);
   }

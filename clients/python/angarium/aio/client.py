@@ -76,7 +76,7 @@ class AsyncClient:
         self.workspace = AsyncWorkspaceMethods(self.send)
 
     async def auth_context(self) -> AuthContext:
-        """Return the key's workspace, environment and permissions."""
+        """Return the key's workspace, environment and scope."""
         return await self.send(Call("GET", "/auth/context"))
 
     async def throughput(self, environment: Environment) -> Throughput:

@@ -77,7 +77,7 @@ class Client:
         self.workspace = WorkspaceMethods(self.send)
 
     def auth_context(self) -> AuthContext:
-        """Return the key's workspace, environment and permissions."""
+        """Return the key's workspace, environment and scope."""
         return self.send(Call("GET", "/auth/context"))
 
     def throughput(self, environment: Environment) -> Throughput:
