@@ -46,7 +46,7 @@ _PARTIAL = frozenset(
 )
 _PROGRESS = re.compile(rb"(\d+)/(\d+) kB")
 _HASH = re.compile(r"[0-9a-f]{64}")
-# The contents that rows name now, after the copy: at least those that the copied rows name.
+# The contents that rows name after the copy. They include all contents that the copied rows name.
 _NAMED = """
     COPY (SELECT DISTINCT environment, encode(sha256, 'hex') FROM files WHERE sha256 IS NOT NULL)
     TO STDOUT"""

@@ -47,8 +47,8 @@ _VERSION = """version AS (
                $21, $22::bytea, $23::integer, $26::smallint, $28::boolean
         FROM changed
     )"""
-# The backlog row of an archived destination. Because of it, a server that starts makes an actor for the
-# destination, which discards the remaining deliveries in chunks, even if only dead letters remain.
+# The backlog row of an archived destination. Because of this row, a server that starts makes an actor,
+# which discards the remaining deliveries in chunks. These can be dead letters only.
 _DISCARDING = """, discarding AS (
         INSERT INTO destination_backlog (environment, destination, shard, low_seq)
         SELECT $1::integer, id, get_byte(uuid_send(id), 15), (SELECT last_value << 20 FROM intake_group)

@@ -44,9 +44,9 @@ def rows(
     first; they reuse other rows' parameters, those after number `bound_before`.
 
     `uniform`: every shared column is one value. Otherwise each is an array and a value, one of which is
-    empty. `ordinal` adds a column of that name that counts from 1. All values are columns of the source:
-    for a plain parameter the planner assumes one match in 200 rows, and would read all rows of an
-    environment instead of looking ten rows up.
+    empty. `ordinal` adds a column of that name that counts from 1. All values are columns of the source.
+    For a plain parameter, the planner would assume one match in 200 rows. It would then read all rows of
+    an environment instead of looking ten rows up.
     """
     value: dict[str, str] = {}
     sets: list[str] = []

@@ -64,8 +64,8 @@ _CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
 _CANCELLED = "57014"  # by `statement_timeout`, since nothing else cancels our statements
 _LOCKED = "55P03"  # lock not available
 # A row's position in the context of an error: the statement waited for this row. (The words around it are
-# in the server's language.) A lock of a whole table, as beside a migration, or of one of `_OURS`, which
-# our own sessions lock, is no fault of the group's rows.
+# in the server's language.) No row is at fault if the whole table was locked, as beside a migration, or a
+# row of one of `_OURS`, which our own sessions lock.
 _AT_A_ROW = re.compile(r"\(\d+,\d+\)")
 _OURS = re.compile(r"\b(?:destination_backlog|processes|shard_leases)(?:_pkey)?\b")
 # A prepared statement does not exist, or exists already. Only we name statements in our sessions, so a

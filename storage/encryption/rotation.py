@@ -1,7 +1,7 @@
 """The rotation of the master key while servers run. After a crash at any step, a second run continues it.
 
-First every server reads the new key, then every server seals with the new key, and then the command seals
-the old key's values again. So at every moment every server has a key for every value.
+First every server reads the new key. Then every server seals with it. Then the command seals the old
+key's values again. So at every moment every server has a key for every value.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The rows of files, and the marks on contents that can lack a row. (`storage.files.blobs` stores them.)
+"""The rows of files, and the marks on contents that can lack a row.
 
 The intake writes an upload's row together with its event, from `file_columns`.
 """

@@ -20,7 +20,7 @@ WIDER = 8  # the factor between windows: six windows reach from a minute to a mo
 SHORTEST_MS = 60_000
 LONGEST_MS = 100 * 86_400_000  # beyond this, one window reads all the rest; few servers keep more
 
-# Parameters: $1 environment, $2 lowest id, $3 id to stay below, $4 rows wanted, then those of `matches`.
+# Parameters: $1 environment, $2 lowest id, $3 id to stay below, $4 rows wanted, then the filter's values.
 # OFFSET hides ORDER BY and LIMIT from the choice of an index. Otherwise, in a single partition,
 # PostgreSQL 18 chooses an index scan in order although the connection disables it, and reads the whole
 # window.

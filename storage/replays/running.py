@@ -54,8 +54,8 @@ from storage.replays.statements import (
 )
 
 EXAMINED = 2_000  # rows that one step examines: about 5 ms
-# A dry run counts about this many event types one by one (up to one step's types more), because callers
-# can invent any number of types.
+# Event types that a dry run counts one by one, because callers can invent any number of types. The types
+# of one step can exceed this.
 TYPES_MOST = 1_000
 TYPES_PLACE = 5  # the first arguments of `place_of`, which determine the rows of a stretch
 HIGHEST_MS = (1 << 48) - 1
