@@ -38,8 +38,8 @@ SETTLE_OWNER = """leases AS MATERIALIZED (
 
 # How long a takeover waits for a lock, before it ends the sessions that hold it.
 _PATIENCE_MS = 3_000
-# How long a takeover's transaction can be idle: a node that stops meanwhile then counts as dead. Without
-# this limit it would block all other takeovers.
+# How long a takeover's transaction can be idle. A node that freezes during its takeover counts as dead
+# after this time. Without the limit, it would block all other takeovers.
 _STILL_MS = int(DEAD_S * 1_000)
 _TRIES = 5
 

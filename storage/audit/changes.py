@@ -69,8 +69,8 @@ class Changes:
     """The listener, from `begin` until `run` ends. Owner: the task of `run`.
 
     `confirmed_at` is the last instant, in trio's time, at which the connection is known to have worked.
-    Memory holds every change from before that instant. It is None until `run` has confirmed the first
-    read.
+    Memory holds every change from before that instant. `confirmed_at` is None until `run` has confirmed
+    the first read.
     """
 
     def __init__(

@@ -308,7 +308,7 @@ class PostgresBacklog:
         return [(row[0], row[1], row[2]) for row in rows]
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """Return the last snapshot of each actor, None where there is none."""
+        """Return the last snapshot of each actor, None for an actor without one."""
         environments = [environment for environment, _ in actors]
         destinations = [destination for _, destination in actors]
         states: list[bytes | None] = [None] * len(actors)

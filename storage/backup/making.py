@@ -1,7 +1,7 @@
 """The making of a backup of an embedded database with its files, while its server runs. Blocks.
 
-pg_basebackup copies the database as it is when the copy ends. The contents of files are copied before
-and after that. None is missed: a content is stored before its first row, and kept days after its last.
+pg_basebackup copies the database as it is when the copy ends. File contents are copied before and after
+that. None is missed: a content is stored before its first row and kept for days after its last.
 """
 
 import fcntl
@@ -109,7 +109,7 @@ class Backup:
         return manifest
 
     def _remember(self, manifest: Manifest) -> None:
-        """Record the backup in the data folder. A failure is only logged: the backup is complete."""
+        """Record the backup in the data folder; only log a failure, since the backup is complete."""
         draft = self._data / f"{LAST}.new"
         last = LastBackup(manifest.ended_at, str(self._target))
         try:

@@ -81,7 +81,7 @@ class Connection:
         self._limit_s = inf if profile.command_timeout_s is None else profile.command_timeout_s
         self.on_connect = on_connect
         self.connects = 0  # how often it has connected
-        # Whether a pooler stood before the server when this last connected.
+        # Whether the last connection went to a pooler in front of the server.
         self.pooled = False
         self._loop = loop
         self._url = url

@@ -1,5 +1,4 @@
-"""The renewal of a connection's query plans, because a plan made for a small table is bad for a large
-one.
+"""The renewal of a connection's query plans: a plan made for a small table is slow on a large table.
 
 PostgreSQL keeps a generic plan until the tables' statistics change. A plan made for an empty partition
 reads the whole partition: 3 ms an event at 100,000 rows. A new plan costs 1 to 2 ms.

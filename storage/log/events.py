@@ -27,7 +27,7 @@ WHERE d.event = e.id AND d.customer = $5::text
 GROUP BY e.id"""
 
 
-# The event that holds a key, for a day after its acceptance: the latest event with this key.
+# The event that holds an idempotency key. No event with a higher id has this key.
 _HELD = f"""
 SELECT {EVENT_COLUMNS} FROM events d
 WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid AND d.id = (

@@ -35,7 +35,7 @@ class PartitionedTable:
 
 
 # By default, autovacuum runs when a share of a table has changed. For a partition of millions of rows,
-# it would run late and long. With fixed numbers of rows, it runs often and shortly. Inserts count too,
+# it would run late and long. With fixed numbers of rows, it runs often and briefly. Inserts count too,
 # because only vacuum marks pages all-visible.
 _INSERTED = (
     "autovacuum_vacuum_insert_threshold = 200000, autovacuum_vacuum_insert_scale_factor = 0,"

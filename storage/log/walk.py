@@ -26,8 +26,8 @@ _LAST_MS = (1 << 48) - 1
 
 
 class Step(Struct, frozen=True):
-    """The result of a step: the matching rows, the id that the step reached (None if no rows are left),
-    and the number of examined rows."""
+    """The result of a step: the matching rows, the id that the step reached (None if it reached its
+    lowest id), and the number of examined rows."""
 
     rows: Sequence[Any]
     bottom: str | None

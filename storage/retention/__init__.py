@@ -1,1 +1,1 @@
-"""The periodic work on the database, which makes partitions ahead and removes old rows, and erasure."""
+"""The periodic job that makes partitions and removes old rows, and the erasure of contents."""
