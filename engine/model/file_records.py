@@ -5,7 +5,8 @@ from enum import IntEnum
 from msgspec import Struct
 
 MIB = 1024 * 1024
-# The beginning of the error message of an attempt that lacked a file. Readers of rows recognise it.
+# The beginning of the error message of an attempt that failed because a file was missing. By this text,
+# readers of attempts see that no request was sent.
 TROUBLE = "the file"
 FILE_BYTES = 25 * MIB  # of one file, whether it is uploaded, fetched or attached
 
@@ -67,7 +68,7 @@ class FileFilter(Struct, frozen=True, kw_only=True):
 
 
 class FilePage(Struct, frozen=True):
-    """A page, newest first. If `below` is set, there can be more files with smaller ids."""
+    """A page, newest first. If `below` is set, there can be more files, with ids below it."""
 
     items: list[FileRecord]
     below: str | None

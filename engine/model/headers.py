@@ -62,7 +62,7 @@ def _complaint(name: str, value: str) -> str | None:
 
 
 def created(given: Mapping[str, str]) -> Headers:
-    """Return the headers of a new destination, in which no secret value can be the mask."""
+    """Return the headers of a new destination. Raises Refusal, also if a secret value is the mask."""
     headers = checked(given.items())
     for name, value in headers:
         if value == MASK and is_secret(name):

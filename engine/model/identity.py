@@ -15,7 +15,7 @@ _COUNTER_LIMIT = 0xFFF
 # million ids fit into a millisecond, and ids do not run further ahead of the clock.
 _MORE_LIMIT = 0x3FFF
 SHARDS = 256
-# The texts by number: a look-up costs less than formatting. 4,096 texts take 250 KB.
+# The last three digits of an id, by number: a look-up costs less than formatting. They take 250 KB.
 _ORDINALS = tuple(f"{ordinal:03x}" for ordinal in range(MAX_FANOUT + 1))
 
 
@@ -41,7 +41,7 @@ class Identity:
         self._counter = 0
         self._more: int | None = None  # the count in the random bits, while the clock is behind
         self._prefix = ""
-        # Ids must be unique, not secret, and the system's generator costs a system call each.
+        # Ids must be unique, not secret. The system's generator would cost a system call for each id.
         self._bits = bits or Random(secrets.randbits(256)).getrandbits  # noqa: S311 - see above
         self._wall_ns = wall_ns
 

@@ -31,7 +31,7 @@ def deepest(body: bytes) -> int:
     found = _outside_strings(body, _NO_BRACKETS).translate(_BRACKETS)
     if not found:
         return 0
-    # The deepest containers are empty here. Without empty containers the depth is one less.
+    # In `found` the deepest containers are always `[]`. Without every `[]` the depth is one less.
     outer = found.replace(b"[]", b"").translate(_STEPS)
     return 1 + max(accumulate(memoryview(outer).cast("b")), default=0)
 
@@ -45,11 +45,12 @@ def containers_and_commas(body: bytes) -> tuple[int, int]:
 
 
 def _outside_strings(body: bytes, dropped: bytes) -> bytes:
-    """Return the text without its strings and the bytes of `dropped`, which has no quote."""
+    """Return the text without its strings, and without the bytes of `dropped` (no quotes)."""
     if b"\\" in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     found = body.translate(None, dropped)
-    # Two adjacent quotes are a string without kept bytes: they do not change the text after them.
+    # Removing two adjacent quotes removes an empty string or joins two strings. The text outside of
+    # strings stays the same.
     if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
         found = b"".join(found.split(b'"')[::2])
     return found
@@ -72,7 +73,7 @@ def names(body: bytes) -> Iterator[str]:
 
 
 def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
-    """Return the body with each lone surrogate escape replaced by another of the same length."""
+    """Return the body with each lone surrogate's escape replaced by `instead`, which is as long."""
     instead = instead.replace(b"\\", b"\\\\")  # escaped for a template of `re`
     if b"\\\\" not in body:
         return _LONE.sub(instead, body)
@@ -81,8 +82,8 @@ def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
 
 def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
     """Yield JSON in portions of about `size` bytes that end before a quote, so that no pair of
-    surrogates is split. If no quote comes within `most` further bytes, the portion's escapes are
-    replaced by others of the same length: the caller needs only positions."""
+    surrogates is split. In a portion of more than `size` + `most` bytes, other bytes of the same length
+    replace the Unicode escapes: the caller needs only positions."""
     at = 0
     while at < len(body):
         end = body.find(b'"', at + size)
@@ -107,9 +108,9 @@ def differences(one: bytes, other: bytes) -> tuple[int, int]:
 
 
 def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] | None:
-    """Return the spans of `parts` if they are all items of the array whose items begin at `at`.
+    """Return the spans of `parts` in `body` if they are all items of an array that begin at `at`.
 
-    None if they are not, or if more than the end of the enclosing object follows the array.
+    None if they are not, or if anything but the end of the enclosing object follows the array.
     """
     spans: list[tuple[int, int]] = []
     for index, part in enumerate(parts):

@@ -1,6 +1,7 @@
 """Quotas of customers' accounts, and a workspace's settings for its customers' portal: records only.
 
-A quota limits what a customer can do in embed sessions. Only the plan limits the workspace's own keys.
+A quota limits what a customer can do in embed sessions. Requests with the workspace's own API keys are
+limited only by the plan.
 """
 
 from collections.abc import Mapping

@@ -97,8 +97,8 @@ class Models:
     def __init__(self) -> None:
         self.workspaces: dict[str, WorkspaceModel] = {}
         self.environments: dict[int, EnvironmentModel] = {}
-        # Split tables do not grow in one long step. An event with a compiled route and an actor in memory
-        # reads neither table.
+        # A `SplitTable` never grows in one long step. An event needs no look-up in either table if its
+        # route is compiled and its destination's actor is in memory.
         self.destinations: SplitTable[Destination] = SplitTable()
         self.rules: SplitTable[RuleModel] = SplitTable()
         self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
@@ -106,7 +106,7 @@ class Models:
         self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
         # By environment, then by the customer whose events can match: None for all events.
         self._indexes: dict[int, dict[str | None, PatternIndex[RuleModel]]] = {}
-        # By destination: rules that arrived before it. The destination's customer decides on their index.
+        # By destination: rules that arrived before it. Their index depends on the destination's customer.
         self._unplaced: dict[str, dict[str, RuleModel]] = {}
         self._destinations_of: defaultdict[int, SplitTable[Destination]] = defaultdict(SplitTable)
         self._routing_versions: dict[tuple[int, str | None], int] = {}
@@ -144,7 +144,7 @@ class Models:
             return
         self._settings[settings.workspace] = settings
         self._listed.update(origin.encode() for origin in settings.origins)
-        # A look at all origins would take too long: all workspaces together can list very many.
+        # Counting the origins of all workspaces again would take too long: there can be very many.
         for origin in map(str.encode, present.origins):
             self._listed[origin] -= 1
             if not self._listed[origin]:

@@ -20,7 +20,8 @@ def is_host(text: str) -> bool:
 
 
 def _hosts_by_template(value: object) -> object:
-    """Return the pairs of TEMPLATE=HOST[:PORT],...; other types as they are. Raises ValueError."""
+    """Return the pairs of a text TEMPLATE=HOST[:PORT],... Return any other value unchanged. Raises
+    ValueError."""
     if not isinstance(value, str):
         return value
     pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
@@ -33,7 +34,7 @@ TemplateHosts = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_hosts_by
 
 
 def _listed(value: object) -> object:
-    """Return the parts of a list with commas; other types as they are."""
+    """Return the parts of a text with commas. Return any other value unchanged."""
     if not isinstance(value, str):
         return value
     return [part.strip() for part in value.split(",") if part.strip()]

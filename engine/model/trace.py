@@ -51,8 +51,8 @@ def stated_trace(parent: str, state: str | None) -> str | None:
 def join_repeated(
     index: MutableMapping[bytes, bytes], fields: Sequence[tuple[bytes, bytes]]
 ) -> None:
-    """Correct the index of a head with repeated fields. The parts of a tracestate are joined; a second
-    traceparent makes both invalid."""
+    """Correct `index`, the fields of a head by name: join the parts of a repeated tracestate, and remove
+    a repeated traceparent."""
     if TRACEPARENT not in index:
         return
     if sum(name == TRACEPARENT for name, _ in fields) > 1:

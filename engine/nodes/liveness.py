@@ -59,8 +59,8 @@ class NodeRow(Struct, frozen=True, kw_only=True):
 
 
 UNLOCKED_DEAD_S = 1.0  # silence of a node that has no session
-# A node is dead after this many looks in a row without a session and without a new heartbeat, if an
-# earlier look saw its session. A node that only lost its connection has a new session sooner.
+# A node whose session was seen is dead after this many looks in a row that find neither a session nor a
+# new heartbeat. A node that only lost its connection has a new session sooner.
 LOST_LOOKS = 4
 DEAD_S = 3.0  # silence after which any node is dead: a frozen process keeps its session
 LOOK_S = 1.0  # a longer time between two looks counts as this
@@ -202,8 +202,8 @@ class Liveness:
         return 0 if known is None else known.beats
 
     def outlives(self, node: str, other: str | None) -> bool:
-        """Return True if a node was present at the last heartbeat of `other`. If it was not, it notices
-        the death of `other` later than `me` does."""
+        """Return True if a node was already present at the last heartbeat of `other`. A node that came
+        later notices the death of `other` later than `me` does."""
         known, former = self._observed.get(node), self._observed.get(other or "")
         return known is None or former is None or known.met_at <= former.beaten_at
 

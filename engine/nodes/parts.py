@@ -42,7 +42,7 @@ class OwnPart:
         self._part = part
 
     def destination(self, identifier: str) -> Destination | None:
-        """Return a destination if its workspace belongs to the part. Others get no actor here."""
+        """Return a destination if its workspace belongs to the part, else None: it gets no actor here."""
         found = self._models.destinations.get(identifier)
         return found if found is not None and self._part.has(found.workspace) else None
 

@@ -44,7 +44,7 @@ def placement(places: PartPlaces) -> dict[int, str]:
     """Return the machine that each part belongs on. A part that no machine can work for is left out.
 
     The numbers of parts per machine differ by at most one. A machine keeps the parts that it holds, up to
-    its share: if a machine leaves or joins a balanced placement, only its parts or its share move.
+    its share. If a machine leaves a balanced placement, only its parts move; if it joins, only its share.
     """
     machines = sorted(frozenset().union(*places.offers.values()))
     if not machines:

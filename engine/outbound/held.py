@@ -11,10 +11,11 @@ from msgspec import Struct
 from engine.runtime.fair_queue import FairQueue
 
 MIB = 1 << 20
-# As large as `engine_bytes`, the limit of payloads: at worst, deliveries take twice that memory.
+# The default of `engine_bytes`, the limit of payloads: payloads and results together take at most twice
+# that memory.
 MOST_BYTES = 128 * MIB
-# Of one workspace: three workspaces together fill the budget, one alone does not. A workspace can thus
-# run 48 scripts at once, because each run reserves 1 MiB, its largest possible result.
+# The most of one workspace: three workspaces fill the budget, one does not. A workspace can thus run 48
+# scripts at once, because each run reserves 1 MiB, its largest possible result.
 SHARE_BYTES = 48 * MIB
 
 
@@ -38,7 +39,7 @@ class HeldBytes:
         self._letting_in = False
 
     def ask(self, workspace: str, size: int, go: Callable[[], None]) -> None:
-        """Call `go`, now or later, when there is room for `size` bytes. From then on they are held."""
+        """Call `go`, now or later, when there is room for `size` bytes, which are held from then on."""
         self._waiting.put(workspace, (size, go))
         self._let_in()
 

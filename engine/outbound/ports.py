@@ -14,7 +14,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 def layered(first: Headers, then: Headers) -> Headers:
-    """Return the headers of two stages, without those of `then` whose name `first` has. A script thus
+    """Return the headers of two stages. If both set a header, the value of `first` counts: a script
     cannot change a header that the template needs."""
     named = {name.lower() for name, _ in first}
     return (*first, *(header for header in then if header[0].lower() not in named))
@@ -85,8 +85,8 @@ class TransformStage(Protocol):
     ) -> None:
         """Run a script over an outbound body.
 
-        `now_ms` is the present time of the script, and `seed` the seed of its random numbers. Both are
-        the same for all attempts, so the result is the same too.
+        `now_ms` is the present time of the script, and `seed` the seed of its random numbers. Every
+        attempt of a delivery uses the same two values, and thus has the same result.
         """
 
 

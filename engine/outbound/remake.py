@@ -27,7 +27,7 @@ from engine.outbound.ports import (
 from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
-# Runs at once. Each costs as much as a delivery's run. A further caller gets details without a body.
+# The most runs at once; each costs as much as a delivery's run. Further requests get no body.
 AT_ONCE = 32
 AT_ONCE_WORKSPACE = 4
 

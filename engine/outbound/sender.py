@@ -226,7 +226,7 @@ class Preparation:
 
     def _authenticated(self, done: Done, result: Headers | Failure) -> None:
         if isinstance(result, Failure):
-            # counts as the receiver's failure: the circuit that it opens spares the token endpoint
+            # This counts as the receiver's failure: an open circuit then spares the token endpoint.
             self._fail(result, unsent=False)
             return
         self._proof = result

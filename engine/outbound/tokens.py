@@ -1,7 +1,7 @@
 """The tokens of destinations that authenticate with OAuth 2.0 client credentials (RFC 6749, 4.4).
 
 Destinations of one environment that name the same client share its token. One fetch serves all attempts
-that wait. A fetch passes the address check of deliveries. Nothing here retries.
+that wait. The endpoint's address is checked like a receiver's. Nothing here retries.
 """
 
 import json
@@ -40,7 +40,7 @@ FAILED_S = 1.0
 KEPT = 4_096
 AT_ONCE = 32  # fetches, each a connection and a task; one environment leaves at least as many free
 AT_ONCE_EACH = 4  # of one environment, whose endpoints can all hang
-# Of one customer, whose endpoints can all hang: the other customers have the rest.
+# Fetches of one customer, whose endpoints can all hang. The other customers have the rest.
 AT_ONCE_CUSTOMER = 2
 NO_LIMIT = 1 << 30  # for all customers together: AT_ONCE and AT_ONCE_EACH bound them
 WAITING_EACH = 1_024  # clients of one environment or customer that wait for a fetch

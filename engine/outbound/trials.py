@@ -18,7 +18,7 @@ from engine.wire.body import outbound_body
 
 AT_ONCE = 32  # runs of all callers: each holds its input and output, 1.5 MiB at the most
 AT_ONCE_WORKSPACE = 4  # enough for some browser windows, beside the runs of deliveries
-# An outbound body has the 256 KiB of its event. With other spaces and escapes it is longer.
+# Twice the limit of an event: the body that a caller gives can have more spaces and escapes.
 TRIAL_BYTES = 512 * 1024
 
 
@@ -72,7 +72,7 @@ class Trials:
         now_ms: int,
         customer: SessionCustomer | None = None,
     ) -> Trial:
-        """Run a script over a body as it was written.
+        """Run a script over a body that the caller gives.
 
         If the body has `timestamp` and `id`, they are the script's present time and seed, as in a
         delivery.

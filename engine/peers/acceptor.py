@@ -24,8 +24,8 @@ from engine.peers.relay import REST_S
 # Connections at once that have not proved the master key. Each holds a descriptor; others wait in the
 # kernel's queue. A server that opens links after a restart has far fewer handshakes under way.
 STRANGERS = 256
-# With so many, the oldest connection is closed after this time, to make room. A handshake needs only two
-# round trips. Silent strangers thus delay a server for less time than it waits for a link.
+# While there are `STRANGERS` connections, the oldest is closed at this age, to make room. A handshake
+# needs only two round trips, and a dialler waits longer than this.
 PRESSED_S = 0.5
 BACKLOG = 256  # connections in the kernel's queue
 LINK, PASSAGE = "worker", "passage"  # names of sockets

@@ -29,7 +29,7 @@ DIGEST = 32  # of a certificate, by SHA-256
 NO_TLS = bytes(DIGEST)
 REQUESTS, ENDING = "requests", "ending"  # the kinds of links, beside a client's connection
 MOST = 1024  # bytes of the dialler's message
-# Bytes of the addresses that an ending standby sends: of all connections that it can carry.
+# Bytes that an ending standby sends: the client addresses of all connections that it can carry.
 MOST_ADDRESSES = 128 * 1024
 WITHIN_S = 2.0  # for the whole handshake, on either side
 

@@ -1,7 +1,7 @@
 """Links for requests to the process that has a part, on this machine or on another one.
 
-The rows of nodes show where each part is. A link between machines uses the other door's TLS. The
-handshake proves that door's certificate, so no certificate authority is needed.
+The rows of nodes show where each part is. A link between machines uses the TLS of the other
+server's HTTP listener. The link's handshake proves the certificate, without a certificate authority.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class SecuredLink(trio.abc.AsyncResource):
         return bytes(await self._stream.receive_some(max_bytes))
 
     async def aclose(self) -> None:
-        """Close the connection at once: each message on it marks its own end."""
+        """Close the connection without TLS's closing message: HTTP messages mark their own ends."""
         await trio.aclose_forcefully(self._stream)
 
 

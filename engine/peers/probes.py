@@ -5,11 +5,11 @@ from contextlib import suppress
 
 import trio
 
-# Seconds of silence before the first probe, and between two. The probes are for a broken network between
-# two machines that both reach the database: the parts of a dead machine move sooner.
+# Seconds of silence before the first probe, and between two. The probes find a network that is broken
+# only between two machines. After the death of a machine, its parts move before the probes have ended.
 EVERY_S = 2
 PROBES = 4  # this many without an answer break the link
-# The same time for unconfirmed bytes, during which the kernel sends no probes.
+# While sent bytes are unconfirmed, the kernel sends no probes. After the same time it breaks the link.
 UNCONFIRMED_MS = EVERY_S * (1 + PROBES) * 1000
 _OPTIONS = (  # not every system has these names
     ("TCP_KEEPIDLE", EVERY_S),

@@ -33,7 +33,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     destinations: int  # of one environment, without archived ones
     rules: int  # routing rules of one environment
     retention_days: int  # for which events and deliveries are shown
-    # Of one customer's account, unless the account has its own quota (`engine.model.quotas`).
+    # Limits of each customer's account, unless the account has its own quota (`engine.model.quotas`).
     customer_destinations: int = 20
     customer_rules: int = 100
     customer_transforms: int = 20
@@ -41,8 +41,9 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 # Retention: a week is twice the 76 hours of the default retry schedule, so that an operator can examine
-# dead deliveries after a weekend. `scale` has the longest period of analytics. Destinations: enough for
-# one's own systems, for a customer base, and as many as a start loads into memory within seconds.
+# dead deliveries after a weekend. The 30 days of `scale` are the longest period of analytics.
+# Destinations: `free` has enough for a company's own systems, `pro` for its customers. `scale` has as
+# many as a starting server loads into memory within seconds.
 BUILT_IN: Mapping[str, Plan] = MappingProxyType(
     {
         plan.name: plan

@@ -24,7 +24,7 @@ class StoreError(Exception):
 
 class StoreAwayError(StoreError):
     """The database is unreachable or too slow: there is no answer. A statement that was sent may still
-    commit. `maybe_written` is False if nothing was written for certain."""
+    commit. `maybe_written` is False if it is certain that nothing was written."""
 
     maybe_written: bool = True
 
@@ -44,8 +44,8 @@ class ContentionError(StoreError):
 
 
 class BlockedError(ContentionError):
-    """Another session has locked a row that the statement needs (55P03). Nothing was written. Another
-    run can wait as long again."""
+    """Another session has locked a row that the statement needs (55P03). Nothing was written. If the
+    statement is run again, it can wait as long again."""
 
 
 class OwnershipLostError(StoreError):
@@ -112,8 +112,8 @@ class Acceptance(Struct):
     """The result of an intake statement. `base` + k is the seq of the group's k-th delivery.
 
     `lost` events (by id) lost their claim of a key to another event: they and their deliveries were not
-    written. `unheld` events were not written either, but the other event's claim has expired since,
-    while the outcome was unknown.
+    written. `unheld` events lost theirs in an earlier run too, but the winner is unknown: its claim has
+    expired since.
     """
 
     base: int
@@ -204,10 +204,10 @@ class BacklogRow(Struct, gc=False):
 
 
 class ReadBack(Struct):
-    """A stretch of a destination's queue.
+    """A part of a destination's queue, from one read.
 
     `deliveries` are in seq order. All requested rows up to and including `through` have been examined, so
-    a cursor can move there. `skipped` has the first seq of each lane that was skipped within the stretch.
+    a cursor can move there. `skipped` has the first seq of each lane that the read skipped.
     `end`: the queue has no further rows.
     """
 

@@ -37,7 +37,7 @@ def nothing_written(error: StoreError) -> bool:
 
 
 def surely_nothing(message: str) -> StoreAwayError:
-    """Return the error of a store that gives no answer, and has written nothing."""
+    """Return an error that says: there is no answer, and certainly nothing was written."""
     error = StoreAwayError(message)
     error.maybe_written = False
     return error
@@ -71,9 +71,9 @@ class Outage:
         """Call `run` until the store answers, and return its result.
 
         `run` gets True if an earlier run has an unknown outcome. A run that lost a race is repeated at
-        once, a run without an answer after a pause. Their error is raised if `unless` returns True for
-        it, or if `until` returns True after the pause; its `maybe_written` covers all runs. Other errors
-        are raised at once.
+        once, a run without an answer after a pause. The error of such a run is raised only if `unless`
+        returns True for it, or if `until` returns True after the pause; its `maybe_written` covers all
+        runs. Other errors are raised at once.
         """
         again, pause_s = False, FIRST_PAUSE_S
         while True:

@@ -34,8 +34,8 @@ class AnnounceOnce(Protocol):
         occasion: str,
         hops: int = 0,
     ) -> None:
-        """Enter an event, unless this occasion has entered one. `hops`: the hops of the event that caused
-        this one."""
+        """Enter an event, unless an event with this `occasion` was entered before. `hops`: the hops of
+        the event that caused this one."""
 
 
 class Announcer:

@@ -16,7 +16,7 @@ def build_group(
     marks: list[BacklogMark],
     snapshots: list[SnapshotWrite],
 ) -> SettleGroup:
-    """Return a group with the shards of its destinations and its additions to the counts of replays."""
+    """Return a group. The shards and the counts of replays follow from the given rows."""
     destinations = {each.delivery.destination for each in settlements}
     destinations.update(mark.destination for mark in marks)
     destinations.update(write.destination for write in snapshots)

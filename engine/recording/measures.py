@@ -1,6 +1,6 @@
 """Counters of durable outcomes since the start, for monitoring: attempts by result, durations, and lag.
 
-A group is added after its commit. Without an address for operations, nothing is counted.
+A group is added after its commit. Without the setting `operations_bind`, nothing is counted.
 """
 
 import operator
@@ -55,7 +55,7 @@ class Measured(Struct):
 
 
 def measured(settlements: Iterable[Settlement]) -> Measured:
-    """Return the counts of a group of outcomes. Samples do not count."""
+    """Return the counts of a group of outcomes. Test deliveries do not count."""
     found = Measured()
     durations, lags, bounds = found.durations.buckets, found.lags.buckets, BOUNDS_MS
     spent_ms = lagged_ms = accepted_ms = 0
@@ -81,7 +81,7 @@ def measured(settlements: Iterable[Settlement]) -> Measured:
         category = outcome.category
         results[category] = results.get(category, 0) + 1
         if settlement.status is _DELIVERED and delivery.replay_job is None:
-            # Often equal: many events of a group were accepted in the same millisecond.
+            # Consecutive events were often accepted in the same millisecond.
             if event.id[:13] != instant:
                 instant, accepted_ms = event.id[:13], created_at_ms(event.id)
             lag_ms = int(outcome.started_at * 1000) + duration_ms - accepted_ms

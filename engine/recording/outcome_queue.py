@@ -12,7 +12,7 @@ from engine.core.records import Settlement
 from engine.runtime.fair_queue import FairQueue
 
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
-# Outcomes of one workspace in its turn. They cost no more than a statement's fixed costs.
+# The most outcomes of one workspace in a turn. They cost no more than a statement's fixed costs.
 RUN = 32
 # Destinations in one commit; a destination counts again if others came between. The counters and the row
 # of each cost 4 us of the loop, and the call of its owner 2 us.
@@ -53,8 +53,8 @@ class OutcomeQueue:
         workspace, waiting = owner.config.workspace, self._waiting
         waiting.put_all(workspace, [(settlement, owner) for settlement in settlements])
         count = waiting.count
-        # If more than two groups wait, a workspace with at least an equal share of them is held. A lone
-        # workspace has all of them.
+        # If more than two groups wait, a workspace with at least an equal share of them is held. If only
+        # one workspace has outcomes, its share is all of them.
         if count > 2 * self.group and waiting.waiting(workspace) * waiting.keys >= count:
             self.held.add(workspace)
         return count
@@ -62,8 +62,8 @@ class OutcomeQueue:
     def holds(self, workspace: str) -> bool:
         """Return True if a workspace must begin no attempt. The recorder calls `relieved` when that ends.
 
-        While the database is away and two groups wait, every workspace is held. Otherwise each workspace
-        could add two groups of its own, and a crash would repeat them all.
+        While the database is away and more than two groups wait, every workspace is held. Otherwise each
+        workspace could add two groups of its own, and a crash would repeat them all.
         """
         return workspace in self.held or (self.store_away and self._waiting.count > 2 * self.group)
 
@@ -74,7 +74,7 @@ class OutcomeQueue:
             self._waiting.put_back(outcome[1].config.workspace, outcome)
 
     def take(self) -> list[QueuedOutcome]:
-        """Take a group: runs of each workspace in its order, workspaces in turn."""
+        """Take a group: workspaces take turns, each with up to `RUN` outcomes in their order."""
         waiting = self._waiting
         taken: list[QueuedOutcome] = []
         last: SettlementOwner | None = None
@@ -97,8 +97,8 @@ class OutcomeQueue:
         return taken
 
     def relieve(self) -> bool:
-        """Release every workspace whose waiting outcomes are at most its share of one group. Return True
-        if it released one, or if the store was away."""
+        """Release every workspace whose waiting outcomes are at most its share of one group, and end the
+        hold of an outage. Return True if workspaces can begin attempts again."""
         was_away, self.store_away = self.store_away, False
         if not self.held:
             return was_away

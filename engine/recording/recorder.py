@@ -43,8 +43,8 @@ LINGER_AWAITED_S = 0.010
 # Several workers share the outcomes. Each gathers longer, by at most this factor, so that its groups are
 # as large as those of one process. A crash of all workers repeats more by the same factor.
 LINGER_TIMES = 4
-# The most backlog rows, and the most snapshots, in one commit, for which the next outcomes wait. Ten
-# thousand destinations that become idle together have ten thousand of each.
+# The most backlog rows, and the most snapshots, in one commit; the next outcomes wait for it. If ten
+# thousand destinations become idle together, ten thousand of each must be written.
 ROWS_AT_ONCE = 500
 _DELIVERED = DeliveryStatus.DELIVERED
 
@@ -235,7 +235,7 @@ class Recorder:
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
-        """Write a group, in halves if the store refuses it. Rows go with the first part that succeeds."""
+        """Write a group, in halves if the store refuses it. The first written part has all rows."""
         parts = Halves(taken)
         for part in parts:
             try:
@@ -254,7 +254,7 @@ class Recorder:
         snapshots: list[SnapshotWrite],
         emptied: Settlement | None = None,
     ) -> None:
-        """Write outcomes and rows, then call the owners. `emptied` replaces the only outcome."""
+        """Write outcomes and rows, then call the owners. `emptied`: the outcome without its response."""
         settlements = [settlement for settlement, _ in taken] if emptied is None else [emptied]
         group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)

@@ -26,8 +26,8 @@ class Dead(Struct, frozen=True, gc=False):
 
 
 class ChunkAudit(Struct, frozen=True):
-    """The audit entry of a request. `counted`: the field of the entry's changes that has the request's
-    count; None for a request about a single delivery. `before`: that count before this chunk."""
+    """The audit entry of a request. `counted`: the field of its changes in which the request counts its
+    deliveries; None for a request about a single delivery. `before`: the count before this chunk."""
 
     entry: AuditEntry
     counted: str | None = None

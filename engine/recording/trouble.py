@@ -1,9 +1,9 @@
 """The trouble log: it logs failing destinations, circuits and dead letters for the operator.
 
-The announcer calls the trouble log, which passes the announcements on to the own events. Dead letters are
-summed for each destination and minute. The lines of a minute are limited, so that failing receivers do
-not fill a disk; omitted lines are counted. Own events announce the first dead letters of a destination's
-minute singly, and the rest as one sum.
+The announcer calls the trouble log, which also passes the announcements on, to become own events. In the
+log, dead letters are summed for each destination and minute. The lines of a minute are limited, so that
+failing receivers do not fill a disk; omitted lines are counted. Own events announce a destination's first
+dead letters of a minute singly, and the rest as one sum.
 """
 
 from collections.abc import Mapping

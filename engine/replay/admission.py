@@ -18,8 +18,8 @@ from engine.replay.ports import Chunk, Reading, ReplayStore, Stretch
 from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
-# The most parked lanes of a leg. Each is read alone later, and that read also passes the rows of other
-# lanes. If more customers than this fail at once, the destination itself fails.
+# The most parked lanes of a leg. Each is read alone later, and that read also examines the rows of other
+# lanes. If more lanes than this are stuck, the destination itself fails.
 PARKED = 256
 
 

@@ -27,8 +27,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
     """The deliveries that a job selects. A field of None selects all.
 
     `from_ms` (inclusive) and `to_ms` (exclusive) limit the deliveries' creation, in Unix time.
-    `event_types` are patterns, as in a routing rule. A job that cancels or retries has
-    `statuses` of WAITING. Only such a job has a `customer` (an external id) and a `limit`.
+    `event_types` are patterns, as in a routing rule. In a job that cancels or retries,
+    `statuses` are among WAITING. Only such a job can have a `customer` (an external id) and a `limit`.
     """
 
     destination: str | None = None
@@ -56,9 +56,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
 
 class ReplayJob(Struct, frozen=True, kw_only=True):
-    """One version of a job. A replay selects deliveries that were settled when the job was created; its
-    id holds that instant. In a job that cancels or retries, `enqueued` counts the deliveries that were
-    cancelled or retried."""
+    """One version of a job. A replay selects deliveries that were settled at the job's creation. In a
+    job that cancels or retries, `enqueued` counts the deliveries that were cancelled or retried."""
 
     id: str
     environment: int

@@ -26,8 +26,8 @@ CHUNK = 64  # orders in one message: the actor searches all its deliveries for t
 OPEN = 512  # the most open orders of a leg; most of them wait for an attempt in flight
 SOON_S = 0.05  # the wait for a new chunk: most are carried out by then, but other jobs wait too
 AGAIN_S = 1.0  # between repeats of open cancellations: the actor may have been restarted
-# A delivery that still waits this long after a retry order counts as retried: it is at the front, and
-# waits only for its lane or its turn, as the job's next deliveries would.
+# A delivery that still waits this long after a retry order counts as retried. It is at the front, and
+# waits only for its lane or its turn.
 GIVEN_S = 5.0
 _ORDERS = {JobKind.CANCEL: Order.CANCEL, JobKind.RETRY: Order.RETRY}
 
@@ -105,7 +105,8 @@ class OrderGiver:
     async def _give(
         self, running: RunningJob, leg: Leg, open_: Sequence[str], new: Sequence[str]
     ) -> None:
-        """Repeat open orders where it is time. Give new ones, and wait up to `SOON_S` for these."""
+        """Repeat open orders from before the job was loaded, and every `AGAIN_S` all open cancellations.
+        Then give the new orders, and wait up to `SOON_S` for their effect."""
         now = trio.current_time()
         order = _ORDERS[running.job.kind]
         repeated = [each for each in open_ if each not in running.given]

@@ -259,8 +259,8 @@ class ReplayStore(Reading, Protocol):
         """Read at most `limit` of a destination's waiting and selected deliveries, from the leg's cursor
         on.
 
-        PENDING deliveries come before RETRYING ones, to find also a delivery that fails in between. A
-        retry leaves out deliveries that were attempted since its job was created.
+        PENDING deliveries come before RETRYING ones. Thus a delivery that fails in between is found too.
+        A retry leaves out deliveries that were attempted since its job was created.
         """
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:

@@ -39,8 +39,8 @@ class _Item(Struct, gc=False):
 
 
 class _Lane(Struct):
-    """The replays that wait in one lane. `items`: by id, the place of each among all that were enqueued
-    for the destination."""
+    """The replays that wait in one lane. `items` has their numbers by id: the destination's replays are
+    numbered as they are enqueued."""
 
     items: dict[str, int]
     moved_at: float
@@ -82,7 +82,7 @@ class QueuedReplays:
     def restore(
         self, job: str, destination: str, waiting: Iterable[WaitingReplay], now: float
     ) -> None:
-        """Count replays of a job that were enqueued before the runner took it up."""
+        """Count replays of a job that were enqueued before the runner loaded the job."""
         for each in waiting:
             if each.id not in self._items:
                 self._add(each.id, _Item(destination, each.lane, each.size, job), now)
@@ -155,11 +155,11 @@ class QueuedReplays:
         return len(self._items) - self._still >= CONGESTION
 
     def room(self, destination: str, window: int, *, congested: bool) -> int:
-        """Return how many more can be enqueued for a destination now; 0 if few are not worth it."""
+        """Return how many more can be enqueued for a destination now; 0 if too few (`REFILL`)."""
         return _room(self.waiting(destination), window, congested=congested)
 
     def room_by_key(self, destination: str, window: int, now: float, *, congested: bool) -> int:
-        """Return the same for a destination with lanes. Stuck lanes take no places from other lanes."""
+        """Like `room`, for a destination with lanes. Stuck lanes take no places from other lanes."""
         queue = self._queues.get(destination)
         if queue is None:
             return _room(0, window, congested=congested)
@@ -208,7 +208,8 @@ def _stuck(queue: _Queue, lane: _Lane, now: float) -> bool:
         return True
     if now - lane.moved_at < STUCK_S:
         return False
-    # With a slow receiver, lanes wait for each other. A lane that others overtake waits for its head.
+    # A lane can be quiet because a slow receiver has not reached it. If later replays of other lanes were
+    # attempted, its own head holds it back.
     return _still(queue, now) or next(iter(lane.items.values())) < queue.reached
 
 

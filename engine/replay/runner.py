@@ -74,7 +74,7 @@ class ReplayRunner:
         actors: ReplayActors,
         routes: Routes,
     ) -> None:
-        """`accepted` returns the number of events accepted so far, which shows live events."""
+        """`accepted` returns how many events were accepted so far: while it rises, live events come."""
         self._store = store
         self._entries = entries
         self._find = find
@@ -139,7 +139,7 @@ class ReplayRunner:
         return TICK_S if self.jobs else IDLE_S
 
     async def _look(self) -> None:
-        """Take up new jobs, drop jobs that have ended, pause and resume."""
+        """Load new jobs, drop jobs that have ended, and pause and resume jobs."""
         self._look_at = trio.current_time() + TICK_S
         found = {job.id: job for job in await self._store.unfinished(self.jobs.keys())}
         for gone in self.jobs.keys() - found.keys():

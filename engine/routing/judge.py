@@ -27,11 +27,12 @@ from engine.submission.submission import claim_of
 # use a quarter of the loop.
 REST = 3.0
 # If an environment's last event took longer than this, and other environments have work, its next events
-# wait for their turn before they begin. Else eight connections run eight first slices in one pass.
+# wait for their turn before they begin. Otherwise the first slices of many connections would run in one
+# pass of the loop.
 SLOW_S = 0.0005
 WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
-# A paused evaluation holds its event decoded, up to 24 times its bytes: 6 MB. Past this many of an
-# environment, or of all, an evaluation does not begin before its turn.
+# A paused evaluation holds its event decoded, up to 24 times its bytes: 6 MB. While an environment, or
+# all together, have this many paused evaluations, the next one waits for its turn before it begins.
 HALF_WAY_EACH = 4
 HALF_WAY = 32
 
@@ -109,14 +110,14 @@ class EventJudge:
         work: Callable[[Callable[[], None]], T],
         account: str | None = None,
     ) -> T:
-        """Do other work that takes as long as an event's evaluation: in slices, and in its turn. It is
-        charged to the environment like the evaluation of an event of `size` bytes, or to the `account`
-        of the customer whose session asks. Raises Refusal."""
+        """Do other work that takes as long as an event's evaluation: in slices, and in its turn. Its time
+        is charged like that of an event of `size` bytes: to the environment, or, if a customer's session
+        asks, to the customer's `account`. Raises Refusal."""
         admit = partial(self._judging.admit, environment, account)
         admit()
         slices, spent = Slices(work), _Spent(None)
         try:
-            # Admitted again in its turn: the caller's earlier work may have used up its time.
+            # Admission is checked again at the turn: earlier work may have used up the caller's time.
             await self._go_on(environment, slices, spent, admit)
         finally:
             self._judging.charge(environment, spent.seconds or 0.0, size, account)

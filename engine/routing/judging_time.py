@@ -14,12 +14,12 @@ from msgspec import Struct
 from engine.model.errors import Refusal
 
 FREE_S = 0.001  # of one event: some 20 patterns, or hundreds of comparisons
-# 1.5 times what it takes to decode a large event and check it against a plain schema.
+# For each byte: 1.5 times what it takes to decode a large event and check it against a plain schema.
 FREE_S_A_BYTE = 60e-9
 SHARE = 0.1  # of the loop, in addition to the free time
 BURST_S = 0.5  # the debt beyond which events are refused: some ten of the costliest events
 # Work for customers' sessions is counted apart from events, with the same share and burst. One customer
-# can use a quarter of them.
+# can use a quarter of that share and burst.
 CUSTOMER_PART = 4
 KEPT = 1_000  # debts that are kept; beyond it, paid debts are forgotten
 

@@ -160,7 +160,7 @@ class FairQueue(Generic[K, T]):
         self.count = 0
 
     def _take(self, place: int) -> T:
-        """Take the first item of the line that has a turn at this place."""
+        """Take the first item of the line at this place in the order of turns."""
         turns = self._turns
         line = turns[place]
         item = line.popleft()
@@ -228,7 +228,7 @@ class FairWaiters(FairQueue[K, T]):
         self.count -= 1
         if not line and self.count:
             del self._lines[key]
-            # A sweep costs as many steps as there are turns, and is due after about as many calls.
+            # Empty lines lose their turns together, so that a call takes few steps on average.
             if len(self._turns) > 2 * len(self._lines) + EMPTY_KEPT:
                 self._turns = deque(filter(None, self._turns))
         return True
