@@ -281,8 +281,8 @@ class Models:
     # --- the parts of routes
 
     def index_of(self, environment: int, customer: str | None) -> PatternIndex[RuleModel] | None:
-        """Return the rules of a customer's destinations, or of those without a customer; None if there is
-        no rule."""
+        """Return the rules of a customer's destinations, or of destinations without a customer; None if
+        there is no rule."""
         indexes = self._indexes.get(environment)
         return None if indexes is None else indexes.get(customer)
 

@@ -21,8 +21,8 @@ PIECE = 64 * 1024
 RETRY_S = 0.1  # between two attempts to reach the active node
 SILENCE_S = 5.0  # of the active node, before a log line: a dead node is replaced sooner
 REST_S = 0.1  # after the descriptors ran out
-# After a change of the active node: time for the last bytes of the former node's answers. Connections to
-# a killed node break by themselves.
+# The time for the last bytes of the former node's answers after a change of the active node. Connections
+# to a killed node break by themselves.
 PARTING_S = 1.0
 # A request counts as answered when no byte has followed an answer for this long.
 QUIET_S = 0.05

@@ -46,7 +46,7 @@ class Requeued(Struct):
 
 class DeadStretch(Struct):
     """Part of the queue, oldest first. `matched`: how many deliveries pass the filter. `found`: the first
-    of these. `through`: the last id that was examined; None if no more deliveries follow."""
+    deliveries that pass. `through`: the last id that was examined; None if no more deliveries follow."""
 
     found: list[Dead]
     matched: int
@@ -85,7 +85,7 @@ class RequeueStore(Protocol):
     async def discard(
         self, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *, again: bool
     ) -> list[str]:
-        """Make deliveries that are IN_DLQ DISCARDED; return the ids of those that were."""
+        """Discard deliveries that are IN_DLQ; return their ids."""
 
 
 class RequeueEntry:

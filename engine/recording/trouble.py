@@ -42,7 +42,7 @@ class DeadLetters(Struct):
     count: int
     last: Mapping[str, Any]  # the last announcement
     customer: str | None
-    hops: int  # the most hops among the events of those that are not announced singly
+    hops: int  # the most hops among the events of dead letters that are only in the sum
 
 
 class TroubleLog:
