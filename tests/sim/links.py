@@ -4,6 +4,7 @@ The relay is the door's own (`api.door.elsewhere`). Bytes of a link come in orde
 that breaks loses the bytes on it. A node can be cut off from others, and stand still at either end.
 """
 
+from collections import deque
 from contextlib import suppress
 from functools import partial
 from socket import AF_UNIX
@@ -38,6 +39,7 @@ class End:
         self.process = process
         self.other: End
         self.last_at = 0.0  # when the last of the bytes that the other end has sent is here
+        self.on_the_way: deque[bytes | None] = deque()  # sent by the other end; None: its end
         self.unread = 0  # bytes that the other end has sent and this end has not read
         self.busy = self.parted = False  # it has a request in hand; it takes none any more
         self.served = 0  # requests
@@ -117,6 +119,7 @@ class Link:
 
     def __init__(self, links: "Links", near: "Process", far: "Process") -> None:
         self._links = links
+        self._lost = False  # all bytes on the way are lost, as a cut will break the link
         self.near, self.far = End(self, near), End(self, far)
         self.near.other, self.far.other = self.far, self.near
 
@@ -128,18 +131,23 @@ class Link:
         breaks = data is not None and links.breaks()
         if breaks == "before":
             data = None
-        links.world.later(to.last_at - now, partial(self._deliver, to, data))
+        to.on_the_way.append(data)
+        links.world.later(to.last_at - now, partial(self._deliver, to))
         if breaks:
             links.world.later(to.last_at - now, self.break_off)
 
-    def _deliver(self, to: End, data: bytes | None) -> None:
+    def _deliver(self, to: End) -> None:
+        """Let the next bytes come to an end. A cut delays them, or they are lost and the link breaks."""
+        if self._lost:
+            return
         left_s = self._links.cut_s(to.process, to.other.process)
         if not left_s:
-            to.come(data)
+            to.come(to.on_the_way.popleft())
         elif self._links.chance.random() < 0.5:
+            self._lost = True
             self._links.world.later(left_s, self.break_off)
         else:
-            self._links.world.later(left_s, partial(self._deliver, to, data))
+            self._links.world.later(left_s, partial(self._deliver, to))
 
     def break_off(self) -> None:
         """End it for both nodes."""
