@@ -1,4 +1,4 @@
-"""A page that embeds the portal, with its backend: run it, open the address that it prints.
+"""A page that embeds the portal, with its backend. Run it, then open the address that it prints.
 
 ANGARIUM_URL=http://127.0.0.1:8080 ANGARIUM_KEY=ang_... WORKSPACE=... python docs/examples/portal_host.py
 
@@ -47,14 +47,14 @@ def session_of(customer: str) -> bytes:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The page, and the route that it asks for tokens."""
+    """The page, and the route from which the page gets tokens."""
 
     def do_GET(self) -> None:
         """Show the page."""
         self.answer("text/html; charset=utf-8", PAGE.encode())
 
     def do_POST(self) -> None:
-        """Give a token to whoever is signed in here; a real host looks into its own session."""
+        """Send a token for one customer. A real host takes the customer from its own session."""
         self.answer("application/json", session_of(os.environ.get("CUSTOMER", "acme")))
 
     def answer(self, kind: str, body: bytes) -> None:
@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is theirs
-        """Say nothing."""
+        """Log nothing."""
 
 
 if __name__ == "__main__":
