@@ -1,4 +1,4 @@
-/** The looks of the portal: the host page's, else the address's, else the workspace's branding, else ours. */
+/** The looks of the portal: the host page's, else the address's, else the workspace's branding, else the defaults. */
 
 /** @typedef {{theme?: string, primary?: string, radius?: string, density?: string, locale?: string}} Look */
 /** @typedef {{colors?: {primary?: string | null, background?: string | null, text?: string | null}, locale?: string | null}} Branding */

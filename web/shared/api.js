@@ -22,7 +22,7 @@ export class ApiError extends Error {
 }
 
 /**
- * @typedef {Record<string, string | number | boolean | string[] | null | undefined>} Query a list: what has any of its values
+ * @typedef {Record<string, string | number | boolean | string[] | null | undefined>} Query a list selects objects with any of its values
  * @typedef {{query?: Query, body?: unknown, signal?: AbortSignal, text?: boolean}} Options
  */
 
@@ -121,7 +121,7 @@ export class Api {
  *   "editHeaders" | "editDeliveryOptions" | "rotateSecrets" | "manageRules" | "manageTransforms" | "retryDeliveries" |
  *   "discardDeliveries" | "replay" | "viewPayloads"} Ability
  * @typedef {{name: string, api: Api, at: (path?: string) => string, may: (ability: Ability) => boolean,
- *   whole: boolean, whose: () => string}} App `at`: the address of a page; `may` reads a signal, so that pages are drawn anew;
+ *   whole: boolean, whose: () => string}} App `at`: the address of a page; `may` reads a signal, so pages are drawn again when it changes;
  *   `whole`: True in the console, which has pages of everything and sees every customer; `whose`: the environment or the
  *   customer whose data is shown
  */

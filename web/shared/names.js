@@ -7,7 +7,7 @@ import { api, at, whose } from "./api.js";
 const names = signal({});
 /** The customers of destinations that are tied to one, by the destination's id. @type {import("../vendor/preact.js").Signal<Record<string, string>>} */
 const owners = signal({});
-let loaded = ""; // whose names are there, or on their way
+let loaded = ""; // the environment or customer whose names are loaded or being loaded
 let of = "";
 
 /** Return the names by ID. The first call loads them. */
@@ -39,7 +39,7 @@ export function DestinationName({ id, plain }) {
   return html`<a class="cut" href=${at(`/destinations/${id}`)} title=${name}>${name}</a>`;
 }
 
-/** The customer that a destination is tied to, with the way to it: for pages of the console that use names. @param {{id: string}} props the destination's id */
+/** The customer that a destination is tied to, with a link; for the console's pages that use names. @param {{id: string}} props the destination's id */
 export function OwnerName({ id }) {
   const owner = owners.value[id];
   return (
@@ -47,7 +47,7 @@ export function OwnerName({ id }) {
   );
 }
 
-/** Note names that came with something else, so that a page need not load all of them. @param {Record<string, string>} found */
+/** Note names from other answers, so that a page need not load all names. @param {Record<string, string>} found */
 export function learnNames(found) {
   if (Object.entries(found).some(([id, name]) => names.peek()[id] !== name))
     names.value = { ...names.peek(), ...found };

@@ -8,7 +8,7 @@ const afterFrame = (work) => requestAnimationFrame(() => setTimeout(work));
 
 /** Return a component whose module is loaded at its first use; until then it is empty.
  * @template {(props: any) => any} C @param {() => Promise<C>} load
- * @param {typeof useEffect} [effect] when: after the frame that shows what surrounds it, or with `useLayoutEffect` before
+ * @param {typeof useEffect} [effect] when to load: after the first frame around it, or, with `useLayoutEffect`, before that frame
  * @returns {C}
  */
 export function lazily(load, effect = useEffect) {
@@ -41,7 +41,7 @@ function Unloaded() {
 
 /** The time at which the page last received its data, in ms. */
 export const loadedAt = signal(0);
-let asked = 0; // by pages, since the start of the application
+let asked = 0; // loads by pages since the start of the application
 let answered = 0;
 
 /** Return true once a page has its data: then there is time to load modules that may be needed next. */
@@ -113,8 +113,8 @@ const keyOf = (row) =>
   row.id ?? row.deliveryId ?? row.destination?.id ?? row.signature ?? row.customerExternalId ?? row.key;
 
 /**
- * Return the beginning of a list that was loaded anew, with the rows behind it that `more` had loaded before. Where more
- * than a page has come since, the list begins again.
+ * Return a newly loaded beginning of a list, with the later rows that `more` had loaded before. If more than a page is new,
+ * the list begins again.
  * @param {{items: any[], nextCursor: string | null}} old the list as it was
  * @param {{items: any[], nextCursor: string | null, searchedTo?: string | null}} page its beginning
  */
@@ -122,7 +122,7 @@ export function continued(old, page) {
   if (!page.nextCursor) return page;
   const { searchedTo } = page;
   const last = page.items.at(-1);
-  if (!last && !old.items.length) return old; // a search goes on where it stood
+  if (!last && !old.items.length) return old; // a search continues where it was
   const keys = new Set(page.items.map(keyOf));
   const behind = (/** @type {any} */ row, /** @type {number} */ index) =>
     last
@@ -135,7 +135,7 @@ export function continued(old, page) {
 }
 
 /**
- * Load again when the key changes, at most once in so many milliseconds: for what can change many times a second.
+ * Load again when the key changes, at most once in `pauseMs`: for keys that can change many times a second.
  * @param {() => void} reload @param {unknown[]} key @param {number} pauseMs
  */
 export function useAgain(reload, key, pauseMs) {
@@ -166,7 +166,7 @@ export function useAgain(reload, key, pauseMs) {
  */
 export function usePages(api, path, query, deeper = {}) {
   const key = path + JSON.stringify(query);
-  const former = useRef(/** @type {{key: string, data: any}} */ ({ key: "", data: null })); // what is shown, and of which key
+  const former = useRef(/** @type {{key: string, data: any}} */ ({ key: "", data: null })); // the data that is shown, with its key
   const found = useResource(
     async (signal) => {
       const again = former.current.key === key && former.current.data;

@@ -17,7 +17,7 @@ export function start(base, routes) {
   const linkOf = ({ target }) => {
     const link = /** @type {Element} */ (target).closest?.("a[href]");
     if (!(link instanceof HTMLAnchorElement) || link.target || link.hasAttribute("download")) return null;
-    if (link.hash && link.pathname === location.pathname) return null; // a place on this page
+    if (link.hash && link.pathname === location.pathname) return null; // an anchor in this page
     const inside = link.pathname === base || link.pathname.startsWith(base + "/");
     return inside && link.origin === location.origin ? link : null;
   };
@@ -57,7 +57,7 @@ export function page(load) {
 
 /** The page of the address, or the reason why it is missing.
  * @param {{routes: Routes, home: [string, string], place?: string}} props `home`: address and words of the way back;
- *   `place`: a page of another place is created again
+ *   `place`: if it changes, the page is created again
  */
 export function Outlet({ routes, home, place = "" }) {
   const [error, reset] = useErrorBoundary((/** @type {any} */ problem) => console.error(problem));

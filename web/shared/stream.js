@@ -48,14 +48,14 @@ export async function readEvents(body, tell) {
   }
 }
 
-/** Health as a message brought it. It knows no age of what waits only in the database: that is at least as old as before. @param {any} was @param {any} is */
+/** Return the health of a message. If it lacks the oldest age, because deliveries wait only in the database, the former age stays. @param {any} was @param {any} is */
 function renewed(was, is) {
   const { pending, oldestPendingSeconds: age } = is.queue;
   if (!pending || age !== null) return is;
   return { ...is, queue: { ...is.queue, oldestPendingSeconds: was.queue.oldestPendingSeconds } };
 }
 
-/** Summaries with the health that a message brought. @param {any[]} rows @param {any[]} told @returns {any[]} */
+/** Return the summaries with the health of a message. @param {any[]} rows @param {any[]} told @returns {any[]} */
 export function withHealth(rows, told) {
   const by = new Map(told.map((each) => [each.destinationId, each]));
   return rows.map((row) =>
@@ -92,7 +92,7 @@ export function useStream(api, topics, query, handlers, again) {
       } catch (error) {
         if (abort.signal.aborted) return;
         if (/** @type {any} */ (error).status === 401) return;
-        // Otherwise it comes from a proxy that does not reach the service, so no data can be loaded.
+        // Any other error is a proxy's that cannot reach the service, so no data can be loaded.
         if (error instanceof ApiError && error.status && error.code && error.code !== "internal") {
           if (streams.peek().get(abort) === "polled") current.current.again?.();
           became("polled");

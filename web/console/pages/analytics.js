@@ -1,4 +1,4 @@
-/** What all destinations of the environment, or those of a customer, did over an hour to a month, and which had most to do. */
+/** The analytics of all destinations or of one customer's, over an hour to a month, with the busiest destinations. */
 import { h, html } from "../../vendor/preact.js";
 import { percent } from "../../shared/format.js";
 import { number, t } from "../../shared/i18n.js";

@@ -1,4 +1,4 @@
-/** An end-customer: how its destinations do and what they got last; its limits and what it may do; its events and its portal. */
+/** An end-customer: its destinations and their latest deliveries, its limits and permissions, its events and its portal. */
 import { h, html } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { useResource } from "../../shared/resource.js";

@@ -1,4 +1,4 @@
-/** The end-customers: find one by the beginning of its id; those whose own destinations are in trouble say so. */
+/** The end-customers: find one by the beginning of its id, and see those whose own destinations are in trouble. */
 import { h, html } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { usePages, useResource } from "../../shared/resource.js";
@@ -14,10 +14,10 @@ import { api, at } from "../session.js";
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
 const filters = () => [{ name: "prefix", label: t("Begins with"), placeholder: "acme" }];
 
-const WORST = 100; // destinations that are asked for, those in trouble first
+const WORST = 100; // destinations that are loaded, those in trouble first
 const TROUBLE = ["FAILING", "DEGRADED", "DISABLED"];
 
-/** Return the state of each customer's worst destination, as far as it is in trouble. @param {any[]} summaries the worst first */
+/** Return the state of each customer's worst destination, if that one is in trouble. @param {any[]} summaries the worst first */
 const worstOf = (summaries) =>
   new Map(
     summaries

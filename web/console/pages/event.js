@@ -1,4 +1,4 @@
-/** An event: its deliveries, the reasons of the rules that did not match, its payload; a repetition, also as a command. */
+/** An event: its deliveries, the reasons of the rules that did not match, its payload; actions to send it again, also as a command. */
 import { h, html, useState } from "../../vendor/preact.js";
 import { words } from "../../shared/format.js";
 import { t, tn } from "../../shared/i18n.js";

@@ -79,7 +79,7 @@ function Reach({ row, troubles }) {
     ${!known && html`<span class="quiet" title=${t("Whether one failed was not counted.")}>?</span>`} ${number(row.deliveries)}`;
 }
 
-/** `shown`: columns that an event of the list has. @type {(shown: {correlation?: boolean, key?: boolean}, troubles: Troubles) => import("../../shared/ui/table.js").Column<any>[]} */
+/** `shown`: the optional columns that some event of the list fills. @type {(shown: {correlation?: boolean, key?: boolean}, troubles: Troubles) => import("../../shared/ui/table.js").Column<any>[]} */
 const columns = (shown, troubles) => [
   { title: t("Event type"), on: "main", cell: (row) => html`<span title=${row.eventType}>${row.eventType}</span>` },
   {

@@ -25,7 +25,7 @@ const ill = (health) => ["FAILING", "DEGRADED"].includes(health?.state) || stuck
 /** True if a destination is switched off although deliveries wait for it. @param {any} health */
 const stuck = (health) => health?.state === "DISABLED" && health.queue.pending > 0;
 
-/** @param {{items: any[] | null, more: boolean, counts: any}} props `more`: there are destinations beside these */
+/** @param {{items: any[] | null, more: boolean, counts: any}} props `more`: there are further destinations */
 function Verdict({ items, more, counts }) {
   if (!items || !counts) return html`<p class="verdict quiet">${t("Looking…")}</p>`;
   const failing = items.filter((each) => each.health.state === "FAILING").length;
@@ -33,7 +33,7 @@ function Verdict({ items, more, counts }) {
   const off = items.filter(({ health }) => stuck(health)).length;
   const slow = items.filter(({ health }) => health.state === "HEALTHY" && late(health));
   const to = (/** @type {string} */ path, /** @type {any} */ text) => html`<a href=${at(path)}>${text}</a>`;
-  const all = more && failing + off === items.length; // then others can fail as well
+  const all = more && failing + off === items.length; // then destinations that are not loaded can fail too
   const fine = !failing && !degraded && !off && !slow.length && !counts.inDlq;
   return html`<p class="verdict" role="status">
     ${fine && h(State, { name: "HEALTHY", word: t("All is well.") })}

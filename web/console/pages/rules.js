@@ -1,4 +1,4 @@
-/** The list of routing rules: the destinations of a type, and failing filters; edit rules and try them before. */
+/** The list of routing rules: find the destinations of a type and failing filters; try rules and edit them. */
 import { h, html } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { usePages, useResource } from "../../shared/resource.js";

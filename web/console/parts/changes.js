@@ -1,4 +1,4 @@
-/** What an entry of the audit log is about, in the words of people. */
+/** The texts for an entry of the audit log: the action, the actor, the object and its changes. */
 import { short, words } from "../../shared/format.js";
 import { t } from "../../shared/i18n.js";
 
@@ -68,7 +68,7 @@ export const said = (value) =>
   value === null || value === undefined ? "–" : typeof value === "string" ? value : JSON.stringify(value);
 
 /**
- * Return the name of the changed object: as the change gives it, as it is known, or that of the destination it belongs to.
+ * Return the name of the changed object: from the change, from the known names, or the name of its destination.
  * @param {any} entry @param {Record<string, string>} names of destinations, by id
  */
 export function labelOf({ objectId, changes }, names) {

@@ -5,7 +5,7 @@ import { api } from "../session.js";
 
 /** @type {import("../../vendor/preact.js").Signal<Record<string, string>>} */
 const names = signal({});
-let of = ""; // whose names are there, or on their way
+let of = ""; // the environment whose names are loaded or being loaded
 
 /** Return the names by id; revoked keys have none. They are loaded when they are first asked for. */
 export function useKeyNames() {

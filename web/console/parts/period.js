@@ -27,7 +27,7 @@ function Causes({ counts, given }) {
 
 /**
  * @param {{path: string, asked?: Record<string, string | undefined>, given: Record<string, string>, beside?: (found: any) => any}} props
- *   `path` and `asked`: what tells the counters; `given`: filters of the same deliveries; `beside`: what else its answer has
+ *   `path` and `asked`: the request for the counters; `given`: filters of the same deliveries; `beside`: shows more of the answer
  */
 export function Period({ path, asked = {}, given, beside }) {
   const { period = "24h" } = query();

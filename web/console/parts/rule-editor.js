@@ -12,7 +12,7 @@ import { api, writes } from "../session.js";
 import { patterns } from "../../shared/parts/type-choice.js";
 import { Trial } from "./rule-trial.js";
 
-/** What the fields are called, in their order. @returns {[string, string][]} */
+/** Return the titles of the fields, in their order. @returns {[string, string][]} */
 const fields = () => [
   ["name", t("Name")],
   ["destinationId", t("Destination")],
@@ -31,7 +31,7 @@ const different = (one, two) =>
 /** A rule as the form holds it. @param {any} rule */
 const written = (rule) => ({ ...rule, eventTypes: rule.eventTypes.join(" "), filter: rule.filter ?? "" });
 
-/** What others changed while the rule was open. @param {{at: string, theirs: string[], both: string[]}} props `both`: what was changed here as well */
+/** The fields that others changed while the rule was open. @param {{at: string, theirs: string[], both: string[]}} props `both`: those of them that were changed here too */
 function Meanwhile({ at: when, theirs, both }) {
   const words = (/** @type {string[]} */ names) =>
     fields()
@@ -66,7 +66,7 @@ export function RuleEditor({ rule: opened, close }) {
     priority: draft.priority,
     enabled: draft.enabled,
   };
-  /** Send what was changed here, unless others changed the rule: then show their change first. Returns true if it was sent. */
+  /** Send the fields that were changed here. If others changed the rule, show their change instead. Returns true if it was sent. */
   const change = async () => {
     const mine = different(body, rule);
     const present = await api.get(`/routing-rules/${rule.id}`);

@@ -1,4 +1,4 @@
-/** The triage of one cause: count first, then ten, watch what becomes of them, then all. */
+/** The triage of one cause: count its deliveries, retry or discard ten, watch their outcomes, then take all. */
 import { h, html, useEffect, useState } from "../../vendor/preact.js";
 import { number, t, tn } from "../../shared/i18n.js";
 import { useStream } from "../../shared/stream.js";
@@ -19,7 +19,7 @@ export function Triage({ group, verb, done }) {
   const [count, setCount] = useState(/** @type {number | null} */ (null));
   const [rate, setRate] = useState("50");
   // The retried deliveries by id, with the status in which each has ended. Others are retried meanwhile: for other causes, or
-  // by other operators. An id is noted before the request: the stream can tell of an outcome before the answer has come.
+  // by other operators. An id is noted before the request: the stream can report an outcome before the answer has come.
   const [tried, setTried] = useState(/** @type {Map<string, string | null>} */ (new Map()));
   const countOf = (/** @type {string} */ status) =>
     number([...tried.values()].filter((each) => each === status).length);

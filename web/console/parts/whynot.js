@@ -30,7 +30,7 @@ function verdict(rule) {
   }
 }
 
-/** A delivery of a rule's destination: its state, its cause, and the way to it. @param {{id: string, delivery?: any}} props */
+/** A delivery of a rule's destination: its state, its cause, and a link to it. @param {{id: string, delivery?: any}} props */
 function Became({ id, delivery }) {
   return html`<p class="row wrap">${delivery && html`${h(State, { name: stateOf(delivery) })}<span>${h(Problem, { row: delivery })}</span>`}
     <a href=${at(`/deliveries/${id}`)}>${t("Open the delivery")}</a></p>`;

@@ -16,7 +16,7 @@ import { Head } from "../head.js";
 import { api, at, may, whole } from "../api.js";
 
 const EVENTS = 5;
-/** What is run where no event has come yet; its content is written by the reader. */
+/** The sample that is run if no event has come yet. The reader writes its content. */
 const SAMPLE = { id: "sample", eventType: "", receivedAt: null };
 const BLANK = "function transform(event) {\n  return event;\n}\n";
 

@@ -21,9 +21,9 @@ export const DEEPER = { examine: 20_000 };
 const WAITING = "PENDING,RETRYING";
 const TROUBLE = "RETRYING,FAILED";
 const STATES = [WAITING, TROUBLE, "PENDING", "DELIVERING", "RETRYING", "DELIVERED", "FAILED", "DRY_RUN"];
-/** What some states are called here. @type {() => Record<string, string>} */
+/** The texts of some states on this page. @type {() => Record<string, string>} */
 const called = () => ({ [WAITING]: t("Waiting, retries too"), [TROUBLE]: t("Failed, retries too"), FAILED: gaveUp() });
-/** Filters whose values the stream tells of each delivery. */
+/** The filters whose values the stream sends for each delivery. */
 const TOLD = ["status", "eventType", "errorCategory", "responseStatus"];
 const CATEGORIES = [
   "TIMEOUT",

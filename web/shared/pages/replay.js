@@ -1,4 +1,4 @@
-/** A replay job: its progress, its rate, which can be changed while it runs, its failures by cause, and where its deliveries are. */
+/** A replay job: its progress, its rate (which can change while it runs), its failures by cause, and its deliveries. */
 import { h, html } from "../../vendor/preact.js";
 import { duration, percent, rate } from "../format.js";
 import { number, t } from "../i18n.js";
@@ -17,7 +17,7 @@ import { AGAIN_MS, Causes } from "../parts/replay-causes.js";
 import { Rate } from "../parts/replay-rate.js";
 import { done, listTitle, Selection } from "./replays.js";
 
-/** What each destination gets. The stream tells of the job as a whole, so these figures are asked for. @param {{job: any, runs: boolean, reload: () => void}} props */
+/** The figures of each destination. They are loaded, because the stream only has those of the whole job. @param {{job: any, runs: boolean, reload: () => void}} props */
 function Shares({ job, runs, reload }) {
   useAgain(reload, [job.enqueued, job.total, runs], runs ? AGAIN_MS : 0);
   if (!job.destinations?.length) return null;

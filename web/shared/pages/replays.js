@@ -21,7 +21,7 @@ const filters = () => [
   { name: "status", label: t("State"), options: ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] },
 ];
 
-/** What the list is called: customers of the portal recover what they missed. */
+/** The title of the list. The portal calls replays recoveries. */
 export const listTitle = () => (whole ? t("Replays") : t("Recoveries"));
 
 export const newTitle = () => (whole ? t("New replay") : t("Recover deliveries"));

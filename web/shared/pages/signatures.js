@@ -86,7 +86,7 @@ export function Page() {
       setVerdict(null);
     },
   });
-  // The reader comes from a delivery: its request is there, but for the signature, which is not kept.
+  // If the reader comes from a delivery, fill in its request without the signature, which is not stored.
   useEffect(() => {
     if (draft.delivery)
       api.get(`/deliveries/${encodeURIComponent(draft.delivery)}`).then(

@@ -29,7 +29,7 @@ function Next({ time }) {
     : html`<span class="quiet">${t("due")}</span>`;
 }
 
-/** True where a delivery was not made by an event's arrival. The stream does not tell the origin. @param {any} row */
+/** True if a delivery was not made when its event arrived. Rows from the stream lack their origin. @param {any} row */
 const beside = ({ originKind = "NORMAL" }) => originKind !== "NORMAL";
 
 /**
@@ -134,7 +134,7 @@ export function Fresh({ count, show }) {
 const madeAt = (id) => new Date(parseInt(id.slice(0, 8) + id.slice(9, 13), 16)).toISOString();
 
 /**
- * Return rows with what the stream told of them, and the others that it told of. The stream tells outcomes: an outcome
+ * Return the rows with the outcomes that the stream sent for them, and the sent deliveries that have no row. An outcome
  * does not say when the next attempt comes.
  * @param {any[]} rows @param {any[]} told
  */

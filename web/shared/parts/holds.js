@@ -16,7 +16,7 @@ const reasons = () => ({
   STORE: t("The database is away"),
 });
 
-/** For how long a destination has been failing, beside its state. @param {{health: any}} props */
+/** The time for which a destination has been failing. @param {{health: any}} props */
 export function Since({ health: { state, failingSince: at } }) {
   if (!at || state === "DISABLED") return null;
   const time = span(Math.max(0, (now.value - new Date(at).getTime()) / 1000));
@@ -24,7 +24,7 @@ export function Since({ health: { state, failingSince: at } }) {
   return html` <time class="quiet" datetime=${at} title=${`${t("Failing since")} ${exact(at)}`}>${words}</time>`;
 }
 
-/** That a destination is late, and how long its oldest delivery waits. @param {{health: any}} props */
+/** The notice that a destination is late, with the wait of its oldest delivery. @param {{health: any}} props */
 export function Late({ health }) {
   if (!late(health)) return null;
   const { oldestPendingSeconds, suggestedConcurrency, effectiveConcurrency } = health.queue;

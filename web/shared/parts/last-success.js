@@ -13,7 +13,7 @@ import { api, at } from "../api.js";
 /** The headers that differ between any two deliveries. */
 const OWN = ["webhook-id", "webhook-timestamp", "webhook-signature", "angarium-delivery-id", "date"];
 
-/** The same in the body: the members that identify the event. */
+/** The members of the body that differ between any two events. */
 const ENVELOPE = /^ {2}"(id|timestamp)": ".*",\n/gm;
 
 /** @param {string | null | undefined} text */

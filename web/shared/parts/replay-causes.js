@@ -1,4 +1,4 @@
-/** The failures of a replay by cause, each with the way to its deliveries. */
+/** The failures of a replay by cause, each with a link to its deliveries. */
 import { h, html } from "../../vendor/preact.js";
 import { api, at, whole } from "../api.js";
 import { words } from "../format.js";
@@ -8,7 +8,7 @@ import { useAgain, useResource } from "../resource.js";
 import { Skeleton } from "../ui/table.js";
 import { Failure } from "../ui/failure.js";
 
-export const AGAIN_MS = 5000; // between two looks while failures come in
+export const AGAIN_MS = 5000; // between two loads while failures come in
 
 const SHOWN = 50; // causes, the most frequent first
 

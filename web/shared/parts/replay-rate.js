@@ -1,4 +1,4 @@
-/** The rate of a replay that runs: a number, and what it is set to from now on. */
+/** The rate of a running replay, in a field that changes it. */
 import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { act } from "../act.js";
 import { api } from "../api.js";
@@ -13,7 +13,7 @@ export function Rate({ job, changed }) {
   const [draft, setDraft] = useState(String(set ?? ""));
   const [busy, setBusy] = useState(false);
   const before = useRef(draft);
-  // Another operator changed the rate, or a change was undone. What is being written stays.
+  // Another operator changed the rate, or a change was undone. A value that is being typed stays.
   useEffect(() => {
     const [former, now] = [before.current, String(set ?? "")];
     setDraft((old) => (old === former ? now : old));

@@ -13,7 +13,7 @@ import { hoursAgo } from "../format.js";
 import { patterns } from "./type-choice.js";
 
 const LOOK_MS = 300;
-const SHARES = 20; // destinations that a preview names, as many as event types
+const SHARES = 20; // the most destinations, and the most event types, in a preview
 
 /** Count by a dry job, and wait for its end. @param {string} path that makes jobs @param {object} selection @returns {Promise<any>} the job */
 export async function rehearsed(path, selection) {
@@ -36,7 +36,7 @@ function Shares({ title, shares, total }) {
     ${rest > 0 && html`<dt>${t("Others")}</dt><dd>${number(rest)}</dd>`}</dl></section>`;
 }
 
-/** What a replay would send: of which types, to which destinations, and its first requests. @param {{job: any, names: Record<string, string>}} props `job`: a dry one */
+/** The preview of a replay: its event types, its destinations, and its first requests. @param {{job: any, names: Record<string, string>}} props `job`: a dry one */
 function Preview({ job, names }) {
   const types = (job.types ?? []).map((/** @type {any} */ each) => [each.eventType, each.total]);
   const destinations = job.destinations

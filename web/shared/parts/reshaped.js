@@ -1,4 +1,4 @@
-/** What became of an event's payload on its way: whether a script ran, and what it changed. */
+/** The change of an event's payload by a script, if one ran. */
 import { h, html } from "../../vendor/preact.js";
 import { t } from "../i18n.js";
 import { isJson, laidOut, member } from "../json.js";
@@ -10,7 +10,7 @@ const lines = (text) =>
     .map(([, part]) => part)
     .join("");
 
-/** @param {{delivery: any, payload: string | null}} props `payload`: the exact text of the event's */
+/** @param {{delivery: any, payload: string | null}} props `payload`: the exact text of the event's payload */
 export function Reshaped({ delivery, payload }) {
   const attempt = delivery.attempts.at(-1);
   if (!attempt) return null;

@@ -1,4 +1,4 @@
-/** What can be done to the picked destinations of a list: switch them off, or on again. */
+/** The actions on the picked destinations of a list: switch them off, or on again. */
 import { h, html } from "../../vendor/preact.js";
 import { tn } from "../i18n.js";
 import { Picked } from "../ui/table.js";

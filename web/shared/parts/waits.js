@@ -8,7 +8,7 @@ import { Ident } from "../ui/ident.js";
 import { Until } from "../ui/moment.js";
 import { api, at } from "../api.js";
 
-/** The wait of each gate, in languages other than those of the API. @param {number | null} position @returns {Record<string, string>} */
+/** The text for each gate, for languages that the API does not have. @param {number | null} position @returns {Record<string, string>} */
 const told = (position) => ({
   DISABLED: t("The destination is switched off."),
   LANE: t("Another delivery of its lane goes first."),

@@ -19,7 +19,7 @@ const seen = ({ tone, values }) => tone !== "bad" || values.some(Boolean);
 
 /**
  * @param {{times: string[], series: {name: string, tone: string, dashed?: boolean, values: (number | null)[]}[], unit: string,
- *   height?: number, seconds?: boolean, days?: boolean}} props `tone`: a token such as `good`; `days`: tell dates, not times
+ *   height?: number, seconds?: boolean, days?: boolean}} props `tone`: a token such as `good`; `days`: show dates, not times
  */
 export function Chart({ times, series, unit, height = 160, seconds = true, days = false }) {
   const width = plotWidth();

@@ -14,7 +14,7 @@ export function Moment({ at, relative, whole }) {
   return html`<time datetime=${at} title=${exact(at)}>${relative ? ago(at, now.value) : whole ? dated(at) : moment(at)}</time>`;
 }
 
-const IN_SECONDS = 120; // up to here a countdown tells seconds alone
+const IN_SECONDS = 120; // up to here a countdown shows only seconds
 
 /** A countdown. @param {{until: string | number}} props */
 export function Until({ until }) {

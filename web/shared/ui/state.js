@@ -11,11 +11,11 @@ const SHAPES = {
   wedge: "M5 .5 10 9.5H0Z",
   bar: "M0 4h10v2H0Z",
 };
-const LATE_S = 30; // that the oldest delivery waits, and that the queue still needs
-const MORE = 1.2; // times as many arrive as are delivered; less is noise of the measurement
+const LATE_S = 30; // the least wait of the oldest delivery, and the least time until the queue is empty
+const MORE = 1.2; // the least ratio of arrivals to deliveries; a smaller one is noise of the measurement
 
 /**
- * True where a destination works, and yet its deliveries come late: all its places are in use, its rate is used up, or more
+ * True if a destination works, but its deliveries come late: all its places are in use, its rate is used up, or more
  * arrive than are delivered. A retry that waits for its time does not make a destination late.
  * @param {any} health
  */
@@ -62,7 +62,7 @@ export function State({ name, word }) {
   </span>`;
 }
 
-/** That a transform script is live. @param {{version: number | null}} props */
+/** The mark of a destination with a live transform script. @param {{version: number | null}} props */
 export const Scripted = ({ version }) =>
   version &&
   html` <span class="tag" title=${t("Version {n} of its script is live.", { n: version })}>${t("Script")}</span>`;

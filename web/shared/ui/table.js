@@ -1,4 +1,4 @@
-/** A table whose rows open: the first cell has a real link, j and k move, x picks, and the row that was left has the focus again. */
+/** A table whose rows open: the first cell has a real link, j and k move, x picks, and after a return the row that was opened has the focus. */
 import { h, html, useCallback, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { locale, t, tn } from "../i18n.js";
 import { lazily } from "../resource.js";
@@ -83,7 +83,7 @@ export function Skeleton({ rows = 8 }) {
   return html`<div class="skeleton" aria-hidden="true">${Array.from({ length: rows }, (_, index) => html`<i style=${{ inlineSize: `${30 + ((index * 37) % 50)}%` }} />`)}</div>`;
 }
 
-/** The picked rows of a table. @param {string} key picks none when it changes, as the table shows other rows @returns {{picked: Set<string>, pick: (id: string) => void, none: () => void}} */
+/** The picked rows of a table. @param {string} key when it changes, the table shows other rows and none is picked @returns {{picked: Set<string>, pick: (id: string) => void, none: () => void}} */
 export function usePicks(key) {
   const [picked, setPicked] = useState(/** @type {Set<string>} */ (new Set()));
   const none = useCallback(() => setPicked(new Set()), []);
@@ -98,7 +98,7 @@ export function usePicks(key) {
   return { picked, pick, none };
 }
 
-/** The bar of what can be done to the picked rows. @param {{count: number, none: () => void, children?: any}} props */
+/** The bar with the actions on the picked rows. @param {{count: number, none: () => void, children?: any}} props */
 export function Picked({ count, none, children }) {
   return html`<div class="bulk" role="group" aria-label=${t("Picked")}><strong>${tn("{n} picked", "{n} picked", count)}</strong>
     ${children}

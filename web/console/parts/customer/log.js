@@ -1,4 +1,4 @@
-/** What happens for a customer: how its own destinations do, what they got last, and the last events that name it. */
+/** The activity of a customer: its own destinations, their latest deliveries, and the latest events that name the customer. */
 import { h, html, useEffect, useMemo } from "../../../vendor/preact.js";
 import { locale, number, t } from "../../../shared/i18n.js";
 import { usePages, useResource } from "../../../shared/resource.js";

@@ -1,4 +1,4 @@
-/** What a destination did over an hour to a month, from the counters of its delivery log. */
+/** The analytics of a destination over an hour to a month. */
 import { h } from "../../../vendor/preact.js";
 import { Period } from "../period.js";
 

@@ -31,7 +31,7 @@ function Figures({ health }) {
   </section>`;
 }
 
-/** That a destination is late although its deliveries succeed, and what can be done. @param {{destination: any, health: any, changed: (destination: any) => void}} props */
+/** The notice that a destination is late although its deliveries succeed, with the possible actions. @param {{destination: any, health: any, changed: (destination: any) => void}} props */
 function Lateness({ destination, health: { queue, ...rest }, changed }) {
   if (!late({ queue, ...rest })) return null;
   const { ordering, rateLimitPerSecond } = destination.delivery;

@@ -1,4 +1,4 @@
-/** The portal's bar as a brand makes it, in both schemes. A colour is shifted there until text in it can be read. */
+/** The portal's bar in the colours of a brand, for both schemes. A colour is shifted until text in it can be read. */
 import { html } from "../../../vendor/preact.js";
 import { values } from "../../../portal/theme.js";
 import { t } from "../../../shared/i18n.js";

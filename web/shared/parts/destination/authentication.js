@@ -1,4 +1,4 @@
-/** The authentication of a destination's requests, besides the signature. Secrets are masked as `***`; the mask as value keeps a secret. */
+/** The authentication of a destination's requests, besides the signature. Secrets are masked as `***`; a secret whose mask is sent back stays. */
 import { h, html, useState } from "../../../vendor/preact.js";
 import { t } from "../../i18n.js";
 import { Failure } from "../../ui/failure.js";

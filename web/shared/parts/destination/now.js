@@ -24,7 +24,7 @@ export function useNow(id) {
       deliveries: ({ items, omitted }) =>
         list.set((old) => {
           const { rows, others } = merged(old.items, items);
-          if (!rows.length) return { ...old, items: others.reverse() }; // nothing is there that could move
+          if (!rows.length) return { ...old, items: others.reverse() }; // there are no rows that could move
           const count = others.filter((each) => each.id > rows[0].id).length + omitted;
           if (count) setTimeout(() => setFresh((n) => n + count));
           return { ...old, items: rows };

@@ -23,7 +23,7 @@ function Tried({ result, close }) {
   );
 }
 
-/** What becomes of the deliveries of a destination that is switched off. @param {{destination: any, close: () => void, stop: () => Promise<void>}} props */
+/** The dialog that switches a destination off: it says what happens to the deliveries. @param {{destination: any, close: () => void, stop: () => Promise<void>}} props */
 function Stopping({ destination, close, stop }) {
   return h(
     Dialog,
