@@ -84,8 +84,8 @@ class NullIs:
 
 @dataclass(frozen=True, slots=True)
 class DocumentedAs:
-    """The annotation of a part of an answer that has the schema of `model`: a model with the same fields,
-    or the content of a JSON fragment."""
+    """The annotation that gives a part of an answer the schema of `model`. The part is of another type: a
+    model with the same fields, or a JSON fragment."""
 
     model: Any
 
@@ -131,7 +131,7 @@ class OrAuto:
     ) -> JsonSchemaValue:
         """Return the schema of a number or "auto"."""
         number = {"type": "integer", "minimum": self.least, "maximum": self.most}
-        # Not `const`, which means the same: client generators would read it as the only value.
+        # `enum`, because client generators would read `const` as the only value of the field.
         return {"anyOf": [number, {"type": "string", "enum": [AUTO]}]}
 
 

@@ -55,10 +55,10 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._parked: list[tuple[float, str]] = []  # a heap by due time; it can have stale entries
         self.skipped: dict[str, Lane] = {}  # lanes with deliveries that are only in the store
-        # Deliveries that end out of order, with their lanes. Until such an end is durable, no other
-        # delivery of the lane is eligible. The heads of the lanes in `_kept` wait only for that commit.
+        # Deliveries that an order has settled, with their lanes' keys. Until the settlement is durable,
+        # no other delivery of the lane becomes eligible.
         self._ending: dict[str, str] = {}
-        self._kept: Ids = {}
+        self._kept: Ids = {}  # lanes whose heads wait only until such a settlement is durable
         self.wanted: dict[str, None] = {}  # skipped lanes to be read back, in the order of asking
 
     # --- entering
@@ -109,7 +109,7 @@ class Lanes:
     # --- ending
 
     def release(self, delivery: Delivery, now: float) -> None:
-        """If `delivery` heads its lane, let the next one go."""
+        """If `delivery` heads its lane, make the lane's next delivery the head."""
         key = STRICT_KEY if self._strict else delivery.lane
         if self._ending:
             self._ended(delivery, now)
@@ -246,8 +246,8 @@ class Lanes:
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
         self._unskip(lane)
-        # If the clock was set back during the read, the lane is wanted again: needlessly, since the
-        # caller has corrected the waits.
+        # If the clock was set back during the read, `recall` has asked for the lane again. No second
+        # read is needed, because the caller has corrected the waits.
         self.wanted.pop(lane.key, None)
         taken: list[Delivery] = []
         left_from: int | None = None
@@ -305,7 +305,7 @@ class Lanes:
         return min((lane.skipped_from or 0 for lane in self.skipped.values()), default=None)
 
     def behind_heads(self) -> list[Delivery]:
-        """Return the deliveries that wait behind a head, and the heads in `_kept`."""
+        """Return the deliveries behind the heads, and the heads of the lanes in `_kept`."""
         kept = [head for key in self._kept if (head := self._lanes[key].head) is not None]
         return kept + [item for lane in self._lanes.values() for item in lane.items]
 
@@ -325,7 +325,7 @@ class Lanes:
     # --- inside
 
     def _key_in_store(self, delivery: Delivery) -> str:
-        """Return the key of a stored delivery's lane: of a lane of its own if it has none."""
+        """Return the key of a stored delivery's lane. A delivery without a lane gets its own."""
         return STRICT_KEY if self._strict else delivery.lane or SINGLE_PREFIX + delivery.id
 
     def _headed_by(self, lane: Lane | None, delivery: Delivery) -> bool:

@@ -19,13 +19,13 @@ START = 8  # also the default of a fixed limit
 # A window has twice as many attempts as are in flight. In a smaller window, only the quick attempts would
 # have ended.
 GENERATIONS = 2
-# While the standard error of its mean is above STEADY (5 %), a window is doubled, up to MOST_GENERATIONS
-# times the attempts in flight.
+# While the mean of a window has a standard error above STEADY (5 %), the window is doubled. It grows to
+# at most MOST_GENERATIONS times the attempts in flight.
 MOST_GENERATIONS = 16
 STEADY = 0.05
 LEAST_ATTEMPTS = 16  # in a window, to tell a mean from chance
-# Added to each duration, so that smaller differences count little: durations are whole milliseconds, and
-# include the engine's own turns.
+# Added to each duration, so that small differences count little: durations are whole milliseconds, and
+# include time that the engine itself takes.
 GRAIN_MS = 5.0
 MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % more
 # The gain of a larger width is the part of the possible additional throughput that was reached: 1 if the
@@ -39,12 +39,12 @@ LARGEST = 0.5  # the most that one comparison counts: it can be due to chance or
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
-# If answers take longer than in the window before by more than this (natural logarithm) plus chance, the
-# receiver perhaps bears far fewer attempts now.
+# If the mean logarithm of the durations grows by more than this plus chance from one window to the next,
+# the receiver can perhaps serve far fewer attempts now, and the limit is searched again, downwards.
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
-# After the receiver refused a larger width, no other width is tried for REFUSED_REST windows, and then
-# only CAREFUL more.
+# After a larger width caused too many failures, no other width is tried for REFUSED_REST windows. Then
+# the larger width is only a sixteenth (CAREFUL) above the limit.
 CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried
@@ -53,7 +53,7 @@ BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as a
 # before by more than this plus chance.
 FAILURES_SEEN = 0.05
 HALF = 0.5  # for a window without one before: the share above which its width is too high
-KEPT_WITHIN = 1.25  # a snapshot is written when the limit is off the kept one by this factor
+KEPT_WITHIN = 1.25  # a snapshot is due when the limit differs from the last one's by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.
 OVERLOAD = frozenset(
     {
@@ -110,7 +110,7 @@ class AdaptiveLimit:
 
     @property
     def moved(self) -> bool:
-        """True if the limit is so far from the kept one that a snapshot is due."""
+        """True if the limit differs so much from the last snapshot's that a new snapshot is due."""
         return not self._kept / KEPT_WITHIN <= self.limit <= self._kept * KEPT_WITHIN
 
     def ended(self, outcome: Outcome, full: bool, now: float) -> bool:
@@ -119,7 +119,7 @@ class AdaptiveLimit:
         if outcome.started_at < self._since:
             return False  # the attempt began at another width
         if self._settling:
-            # The attempt can include the time for a new connection, or for the queue of a larger width.
+            # The attempt can have waited for a new connection, or in the queue of a larger width before.
             self._settling -= 1
             return False
         took_ms = max(0, outcome.duration_ms) + GRAIN_MS
@@ -202,8 +202,8 @@ class AdaptiveLimit:
         self._size()
 
     def _refused(self, *, known: bool) -> None:
-        """Handle a window with too many failures. In a window of the larger width, only that width is
-        too high. Otherwise the limit is: a little if the window before is `known`, far if not."""
+        """Handle a window with too many failures. If it had the larger width, only that width is too
+        high. Else the limit falls: by a sixteenth if the window before is `known`, to half if not."""
         if not self._more:
             self._put(self.limit - max(1.0, self.limit * CAREFUL) if known else self.limit / 2)
         self._rest = REFUSED_REST if self._more or self._successes else 0
@@ -213,7 +213,7 @@ class AdaptiveLimit:
         self._same, self._pace = 0, PACE
 
     def _heard(self, before: Seen, seen: Seen) -> None:
-        """Move the limit by the result of the larger width, compared with the smaller."""
+        """Compare a window with the window before, and move the limit."""
         chance = ERRORS * math.hypot(seen.error, before.error)
         if not self._search and seen.took > before.took + SLOWER + chance:
             self._search, self._rest = -1, 0
@@ -237,8 +237,8 @@ class AdaptiveLimit:
         self._put(self.limit * math.exp(self._pace * worth))
 
     def _narrow(self, lower: int, upper: int, gain: float) -> None:
-        """Double or halve again, or end the search near the knee: the number of attempts in flight beyond
-        which throughput grows no more."""
+        """Continue or end the search for the knee: the number of attempts in flight beyond which
+        throughput grows no more. The search doubles or halves the limit."""
         self._more = False
         if gain < WORTH:
             self._put(lower)
@@ -251,7 +251,8 @@ class AdaptiveLimit:
             self._search = 0
 
     def _size(self) -> None:
-        """Set the width: the limit, or a little more. At the upper bound: the bound, or a little less."""
+        """Set the next window's width: the limit, or a larger width to compare with the limit. A search
+        downwards takes half the limit. At the upper bound, the widths are the bound and a little less."""
         lower = int(self.limit + 0.5)
         if self._search < 0 and lower > LEAST:
             self.width = int(self.limit / 2 + 0.5)

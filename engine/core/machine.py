@@ -43,9 +43,9 @@ _RETRYING = DeliveryStatus.RETRYING  # the look-up of an enum's member costs mor
 
 
 class DestinationMachine:
-    """The pure core of one destination's actor. A new ordering needs a new machine (`Commands.rebuild`).
-    `jitter` returns 0.0 <= x < 1.0. `snapshot` is the previous machine's. Arrivals and spills must come
-    in seq order per class. After a LostTrackError, restore a new machine from the store."""
+    """The pure core of one destination's actor. `jitter` returns 0.0 <= x < 1.0. `snapshot` is from the
+    previous machine. `arrive` and `spilled` must be called in seq order per class. After a
+    LostTrackError, or for another ordering (`Commands.rebuild`), restore a new machine from the store."""
 
     def __init__(
         self,
@@ -188,8 +188,8 @@ class DestinationMachine:
         self._throttle.failed(known, outcome, self.config, now)
 
     def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
-        """Take settlements that are durable now, also an earlier machine's. Returns True if a call of
-        `commands` must follow."""
+        """Take settlements that are durable now, including those of an earlier machine. Returns True if
+        `commands` must be called next."""
         uncommitted, backlog = self.uncommitted, self._backlog
         read = backlog.reader.outstanding
         ordered = self._orders.open or backlog.queue.hastened
@@ -276,7 +276,7 @@ class DestinationMachine:
     # --- decisions
 
     def settled(self) -> list[Settlement]:
-        """Return the settlements. Only for the fast path: `commands` would return nothing else."""
+        """Remove and return the settlements. Call it only if `commands` would return nothing else."""
         settled, self._settle = self._settle, []
         return settled
 
@@ -285,7 +285,7 @@ class DestinationMachine:
         return self._backlog.queue.any_due(now) or self._archived()
 
     def commands(self, now: float, may_send: int) -> Commands:
-        """Decide what to do now. `may_send`: how many attempts the shell allows."""
+        """Decide what to do now. `may_send`: how many attempts the actor may begin."""
         self._now = now
         throttle, backlog = self._throttle, self._backlog
         commands = Commands()
@@ -333,7 +333,7 @@ class DestinationMachine:
         return self._backlog.low_seq()
 
     def next_due(self) -> float | None:
-        """Return when the next retry is due, or the destination counts as failing if that is earlier."""
+        """Return when the next retry is due, or, if earlier, when the destination counts as failing."""
         return self._throttle.failing.before(self._backlog.reader.earliest_due())
 
     def idle(self, now: float) -> bool:
@@ -359,7 +359,7 @@ class DestinationMachine:
         return not self._archived() or self._backlog.reader.no_more_dead
 
     def health(self, now: float, asleep: int = 0) -> Health:
-        """Return the destination's health. `asleep`: waiting deliveries that this machine never got."""
+        """Return the destination's health. `asleep`: waiting deliveries that this machine lacks."""
         known = self.config, self._throttle, self._counters, self._backlog, self.pending + asleep
         return health_of(*known, len(self.in_flight), len(self.uncommitted), now)
 
@@ -386,7 +386,7 @@ class DestinationMachine:
         return latest
 
     def _adopt(self, delivery: Delivery) -> Delivery | None:
-        """Take over a delivery whose attempt this machine did not begin; None if it is settled."""
+        """Take over a delivery whose attempt this machine did not begin. None: it is settled already."""
         if delivery.id in self.uncommitted:
             return None
         adopt(delivery, self._backlog)

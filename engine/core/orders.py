@@ -61,7 +61,7 @@ class Orders:
                 self._backlog.reader.named[identifier] = None
 
     def give_again(self, delivery: str, now: float) -> None:
-        """Carry out the order for a delivery, if there is one: its corrected wait is durable now."""
+        """Carry out the open order for a delivery, if any, now that its corrected wait is durable."""
         if delivery in self.open:
             self.give(self.open[delivery], (delivery,), now)
 
@@ -86,13 +86,13 @@ class Orders:
                 self._carry_out(row, now, stored=True)
 
     def after_commit(self, delivery: Delivery, now: float) -> bool:
-        """Carry out the order, if there is one, for a delivery whose wait is durable now. Returns whether
-        the order settled the delivery."""
+        """Carry out the open order, if any, for a delivery whose wait for its retry is durable now.
+        Returns whether the order settled the delivery."""
         self._carry_out(delivery, now, held=False)
         return delivery.id in self._uncommitted
 
     def cancels(self, delivery: Delivery) -> bool:
-        """Return whether a delivery whose attempt failed is cancelled. Its order ends with this call."""
+        """Remove the order for a delivery whose attempt failed. Returns whether it is a cancellation."""
         return self.open.pop(delivery.id, None) is Order.CANCEL
 
     def clear(self) -> None:
@@ -127,8 +127,8 @@ class Orders:
             self._end_unsent(known, state, signal, now)
 
     def _hasten(self, delivery: Delivery, now: float, *, stored: bool) -> bool:
-        """Let a delivery go as soon as it heads its lane. Returns True if its wait must also be cut in
-        the store."""
+        """Put a delivery ahead of its schedule: it is sent as soon as it heads its lane. Returns True if
+        the caller must first settle it with a due time of now."""
         backlog, lanes = self._backlog, self._backlog.lanes
         waits = delivery.next_attempt_at is not None and delivery.next_attempt_at > now
         backlog.queue.hastened[delivery.id] = None

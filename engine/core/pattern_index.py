@@ -81,7 +81,7 @@ class _Node(Generic[T]):
 class PatternIndex(Generic[T]):
     """Entries by id. A look-up finds an entry if one of its patterns names the event type.
 
-    A look-up that pauses can miss changes since it began, and nothing else.
+    A look-up that pauses can miss changes that were made since it began, and nothing else.
     """
 
     __slots__ = ("_patterns", "_root")
@@ -184,7 +184,7 @@ class PatternIndex(Generic[T]):
             yield [entry for _, entry in entries.found(portion)]
 
     def _portions(self, event_type: str, steps: Steps) -> Iterator[tuple[SplitTable[T], list[str]]]:
-        """Yield the ids of each slice, and their table. Entries can be removed during a pause."""
+        """Yield slices of ids, each with the table that holds them. Pauses can remove entries."""
         for entries in self._found(event_type, steps):
             identifiers = entries.ids()
             while portion := list(islice(identifiers, SLICE_STEPS)):
@@ -265,7 +265,7 @@ def _same(labels: list[str], parts: list[str], at: int) -> int:
 
 
 def _starts(segments: list[str]) -> list[int]:
-    """Return the index in the type where each segment begins, and where the next one would."""
+    """Return where each segment begins in the type, and last, where a further segment would begin."""
     starts = [0]
     for segment in segments:
         starts.append(starts[-1] + len(segment) + 1)
@@ -273,7 +273,8 @@ def _starts(segments: list[str]) -> list[int]:
 
 
 def _after(parts: list[str], segments: list[str], depth: int) -> int:
-    """Return the depth below a label with a `*`, or -1 if the type does not match the label."""
+    """Match the segments of a label, `parts`, with those of a type from `depth` on. Return the depth
+    after the label, or -1 if they do not match."""
     end = depth + len(parts)
     if end > len(segments):
         return -1

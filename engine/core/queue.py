@@ -26,11 +26,10 @@ class EligibleQueue:
     def __init__(self) -> None:
         self.ready: list[deque[Delivery] | None] = [None] * len(DeliveryClass)
         self.waits: list[tuple[float, int, str, Delivery]] = []  # a heap by due time
-        # Eligible deliveries that a person ordered, oldest order first. They go before all others, and
-        # the rate can hold them back, but not the circuit or a Retry-After. `hastened`: ordered, but not
-        # offered yet.
+        # Eligible deliveries that a person ordered to be sent, the oldest order first. They go before
+        # all others. The rate can hold them back; the circuit and a Retry-After cannot.
         self.urgent: dict[str, Delivery] = {}
-        self.hastened: Ids = {}
+        self.hastened: Ids = {}  # deliveries with such an order that `offer` has not added yet
         self.favoured = 0  # places of the most urgent class since another class got one
         self.others = 0  # places that went to other classes
 

@@ -1,7 +1,8 @@
 """The reader: it chooses the next read from the store, one at a time. Answers are handled elsewhere.
 
 For an unordered destination it reads due RETRYING deliveries first, then the most urgent class whose
-cursor is behind. For an ordered one, empty lanes and the cursor take turns, so that neither starves.
+cursor is behind. For an ordered destination, it reads a wanted lane and the cursor's next deliveries in
+turns, so that neither starves.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,8 @@ from engine.core.window import CLASSES, READ_CHUNK, Window
 AHEAD_S = 1.0  # deliveries are read this long before they are due, since a read takes a while
 FAR_S = 60.0  # an actor can leave memory if no delivery is due within this time
 RETRY_READ_S = 1.0  # the pause after a failed read
-# few rows, since many may not be due; reads grow to DUE_READ_MOST while all their rows are due
+# rows of a read of due deliveries: few, since many may not be due; DUE_READ_MOST after a read whose rows
+# were all due
 DUE_READ = 32
 DUE_READ_MOST = 128  # rows, since these reads have no bound in bytes
 NAMED_READ = 32  # deliveries of one read by ids, to which memory's bounds do not apply
@@ -100,8 +102,8 @@ class Reader:
             self.next_due = due
 
     def corrected(self, due: float | None) -> None:
-        """Note that a wait was cut in the store. A read that began before the cut can have returned the
-        longer wait, which a changed schedule can allow again."""
+        """Note that a wait was cut in the store, to end at `due`. A read that began before the cut can
+        return the longer wait, and if a new schedule allows it, the delivery would be read too late."""
         if due is not None and self._lanes is None:
             self.leaves(due)
 
@@ -113,7 +115,8 @@ class Reader:
             self.beyond = now + RETRY_READ_S  # by then the corrected waits are written
 
     def recall(self, latest: float, now: float) -> None:
-        """Look at once for stored deliveries that are due after `latest`, the longest wait from `now`."""
+        """Read at once the stored deliveries that are due after `latest`, to shorten their waits.
+        `latest`: when the longest wait of the present schedule, begun `now`, would end."""
         self._longest_s = latest - now
         if self.earliest_due() is not None:
             self.beyond = now
@@ -192,13 +195,15 @@ class Reader:
         self._named_from = now + RETRY_READ_S
 
     def clock_stepped(self, by_s: float) -> None:
-        """Keep the remaining time of each rest. Rows stay due at the instants that they hold."""
+        """Follow a step of the clock. Pauses between reads keep their remaining time; due times of rows
+        stay as they are."""
         self._rest_until += by_s
         self._named_from += by_s
         self.beyond = None if self.beyond is None else self.beyond + by_s
 
     def fed(self, *, progress: bool) -> None:
-        """Note whether an answer found room: if not, nothing is read until room is free."""
+        """Note that an answer was placed. Without `progress` it found no room in memory: nothing is read
+        until room is free."""
         window = self._window
         if window.held and not progress:
             self._starved_at = window.held, window.bytes
@@ -280,7 +285,8 @@ class Reader:
         return min((at for at in times if at is not None and at > now), default=None)
 
     def _becomes_idle(self, now: float) -> bool:
-        """Become IDLE if a rest is over or room has become free. Returns whether a read can begin."""
+        """Become IDLE if the pause after a failed read is over, or room has become free. Returns whether
+        a read can begin."""
         window, (held, size) = self._window, self._starved_at
         if self.state is ReadState.RESTING and now >= self._rest_until:
             self._meet(ReadSignal.RESTED)
@@ -305,8 +311,8 @@ class Reader:
         if room <= 0:
             return None
         gain = min(self._due_limit, room)
-        # The answer begins with rows that memory holds already, so the request counts them too. Without
-        # much room, the read waits until most of them are done.
+        # The answer begins with the rows of retries that are in memory, so the request counts them too
+        # (`known`). If they are many and room is short, the read waits.
         known = self._retrying()
         if known * 2 > gain and room < self._window.limits.deliveries // 4:
             return None

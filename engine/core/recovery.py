@@ -20,8 +20,8 @@ def adopt(delivery: Delivery, backlog: Backlog) -> None:
 
 
 def take_out(delivery: Delivery, backlog: Backlog) -> Delivery:
-    """Remove a delivery from those that wait, in memory or in the store. Returns the object in memory, or
-    `delivery` itself."""
+    """Remove a delivery from those that wait, in memory or in the store. Returns the object that was in
+    memory, or `delivery` if there was none."""
     known = backlog.remove(delivery)
     if known is None:
         known = delivery
@@ -39,8 +39,8 @@ def forget_former(
     backlog: Backlog,
     now: float,
 ) -> None:
-    """End each delivery of `uncommitted` that returns with a higher seq: it was requeued, so its earlier
-    end is durable. A read under way can still return its earlier row."""
+    """Remove the deliveries from `uncommitted` that come again with a higher seq. They were requeued, so
+    their earlier ends are durable. A read under way can still return an earlier row, which is stale."""
     read = backlog.reader.outstanding
     for delivery in deliveries:
         if delivery.dlq_status is not None:

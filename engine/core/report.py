@@ -38,7 +38,8 @@ def state_of(
 
 
 def hold_of(config: Destination, throttle: Throttle, waiting: int, now: float) -> Hold | None:
-    """Return the hold that ends last, or None. `waiting`: how many deliveries the rate can hold back."""
+    """Return the reason why no attempt can begin, and until when if that is known; None if attempts can
+    begin. `waiting`: how many deliveries wait."""
     if config.status != DestinationStatus.ACTIVE or throttle.gone_version is not None:
         return Hold(HoldReason.DISABLED)
     paused, circuit, bucket = throttle.paused_until, throttle.circuit, throttle.bucket

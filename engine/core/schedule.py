@@ -21,7 +21,7 @@ def longest_delay_s(config: Destination) -> int:
 
 
 def longest_wait_s(config: Destination) -> float:
-    """Return the longest wait for a retry. Only another clock or schedule makes a longer wait."""
+    """Return the longest wait for a retry. A longer wait comes from a wrong clock or another schedule."""
     return longest_delay_s(config) * (1 + JITTER) + _SLACK_S
 
 

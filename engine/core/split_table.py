@@ -83,7 +83,7 @@ class SplitTable(Generic[T]):
         return chain.from_iterable(list(part.values()) for part in self._parts)
 
     def parts(self) -> tuple[dict[str, T], ...]:
-        """Return the parts, to be read only. They change with the table, until it is spread."""
+        """Return the parts, to be read only. If the table grows, other parts can replace them."""
         return self._parts
 
     def _part(self, identifier: str) -> dict[str, T]:

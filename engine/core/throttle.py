@@ -77,8 +77,8 @@ class Throttle:
         )
 
     def allow(self, now: float, wanted: int) -> int:
-        """Return how many of `wanted` attempts Retry-After, circuit and rate allow now; if fewer,
-        `opens_at` is set. The picker applies `width`."""
+        """Return how many of `wanted` attempts Retry-After, circuit and rate allow now. If none, set
+        `opens_at`: when the next attempt can begin, None while a probe is under way."""
         self.opens_at = None
         if self.paused_until is not None:
             if now < self.paused_until:
@@ -88,7 +88,7 @@ class Throttle:
         circuit = self.circuit
         if circuit.state is not _CLOSED:
             if not circuit.may_probe(now):
-                self.opens_at = circuit.next_probe_at  # None while a probe is under way
+                self.opens_at = circuit.next_probe_at
                 return 0
             wanted = 1
         bucket = self.bucket
@@ -215,8 +215,8 @@ class Throttle:
         self._resize(old, new, now, moved=moved)
 
     def _hold_ends(self, new: Destination) -> bool:
-        """Return True if a destination need not be disabled any more: it is disabled already, or was to
-        be disabled for failing too long and has no such limit now."""
+        """Return True if the destination need not be disabled any more: it is not ACTIVE, or it has
+        failed for too long and now has no limit for that."""
         disabled = new.status != DestinationStatus.ACTIVE
         return disabled or (self.overdue and new.disable_after_s is None)
 

@@ -71,7 +71,7 @@ _BY_STATE: dict[DeliveryStatus, dict[DeliverySignal, End | None]] = {
     },
     _D.DELIVERED: _SETTLED_FOR_GOOD,
     _D.DRY_RUN: _SETTLED_FOR_GOOD,
-    # Both signals come only to deliveries that are IN_DLQ, not to discarded ones.
+    # REQUEUE and ARCHIVE come only to deliveries that are IN_DLQ, not to discarded ones.
     _D.FAILED: {
         **_SETTLED_FOR_GOOD,
         _S.REQUEUE: End(_D.PENDING, DlqStatus.RETRIED_FROM_DLQ),

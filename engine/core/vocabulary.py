@@ -84,7 +84,7 @@ class DeliveryOrigin(IntEnum):
 
 
 class DestinationStatus(IntEnum):
-    """The status of a destination, which decides whether it is sent to."""
+    """The status of a destination. Deliveries are sent only while it is ACTIVE."""
 
     ACTIVE = 1
     DISABLED = 2

@@ -107,8 +107,8 @@ class Window:
         self.stored += 1
 
     def fits(self, delivery: Delivery) -> bool:
-        """Return whether a delivery of its class has room. A delivery larger than the bound fits if
-        memory is empty."""
+        """Return whether there is room for a delivery, within the share of its class. If memory is empty,
+        any delivery fits, however large it is."""
         held, queue = self.held + self.reserved, delivery.queue
         size = self.bytes + self.reserved_bytes + size_of(delivery)
         return not held or (held < self.caps[queue] and size <= self.byte_caps[queue])
@@ -122,7 +122,8 @@ class Window:
         return True
 
     def fits_aside(self, delivery: Delivery) -> bool:
-        """Return whether a delivery can be set aside, in the room reserved for a read's answer."""
+        """Return whether an arrival can wait in memory for the answer of its group's read. It can use the
+        room that is reserved for the answer."""
         queue = delivery.queue
         size = self.bytes + size_of(delivery)
         return self.held < self.caps[queue] and size <= self.byte_caps[queue]
@@ -171,8 +172,8 @@ class Window:
                 self.lasts[group] = seq
 
     def passes(self, delivery: Delivery) -> bool:
-        """Return whether an arrival goes into memory at once, if all cursors are direct: it is in order,
-        and there is room."""
+        """Return whether an arrival goes into memory at once: it is in order, and there is room. Only for
+        a window whose cursors are all direct."""
         return self.lasts[self.group_of[delivery.queue]] < delivery.seq and self.fits(delivery)
 
     def let_pass(self, delivery: Delivery) -> None:

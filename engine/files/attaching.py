@@ -38,7 +38,8 @@ RETRY_S = 1
 
 
 class Attached(Struct):
-    """The files of events, and the content that is held until the events are accepted or refused."""
+    """The files of a request's events, and their content, which is held until the events are accepted
+    or refused."""
 
     files: list[FileRecord]
     held: list[Kept]

@@ -191,7 +191,7 @@ def is_file_id(uri: str) -> bool:
 
 
 def payload_of(file: FileRecord) -> bytes:
-    """Return the record as JSON, with the metadata's bytes unchanged."""
+    """Return the payload of a file's event: the file's record as JSON, with its metadata unchanged."""
     shown = {
         "id": file.id,
         "fileName": file.file_name,

@@ -53,7 +53,7 @@ class Kept:
 
 
 def blob_key(environment: int, sha256: bytes) -> str:
-    """Return a blob's key: each environment has a folder with 256 folders."""
+    """Return a blob's key. Each environment has 256 folders, by the first byte of the hash."""
     name = sha256.hex()
     return f"{environment}/{name[:2]}/{name}"
 

@@ -80,7 +80,7 @@ class SuspectStore(Protocol):
         """Return the state of a hash; None if the hash is not marked."""
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
-        """Remove a hash's mark, unless the number of its marks is no longer `marks`."""
+        """Remove a hash's mark, unless the hash was marked again: then it has more than `marks` marks."""
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
         """Return at most `limit` marked hashes with their environments, in the order of (environment,

@@ -301,8 +301,8 @@ def _not(operand: Evaluate) -> Evaluate:
 
 
 def _decided(operands: list[Evaluate], decisive: bool) -> Evaluate:
-    """Return the closure of `&&` or `||`. An operand with the decisive value decides, even if others
-    fail."""
+    """Return the closure of `&&` or `||`. If an operand has the decisive value (false for `&&`, true for
+    `||`), that is the result, even if other operands fail."""
     other = not decisive
 
     def junction(facts: Facts) -> bool:

@@ -1,4 +1,6 @@
-"""The macros of the filter language: loops over a list. Each round takes its steps before it begins.
+"""The macros of the filter language: loops over a list or a map's keys.
+
+Each round takes its steps (see `engine.filters.scope.STEPS`) before it begins.
 
 As in the library, and unlike in CEL's specification, the first element whose body fails ends the macro.
 """

@@ -1,7 +1,8 @@
 """Subtrees that only the CEL library can evaluate; closures evaluate the operands below them.
 
 A subtree that the library evaluates holds no macro and no `&&`, `||` or `?:`, so that its work is
-bounded by its length. The length of its operands is bounded too, and each evaluation takes steps.
+bounded by its length. The length of its operands is bounded too. Each evaluation takes steps: see
+`engine.filters.scope.STEPS`.
 """
 
 from collections.abc import Callable
@@ -85,7 +86,7 @@ class _Writer:
         raise AssertionError("no such opaque node")
 
     def root(self, node: Node) -> str:
-        """Return the topmost node as source. Its own value is of a kind that JSON has."""
+        """Return the topmost node as source, never as a variable. Its value is of a JSON kind."""
         match node:
             case FunctionCall():
                 return self.call(node)
@@ -161,7 +162,7 @@ def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) 
 
 
 def _characters(value: Any, facts: Facts) -> int:
-    """Return how many characters a value has. Each part takes steps, because it is converted."""
+    """Return how many characters a value has. Take steps for the conversion of its parts."""
     kind = type(value)
     if kind is str:
         return len(value)

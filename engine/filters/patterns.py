@@ -147,7 +147,8 @@ class _PatternReader:
             if character == "\\":
                 self._escape(within=True)
             elif character == "[":
-                # Rust nests classes. RE2 nests only those like [:alpha:], which both know.
+                # In Rust, a `[` within a class begins another class. In RE2 it is a character, unless
+                # it begins a named class such as [:alpha:].
                 end = pattern.find(":]", self._at)
                 if pattern.startswith("[:", self._at) and end > 0:
                     self._pass(end + 2 - self._at)

@@ -90,7 +90,7 @@ class FunctionCall(Node, frozen=True):
 
 
 class Macro(Node, frozen=True):
-    """`range.name(variable, body)`; a map of three arguments has a condition."""
+    """`range.name(variable, body)`, or `range.map(variable, condition, body)`."""
 
     name: str
     range: Node

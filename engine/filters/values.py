@@ -153,8 +153,8 @@ def size(value: Any) -> int:
 
 
 def searched(text: str, part: str, facts: Facts) -> None:
-    """Take the steps of a search for `part` in `text`. Python compares at each place of a short text, and
-    reads a long text once."""
+    """Take the steps of a search for `part` in `text`. A long text is read once. In a short text, Python
+    can compare at each place, so a longer part takes more steps."""
     length = len(text)
     if length < 30_000:
         length *= min(len(part), 100) // 16 + 1
@@ -169,8 +169,8 @@ def _number(left: Any, right: Any) -> type:
 
 
 def _int(left: int, right: int, result: int) -> int:
-    """Return the result if it and the operands are in the range of CEL's signed integers. An integer of
-    JSON is unsigned only if it is larger."""
+    """Return the result. Raise EvaluationError if it or an operand is outside of CEL's signed integers:
+    larger integers of JSON are unsigned."""
     if left > INT_MAX or right > INT_MAX or not INT_MIN <= result <= INT_MAX:
         raise EvaluationError("more than a 64-bit integer holds")
     return result

@@ -40,7 +40,7 @@ _LONE_OUTSIDE = "malformed JSON, or a lone surrogate outside the payload"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,256}")
-# The head of a batch that was decoded. Its only key is `events`, escaped or not.
+# The beginning of a batch that was decoded. Its only key is `events`, perhaps with escapes.
 _BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"]{6,36}"[ \t\r\n]*:[ \t\r\n]*\[')
 
 NAME_LENGTH = 256  # characters of a name or key that a client chooses
@@ -199,7 +199,7 @@ def _too_many() -> Refusal:
 
 
 def _spans(body: bytes, events: list[bytes]) -> list[tuple[int, int]] | None:
-    """Return the spans of a batch's events. None: the batch has something else, too."""
+    """Return the spans of a batch's events. None: the batch has its key `events` twice."""
     head = _BATCH_HEAD.match(body)
     return None if head is None else tile(body, head.end(), events)
 
@@ -220,10 +220,10 @@ def invalid(path: str, message: str) -> Refusal:
 
 
 def _plain(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> bool:
-    """Return whether counts alone exclude duplicate keys and too much depth.
+    """Return True if counts alone exclude duplicate keys and too much depth.
 
-    Outside of its payload and without escapes, an event has as many quotes as its keys and texts need. If
-    a key is given twice, there are more.
+    The quotes outside of the payload are counted. If there are no more than the decoded keys and texts
+    need, no key is given twice. Metadata, attachments, and escapes elsewhere need `_check_whole`.
     """
     # `replace` jumps from one bracket to the next; `count` looks at each byte.
     bare = body.replace(b"{", b"", max_depth + 1).replace(b"[", b"", max_depth + 1)
@@ -297,7 +297,8 @@ def _check_attachments(event: DecodedEvent) -> None:
 def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> None:
     """Check a body that msgspec decoded for duplicate keys and too much depth. Raises Refusal.
 
-    Outside of its raw values, a body has as many quotes as its keys and texts need, escaped or not.
+    If the quotes outside of raw values are as many as the decoded keys and texts need, no key is given
+    twice. Otherwise all keys are compared.
     """
     if deepest(body) > max_depth:
         raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")

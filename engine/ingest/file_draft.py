@@ -71,7 +71,7 @@ class FileInput(FileFields):
     source: FileSource | None = None
 
     def inline(self) -> tuple[bytes, str | None] | None:
-        """Return the content and the type that its URI states; None for a source that is a URL.
+        """Return the content, and the media type if a `data:` URI states it. None: the source is a URL.
 
         Raises Refusal.
         """

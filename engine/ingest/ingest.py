@@ -154,7 +154,7 @@ class Ingest:
         )
 
     def _told(self, attached: Attached, tell: Callable[[Fate], None]) -> Callable[[Fate], None]:
-        """Return a function that passes an event's fate on, and then releases its files, if any."""
+        """Return a function that calls `tell` with a fate, and then releases the files, if any."""
         attaching = self._attaching
         if attaching is None or not attached.held:
             return tell
@@ -296,7 +296,7 @@ class Ingest:
         trace: str | None,
         key: str | None = None,
     ) -> Accepted:
-        """Read, check and route one event. Raises Refusal, and Unfinished."""
+        """Read, check and route one event. Raises Refusal, or Unfinished if the checks take longer."""
         if len(body) > EVENT_BYTES:
             raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
         given, payload = read_event(body, max_depth)
@@ -310,7 +310,7 @@ class Ingest:
         return _accepted(event, self._choices(event))
 
     def _choices(self, event: Event) -> tuple[Choice, ...]:
-        """Return where an event goes. Raises Refusal, and Unfinished."""
+        """Return where an event goes. Raises Refusal, or Unfinished if the checks take longer."""
         route = self._router.known(event.environment, event.type, event.customer)
         if route is None:
             check_type(event.type)

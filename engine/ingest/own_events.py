@@ -25,7 +25,7 @@ from engine.runtime.slices import worked_off
 from engine.submission.submission import Fate, Submission, claim_of
 
 WAITING_MOST = 20_000  # events, some 20 MB: enough for a long outage of the database
-# of one environment: if all its deliveries die, there is still room for other environments
+# events of one environment: even if all its deliveries die, other environments find room
 WAITING_EACH = 5_000
 AT_ONCE = 256  # events that are given to the intake together: one group
 SLICE = 64  # events between two yields: a millisecond
@@ -175,7 +175,8 @@ class OwnEvents:
                 self._give_up(announced)
             self._settled()
 
-        # A new id for each try: if an earlier try was written, the key finds that event.
+        # The event has a new id at each try. If an earlier try was written after all, the idempotency
+        # key makes this event a duplicate.
         event = Event(
             self._identity.event(),
             announced.environment,

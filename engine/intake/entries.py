@@ -35,9 +35,9 @@ class QueueEntry(Protocol):
     async def write(
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> list[Delivery]:
-        """Write the deliveries in one transaction, with seqs from `base` on (at most 2^20), and the
-        backlog rows of `dirty` with a `low_seq` of at most `base`. Return the whole deliveries in order
-        of seq.
+        """Write the deliveries in one transaction, with seqs from `base` on (at most 2^20 seqs). Write
+        the backlog rows of `dirty` too, with a `low_seq` of at most `base`. Return the whole deliveries
+        in order of seq.
 
         The statement runs on the intake's connection. It writes nothing if this process has lost the
         right to write (OwnershipLostError). If an earlier run has an unknown outcome, `again` is True and

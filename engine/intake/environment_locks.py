@@ -38,7 +38,8 @@ class EnvironmentLocks:
         return NO_ENVIRONMENTS if other is None else other._held | other._wanted
 
     def request(self, waits: Callable[[int], bool]) -> None:
-        """Ask for the environments of the other intake for which something `waits` here."""
+        """Ask for environments that the other intake holds. `waits`: whether something of an environment
+        waits here."""
         other = self._other
         if other is None:
             return

@@ -31,7 +31,7 @@ class IntakeStatistics(Struct, frozen=True):
 
 
 def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup, Twins]:
-    """Make one group of submissions. New customers and destinations are not filled in."""
+    """Make one group of submissions. The caller sets its `customers` and `dirty`."""
     group = IntakeGroup([], [], [], [], [], now_ms=now_ms)
     events, deliveries = group.events, group.deliveries
     first: dict[tuple[int, str], KeyClaim] = {}
@@ -42,7 +42,8 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
         if submission.files:
             group.files += submission.files
         for claim in submission.claims:
-            # A key expires by the clock of `now_ms`. The clock that makes event ids can be behind it.
+            # A key expires by the clock of `now_ms`. The expiry that the claim brings is from the clock
+            # of event ids, which can be behind, so the later expiry counts.
             claim.expires_at_ms = max(claim.expires_at_ms, now_ms + KEY_HELD_MS)
             winner = first.setdefault((claim.environment, claim.key), claim)
             if winner is not claim:
@@ -56,7 +57,7 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
 
 
 def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
-    """Return the `lost` and `unheld` events of a group, twins included."""
+    """Return the events of a group that were not written, twins included, as `lost` and `unheld`."""
     lost, unheld = acceptance.lost, acceptance.unheld
     if twins:
         lost = lost | {

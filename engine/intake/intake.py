@@ -168,7 +168,7 @@ class Intake:
                     if away is not None:
                         self._outage.began(away)
                     await self._wait_back()
-                    # Without a group, the other intake may hold the waiting environments, and must run.
+                    # Without a group, the other intake can hold the waiting environments: let it run.
                     if not group or self._pace.many:
                         await trio.lowlevel.checkpoint()
                     await self._forget()
@@ -201,8 +201,8 @@ class Intake:
         return self._waiting.others(locks.barred)
 
     def _gather(self) -> list[Submission]:
-        """Take whole submissions until the group is full, and hold their environments. While deliveries
-        go first, the environments that caused the load are passed over."""
+        """Take whole submissions until the group is full, and hold their environments. The environments
+        that caused the load can be left out: see `Pace.passed_over`."""
         settings, pace, barred = self._settings, self._pace, self.locks.barred
         passed_over = pace.passed_over
         group = self._waiting.gather(
@@ -240,7 +240,7 @@ class Intake:
 
     async def _write(self, part: list[Submission]) -> None:
         """Write submissions with one statement, answer their callers and pass the deliveries to actors.
-        Raises StoreError if nothing was written and no client should wait for another try."""
+        Raises StoreError if surely nothing was written, and this statement is not repeated."""
         answered = part[0] in self._answered  # then so are the others of the part
         # first, so that each submission is settled exactly once
         pending = self._open = deque(() if answered else part)
@@ -333,8 +333,8 @@ class Intake:
         self._fail(self._open, UNKNOWN)
 
     def _refuse_locked(self, submissions: list[Submission], error: BlockedError) -> None:
-        """Refuse the submission whose rows another session has locked. If the search for it has taken too
-        long, refuse all submissions in its half."""
+        """Refuse the submission whose rows another session has locked. If LOCK_WAITS waits have not found
+        it, refuse all submissions of the half that contains it."""
         log.warning(
             "requests refused, their rows are locked",
             environments=sorted({each.environment for each in submissions}),

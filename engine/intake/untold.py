@@ -35,8 +35,8 @@ class Untold:
         self.spare(rows)
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Pass backlog rows to the directory, since some may not be needed: it deletes only rows that it
-        knows."""
+        """Pass backlog rows to the directory, because some may not be needed. The directory can delete
+        only rows that it knows."""
         self._rows += rows
         self.tell()
 

@@ -227,7 +227,7 @@ class DeliveryPage(Struct, frozen=True):
     below: str | None
 
     def merged(self, other: "DeliveryPage", limit: int) -> "DeliveryPage":
-        """Return the page of the deliveries on both pages, at most `limit`, without duplicates."""
+        """Return the deliveries of either page as one page of at most `limit`, each once."""
         # One of the two pages can lack deliveries below this id.
         floor = max(self.below or "", other.below or "")
         both = {entry.id: entry for entry in (*self.items, *other.items) if entry.id >= floor}
@@ -283,8 +283,8 @@ class EventLog(Protocol):
     async def deliveries_to(
         self, environment: int, events: Sequence[str], customer: str
     ) -> dict[str, int]:
-        """Return, by event, how many of its first deliveries go to destinations of a customer. An event
-        without any can be missing."""
+        """Return, by event, how many of the deliveries that its acceptance made go to destinations of a
+        customer. An event without any can be missing."""
 
 
 class EventFinder(Protocol):

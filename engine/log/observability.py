@@ -14,7 +14,7 @@ class CounterSums(Struct):
     """Counters of one destination over some minutes.
 
     `attempts`, `failed` and `retried` count attempts, `delivered` and `dead_lettered` count deliveries,
-    by the minute of the end. `latency` counts attempts by duration, in the core's buckets.
+    by the minute of the end. `latency` counts attempts by duration: see `engine.core.minutes`.
     """
 
     attempts: int

@@ -191,7 +191,7 @@ def basic(username: str, password: str) -> str:
 
 
 def own_headers(authentication: Authentication | None) -> Headers:
-    """Return the headers of a fixed user or token; none for the other kinds."""
+    """Return the headers of a Basic or Bearer authentication; none for the other kinds."""
     match authentication:
         case Basic(username, password):
             return (("Authorization", basic(username, password)),)

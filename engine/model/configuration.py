@@ -62,7 +62,8 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     moved_version: int = 0  # the last version that changed the URL
 
     def after(self, before: "DestinationRecord") -> "DestinationRecord":
-        """Return this version with `enabled_version` and `moved_version`, as it follows `before`."""
+        """Return this version with its `enabled_version` and `moved_version`. `before`: the version
+        before it."""
         enabled = self.status is DestinationStatus.ACTIVE and before.status is not self.status
         return replace(
             self,

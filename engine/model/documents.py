@@ -10,8 +10,8 @@ from pydantic.alias_generators import to_camel
 from engine.model.complaints import UNKNOWN, of_pydantic
 from engine.model.errors import Detail, Refusal
 
-# Members of a document: the longest model has a tenth of this. Each unknown member is an error that takes
-# a microsecond, and a body can have tens of thousands.
+# The most members of a document. The longest model has a tenth as many. Each unknown member is an error
+# that takes a microsecond, and a body has room for tens of thousands.
 MAX_MEMBERS = 256
 MAX_DETAILS = 20  # of one refusal: a longer list helps no caller
 
@@ -83,8 +83,8 @@ def merged(target: object, patch: object) -> Any:
 
 
 def _members(steps: Sequence[int | str], document: object) -> list[int | str]:
-    """Return pydantic's steps to a place in the document, without the names of union forms (chosen by
-    `kind`), which are not in the document."""
+    """Return pydantic's steps to a place in the document. Pydantic also gives the form of a union (the
+    value of `kind`) as a step. Such steps are left out, because they are not in the document."""
     found: list[int | str] = []
     at, last = document, len(steps) - 1
     for number, step in enumerate(steps):
