@@ -26,9 +26,9 @@ READ_AGAIN_S = 1.0  # pause after a failed read for a new machine
 
 
 class DestinationActor:
-    """One destination's actor. All methods run on the trio thread. Only `turn` raises: its exception is a
-    crash of this actor alone. `low_seq`: only RETRYING deliveries can be unsettled below it. `empty`: the
-    store has no unsettled deliveries except those that are about to arrive."""
+    """One destination's actor. Only `turn` raises: its exception is a crash of this actor alone.
+    `low_seq`: all deliveries with a lower seq are settled or RETRYING. `empty`: the store has no
+    unsettled deliveries, except those that `tell_arrived` gets next."""
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
@@ -67,7 +67,7 @@ class DestinationActor:
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
         """Take deliveries that were just committed, in seq order. Those that do not fit stay in the
-        store. `few`: the caller has few deliveries, so that they can be sent inline, without a turn."""
+        store. `few`: the caller has only a few, which can be sent inline, without a turn."""
         if self.state.is_restarting:
             return  # the next machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:
@@ -89,7 +89,7 @@ class DestinationActor:
         self.wake()
 
     def tell_config(self, config: Destination) -> None:
-        """Use a newer version for every attempt that has not begun. Ignore any other version."""
+        """Use a newer configuration for all attempts that have not begun. Ignore an older one."""
         if config.version <= self.config.version:
             return
         relaned = config.ordering is not self.config.ordering
@@ -99,7 +99,7 @@ class DestinationActor:
         self.wake()
 
     def tell(self, message: Ordered | Resumed) -> None:
-        """Take a request. If the machine is dropped, the request is lost and must be repeated."""
+        """Take a person's request. A dropped machine loses it, and the caller must repeat it."""
         self._mailbox.messages.append(message)
         self.wake()
 
@@ -161,7 +161,7 @@ class DestinationActor:
         return None if self._queued or self.in_flight or self.recovery.careful else self.machine
 
     def _begin(self, deliveries: list[Delivery]) -> bool:
-        """Send the destination's only delivery. Returns whether it was sent."""
+        """Send a delivery inline, if the fast path is open. Returns whether it was sent."""
         machine, context = self._unoccupied(), self._context
         if machine is None or not machine.fast_path.admits(deliveries):
             return False
@@ -176,7 +176,7 @@ class DestinationActor:
         return True
 
     def _judge(self, flight: Flight) -> bool:
-        """Settle the success of the destination's only delivery. Returns whether it was settled."""
+        """Settle a success inline, if the fast path is open. Returns whether it was settled."""
         machine, outcome = self._unoccupied(), flight.outcome
         if machine is None or outcome is None or not machine.fast_path.settles(outcome):
             return False
@@ -252,7 +252,7 @@ class DestinationActor:
             began(flight, config.workspace)
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
-        """Flush, or retire if nothing is under way or due soon. Both write backlog row and snapshot."""
+        """Retire, unless work is under way or due soon, or flush. Both write backlog row and snapshot."""
         mailbox, read = self._mailbox, self._pending_read
         told = mailbox.messages or mailbox.spills
         busy = told or read.waits or read.under_way or self.in_flight or self._unrecorded
@@ -286,14 +286,14 @@ class DestinationActor:
             self.begin(Beginning(known, None))
 
     def restoration(self) -> Restoration:
-        """Return the read that the next machine needs. It makes any earlier read void."""
+        """Return the read for the next machine. All earlier reads become void."""
         self.state = next_state(self.state, ActorSignal.READ)
         self.generation += 1
         self._beginning = None
         return Restoration(self, self.checkpoint.low_seq)
 
     def begin_reading(self) -> None:
-        """Forget all arrivals: the read of the store that begins now will show them."""
+        """Forget all arrivals, because the read that begins now will return them."""
         self._mailbox.drop_arrivals()
 
     def begin(self, beginning: Beginning | None) -> None:
@@ -368,8 +368,8 @@ class DestinationActor:
         self._share.report_all(self._mailbox, self.machine)
 
     def _settle_estate(self, now: float) -> None:
-        """When nothing is in flight or unrecorded, let a temporary machine judge late outcomes and
-        quarantine the deliveries to blame. When its settlements are durable, read the store again."""
+        """Unless attempts or settlements are open, let a temporary machine judge late outcomes and
+        quarantine deliveries that crashed the actor too often. When it is recorded, read the store."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
         context, recovery, mailbox = self._context, self.recovery, self._mailbox

@@ -22,11 +22,11 @@ from engine.runtime.tally import Tally
 
 TURN_SENDS = 64  # attempts that one turn can begin, so that a turn takes less than a millisecond
 GRANT = 8  # attempts that an actor can begin with one granted place
-# A workspace can hold this many times the places that are free: four fifths of all places if it is alone.
-# If ten workspaces hold all that they can, two places of a hundred stay free.
+# A workspace can hold this many times as many places as are free: four fifths of all if it is alone. If
+# ten workspaces hold all that they can, two places of a hundred stay free.
 PORTION = 4
-# After this time without an outcome, an attempt is lost. A receiver has at most 60 s, but files, scripts
-# and memory for bodies can take minutes while a source or the database is slow.
+# After this time without an outcome, an attempt is lost. It can wait for minutes for files, a script or
+# memory, while a file's source or the database is slow. The receiver then has at most 60 s.
 UNHEARD_S = 900.0
 LOOK_EVERY_S = 60.0
 
@@ -55,7 +55,8 @@ class Attempts:
         # by workspace: its attempts in flight, and one place for each actor with a granted place
         self._held = Tally()
         self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
-        # by delivery: its attempt at the last look, and the time of the first look at that attempt
+        # by delivery: its attempt without an outcome at the last check, and when a check first saw that
+        # attempt
         self._seen: dict[str, tuple[Flight, float]] = {}
         self.in_flight = 0
         self.total = 0  # attempts that ended since the start
@@ -82,7 +83,8 @@ class Attempts:
         self._flights[flight.delivery.id] = flight
 
     def ended(self, workspace: str) -> None:
-        """Count an attempt that has its outcome. Its id stays until the outcome is recorded."""
+        """Count an attempt that has its outcome. Its delivery is DELIVERING until the outcome is
+        recorded."""
         self.in_flight -= 1
         self._held.remove(workspace)
         self.total += 1
@@ -99,7 +101,7 @@ class Attempts:
         self._unrecorded += count
 
     def recorded(self, deliveries: Sequence[str]) -> None:
-        """Count settlements that are durable; attempts of these deliveries are over."""
+        """Count durable settlements. Their deliveries are no longer DELIVERING."""
         forget = self._flights.pop
         for delivery in deliveries:
             forget(delivery, None)
@@ -112,15 +114,15 @@ class Attempts:
         return not self._flights and self._unrecorded == 0 and self.in_flight == 0
 
     async def wait_none(self) -> None:
-        """Wait until no attempt is in flight and all that ended is durable."""
+        """Wait until no attempt is in flight and the settlements of all ended attempts are durable."""
         while not self._nothing:
             self._none = trio.Event()
             await self._none.wait()
 
     def used(self, actor: Member, allowed: int | None, count: int) -> bool:
-        """Note that a turn began `count` of the `allowed` attempts (None: it did not call `allowance`).
-        Returns whether `actor` should ask again at once. An actor that wants more places than are free is
-        queued."""
+        """Note that a turn began `count` attempts. `allowed`: the result of `allowance`, None if the turn
+        did not call it. Returns whether `actor` should ask for another turn at once. If the actor wants
+        more places than are free, queue it."""
         # Nearly always, no actor holds a granted place.
         freed = bool(self._granted) and self._take_back(actor)
         if allowed is None:
@@ -202,7 +204,7 @@ class Attempts:
             self.end_unheard(trio.current_time(), clock.now())
 
     def end_unheard(self, now: float, wall: float) -> None:
-        """Fail each attempt that has been seen without an outcome for `UNHEARD_S`.
+        """Fail each attempt that has no outcome `UNHEARD_S` after a call of this method first saw it.
 
         `now` is on trio's clock, `wall` in seconds since the epoch.
         """

@@ -1,4 +1,4 @@
-"""The callers that ordered something for deliveries and wait until its result is durable."""
+"""The callers that wait until settlements of their deliveries are durable."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from engine.core.records import Settlement
 
 
 class Awaited:
-    """Owner of the events of waiting callers. It is false while no caller waits."""
+    """Owner of the events of waiting callers. It counts as False while no caller waits."""
 
     def __init__(self) -> None:
         self._events: dict[str, list[trio.Event]] = {}

@@ -7,9 +7,10 @@ from engine.core.machine import DestinationMachine
 from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
 
-# After a restart, the rows that were settled after the last mark are read again: one second's, or fewer
-# than MARK_SETTLED in some 100 us. With a mark after each settlement, thousands of destinations with an
-# event now and then would write a row for every event.
+# A mark raises the row's `low_seq`. After a restart, the process reads the rows from the last mark on,
+# although some have been settled since: the rows of one second, or fewer than MARK_SETTLED, which take
+# 100 us. If every settlement wrote a mark, thousands of destinations with few events would write a row
+# for each event.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
 
@@ -34,7 +35,7 @@ class Checkpoint:
         new: bool,
         after: int = MARK_SETTLED,
     ) -> None:
-        """`new`: the backlog row was written for deliveries that are about to arrive, and names no retry.
+        """`new`: the backlog row was just written and names no retry, so that the first mark can wait.
         `after`: a mark is written after this many settlements."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
@@ -50,7 +51,8 @@ class Checkpoint:
     def mark(
         self, config: Destination, machine: DestinationMachine, settled: int, now: float
     ) -> None:
-        """Raise the backlog row, if enough was settled and the last mark is a second old."""
+        """Raise the backlog row's `low_seq`, if enough deliveries were settled and the last mark is a
+        second old."""
         self._settled += settled
         if self._settled >= self._after and now - self._marked_at >= MARK_EVERY_S:
             self._write(config, machine.low_seq(), None)
@@ -65,8 +67,8 @@ class Checkpoint:
         return Departure(clean, sleeping, self.low_seq, machine.pending)
 
     def _mark_departure(self, config: Destination, machine: DestinationMachine) -> bool:
-        """Raise the backlog row for the last time, with the next retry, so that the waker finds it.
-        Returns whether there is a next retry."""
+        """Write the backlog row for the last time, with the time of the next retry, by which the waker
+        finds the destination. Returns whether there is a next retry."""
         due = machine.next_due() if config.status is not DestinationStatus.DISABLED else None
         self._write(config, machine.low_seq(), None if due is None else int(due * 1000))
         return due is not None
@@ -84,7 +86,8 @@ class Checkpoint:
             return
         if not self._unwritten:
             self._before = self.snapshot
-        # If the write raises, the next machine begins with this snapshot, and the next save writes it.
+        # If the write raises, the next machine begins with this snapshot, and the next call of `save`
+        # writes it.
         self.snapshot, self._unwritten = snapshot, True
         write = SnapshotWrite(config.environment, config.id, snapshot, self._before)
         self._recorder.write_snapshot(write)

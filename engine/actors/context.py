@@ -41,8 +41,8 @@ class Recording(Protocol):
 
 
 class Context:
-    """The services that all actors share. Actors call `retired` when they leave memory, and `gone` with a
-    destination that is to be disabled."""
+    """The services that all actors share. An actor calls `retired` when it leaves memory, and `gone` when
+    its destination is to be disabled."""
 
     __slots__ = (
         "attempts", "awaited", "dispatcher", "gone", "jitter", "limits", "make_machine", "mark_after",
@@ -86,8 +86,8 @@ class Context:
         self.mark_after = mark_after
 
     def now_of(self, actor: "DestinationActor") -> float:
-        """Return the present instant. First the actor's own instants follow all steps of the clock: the
-        actor never compares instants from before and after a step."""
+        """Return the present instant. Before that, adjust the actor's own instants to all steps of the
+        clock, so that the actor never compares instants from before and after a step."""
         now = self.now()
         if actor.stepped_s != self.steps.total_s:
             by_s, actor.stepped_s = self.steps.total_s - actor.stepped_s, self.steps.total_s
@@ -100,7 +100,7 @@ class Context:
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float
     ) -> DestinationMachine:
-        """Return a new machine that begins with a snapshot, and has followed the clock's steps since the
+        """Return a new machine that begins with a snapshot, adjusted to the clock's steps since the
         snapshot."""
         known = decode(snapshot) if self.steps else None
         by_s = 0.0 if known is None else self.steps.since(known.taken_at, now)
@@ -116,7 +116,8 @@ class Context:
         snapshot: bytes | None,
         pending: int,
     ) -> Health:
-        """Return the health of a destination, by its machine or, without one, by its last snapshot."""
+        """Return the health of a destination: as its machine knows it or, without a machine, from a
+        snapshot."""
         now = self.now()
         if machine is not None:
             health = machine.health(now)

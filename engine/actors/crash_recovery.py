@@ -1,8 +1,9 @@
 """The recovery of one destination from crashes: late outcomes, suspected deliveries, the backoff.
 
 If a message about one delivery crashes the actor, that delivery is blamed. After a message about several
-deliveries, the next machine handles one delivery at a time until the cause is found. Some messages cannot
-be split (a list of due retries): a delivery in six crashes of such messages is quarantined.
+deliveries, the next machine handles one delivery at a time until the cause is found. Some messages, such
+as a list of due retries, cannot be split. Then all their deliveries are blamed, and quarantined after six
+crashes.
 """
 
 import structlog
@@ -19,7 +20,7 @@ SHARED_BLAMES = 6  # a delivery that was in this many crashes with others is qua
 MOST_BLAMES = 10_000  # suspected deliveries that are remembered: a crash loop must not fill memory
 FIRST_BACKOFF_S = 0.1
 MOST_BACKOFF_S = 30.0  # a broken destination costs one read of the store in half a minute
-# A crash this long after the longest backoff counts as the first.
+# If no crash comes for this long after the longest backoff, the earlier crashes are forgotten.
 WELL_AFTER_S = 60.0
 LEAST_CAREFUL = 64  # after a crash at least this many messages are handled one at a time
 TRUSTED_SNAPSHOT_CRASHES = 2  # after so many failed starts, a machine begins without snapshot
@@ -93,8 +94,8 @@ class CrashRecovery:
         return backoff_s
 
     def condemned(self) -> list[Delivery]:
-        """Return the deliveries to quarantine. This drops their late outcomes: the quarantine settles
-        them."""
+        """Return the deliveries to quarantine, and drop their late outcomes: the quarantine settles these
+        deliveries."""
         guilty = [
             each.delivery
             for each in self._blames.values()
@@ -122,8 +123,8 @@ class CrashRecovery:
     def wind_up(
         self, machine: DestinationMachine, mailbox: Mailbox, guilty: list[Delivery], now: float
     ) -> Commands:
-        """Let a temporary machine judge the late outcomes, and quarantine the deliveries to blame.
-        Returns its commands, whose settlements must be recorded before `wound_up`."""
+        """Let a temporary machine judge the late outcomes, and quarantine the `guilty` deliveries.
+        Returns its commands. Call `wound_up` when the recorder has their settlements."""
         for flight in self.late:
             mailbox.current = flight
             flight.rewind()
@@ -136,7 +137,8 @@ class CrashRecovery:
         return commands
 
     def wound_up(self, guilty: list[Delivery]) -> None:
-        """Forget late outcomes and blamed deliveries: the recorder has their settlements."""
+        """Forget the late outcomes and the quarantined deliveries, because the recorder has their
+        settlements."""
         self.late = []
         for delivery in guilty:
             self._blames.pop(delivery.id, None)

@@ -1,4 +1,4 @@
-"""The directory: the owner of this process's actors, and of a small record of each backlog without one.
+"""The directory: the owner of this process's actors, and of a record of each backlog without an actor.
 
 A destination with work gets an actor. An idle actor leaves memory; if the store still has unsettled
 deliveries, a record of them stays here. Only the recovery, the drain and loops over all actors await.
@@ -68,8 +68,8 @@ class Directory:
         mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
     ) -> None:
-        """`gone` is called with a destination to disable, whether only the service's own events caused
-        that, and whether it failed for too long. `forgettable` is set when backlog rows can go."""
+        """`gone` is called with a destination to disable, and two flags: only the service's own events
+        caused this; it failed for too long. `forgettable` is set when backlog rows can be deleted."""
         self._find = find
         self._now = now
         self._store = store
@@ -77,7 +77,7 @@ class Directory:
         self.actors: dict[str, DestinationActor] = {}
         self._swept: SplitTable[DestinationActor] = SplitTable()  # the same, for loops that await
         self._dormant: dict[str, Dormant] = {}
-        # Ids of destinations with an actor or a backlog, by environment: a report reads only its own.
+        # By environment: the ids of destinations with an actor or a backlog.
         self._known: defaultdict[int, SplitTable[None]] = defaultdict(SplitTable)
         self._forgettable: dict[str, int] = {}  # destinations whose rows can go: environments
         self._recovered = False
@@ -103,7 +103,7 @@ class Directory:
     # --- work arrives
 
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
-        """Take deliveries that were just committed, in seq order: a group's, or a part of them."""
+        """Take deliveries that were just committed, in seq order: all of a group's, or some."""
         groups: dict[str, list[Delivery]] = {}
         for delivery in deliveries:
             group = groups.get(delivery.destination)
@@ -111,7 +111,7 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # Even if there is an actor: one that an order activated had no backlog row.
+        # A destination with an actor can lack a backlog row, too, if a person's request activated it.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -122,8 +122,8 @@ class Directory:
                 few = few and not dispatcher.is_past(until)
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the actors of committed deliveries, given in seq order, read the store again, because some
-        deliveries may not have reached their actors. The backlog rows stay until then."""
+        """Make the actors of these committed deliveries (in seq order) read the store again, because some
+        of the deliveries may not have reached them. Do not delete the backlog rows before that."""
         first: dict[str, Delivery] = {}
         for delivery in deliveries:
             first.setdefault(delivery.destination, delivery)
@@ -160,7 +160,7 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # An actor that has just left may have settled these already. Then the new one asks the store.
+            # A former actor can have read and settled these just now. Then the new actor reads the store.
             low_seq, empty = deliveries[0].seq, not left_just_now
             actor = self._add(DestinationActor(self._context, config, low_seq, empty))
         actor.start()
@@ -237,7 +237,7 @@ class Directory:
 
     def configure(self, destination: Destination) -> None:
         """Take a committed version. Without an actor, make one if the version archives the destination or
-        concerns its backlog. During the recovery, do this at its end."""
+        concerns its backlog. During the recovery, keep the version until its end."""
         actor = self.actors.get(destination.id)
         if actor is not None:
             actor.tell_config(destination)
@@ -247,7 +247,8 @@ class Directory:
             return  # its backlog is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Even if nothing waits, an actor must discard the DLQ. After that, the row must be deleted.
+            # Even if nothing waits, an actor must discard the dead letters. The backlog row that
+            # archiving wrote must then be deleted.
             self.dirty.add(destination.id)
         elif dormant is None:
             return
@@ -290,7 +291,7 @@ class Directory:
 
     def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
         """Return a bounded number of backlog rows (environment, destination) to delete now, and remove
-        them from `dirty`. `without`: all environments with an intake group under way."""
+        them from `dirty`. `without`: environments that the other intake has locked."""
         looked_at = islice(self._forgettable.items(), FORGET_LOOKS)
         found = ((env, each) for each, env in looked_at if env not in without)
         rows = list(islice(found, FORGET_AT_ONCE))
@@ -300,8 +301,8 @@ class Directory:
         return rows
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note backlog rows that were written, after their deliveries have arrived. A row without a
-        delivery (its key was held, or its dead letter was gone) can be deleted again."""
+        """Note backlog rows that were written; call it after `arrived`. A row can be deleted again if its
+        delivery was not written, because another event had its key, or its dead letter was gone."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)

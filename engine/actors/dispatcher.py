@@ -58,8 +58,8 @@ class Dispatcher:
             self._wake.set()
 
     def run_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Call `part(about)` now, between two turns, and return its result. If it raises, `actor`
-        crashes, and the result is True."""
+        """Call `part(about)`, a part of the actor's work, without a turn, and return its result. If it
+        raises, `actor` crashes, and the result is True."""
         try:
             return part(about)
         except Exception as error:  # a barrier: only this actor crashes
@@ -67,17 +67,18 @@ class Dispatcher:
             return True
 
     def try_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Run `part(about)` inline. Returns False if it did nothing: then `actor` must ask for a turn."""
+        """Call `part(about)` as `run_inline` does. False: it did nothing, and `actor` must ask for a
+        turn."""
         return self.run_inline(actor, part, about)
 
     def try_inline_if_idle(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Run `part(about)` as `try_inline` does, but only while no actor waits for a turn."""
+        """Call `part(about)` as `try_inline` does, but only if no actor waits for a turn."""
         if self._waiting.count:
             return False
         return self.try_inline(actor, part, about)
 
     def slice_end(self, slices: int = 1) -> float:
-        """Return when work that begins now must end, so that other tasks run."""
+        """Return the time at which work that begins now must end, so that other tasks run."""
         return self._elapsed() + slices * SLICE_S
 
     def is_past(self, end: float) -> bool:

@@ -1,7 +1,7 @@
 """A destination's mailbox: messages that are not handled yet, in order, bounded by count and bytes.
 
-Only arrivals can find no room. They are durable, so the mailbox only notes that they stay in the store.
-All other messages are bounded by the number of requests and attempts that the actor began.
+Arrivals that find no room *spill*: since they are durable, the mailbox only notes that they stay in the
+store. The number of other messages is bounded by the requests and attempts that cause them.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Departed(Protocol):
 
 
 class Flight(Struct, gc=False):
-    """One attempt. The sender calls it with the outcome; only the first call counts."""
+    """One attempt. The sender calls this object with the outcome. Only the first call counts."""
 
     actor: Departed
     delivery: Delivery
@@ -46,7 +46,8 @@ class Flight(Struct, gc=False):
             self.actor.attempt_ended(self)
 
     def rewind(self) -> None:
-        """Undo the changes of a judgement to the delivery, so that it can be judged again."""
+        """Reset the delivery's attempt count, which a judgement has raised, before the outcome is judged
+        again."""
         self.delivery.attempt_count = self.number - 1
 
 
@@ -78,7 +79,7 @@ class Resumed(Struct, gc=False):
 
 
 class Spill(Struct, gc=False):
-    """Deliveries of one class that stay in the store: the highest seq, and their number."""
+    """Deliveries of one class that stay in the store: their highest seq, and their number."""
 
     queue: DeliveryClass
     seq: int
@@ -89,15 +90,15 @@ Message = Flight | Arrived | Answered | Ordered | Resumed
 
 
 class Mailbox:
-    """The messages to one actor. Once an arrival spills, all later arrivals spill until the mailbox holds
-    none: the machine must get them in the order of their commits."""
+    """The messages to one actor. Once an arrival spills, later arrivals spill too, until all arrivals in
+    the mailbox are handled: the machine must get them in the order of their commits."""
 
     __slots__ = ("_limits", "bytes", "current", "deliveries", "judged", "messages", "spills")
 
     def __init__(self, limits: MemoryLimits) -> None:
         self._limits = limits
-        # A list, since there are few messages (arrivals are one): a deque takes 700 bytes and is no
-        # faster.
+        # A list, because it has few messages: arrivals in a row share one. A deque takes 700 bytes and is
+        # no faster.
         self.messages: list[Message] = []
         self.deliveries = 0  # in Arrived messages
         self.bytes = 0  # of their payloads
@@ -160,8 +161,8 @@ class Mailbox:
                 spills.append(Spill(delivery.queue, delivery.seq, 1))
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
-        """Note deliveries as `spill` does, but each commit apart. After a read of the store, the machine
-        gets only the spills that the read has missed."""
+        """Note deliveries as `spill` does, but separately for each call: after a read of the store, the
+        machine gets only the spills that the read has missed."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return
@@ -175,7 +176,7 @@ class Mailbox:
         return spills
 
     def drop_arrivals(self) -> None:
-        """Forget all arrivals: they are durable, and the store is about to be read."""
+        """Forget all arrivals. They are durable, and a read of the store that begins now returns them."""
         self.messages = [each for each in self.messages if type(each) is not Arrived]
         self.deliveries = self.bytes = 0
         self.spills = []
@@ -188,7 +189,7 @@ class Mailbox:
     # --- to the machine
 
     def pass_on(self, machine: DestinationMachine, now: float, most: int) -> int:
-        """Pass about `most` messages to the machine, and return how many. In a list, each delivery
+        """Pass about `most` messages to the machine, and return how many. Each delivery in a message
         counts as one."""
         messages = self.messages
         left = most
@@ -222,7 +223,8 @@ class Mailbox:
         machine.judged(flight.delivery, flight.outcome, now)
 
     def _cut(self, arrived: Arrived, most: int) -> Arrived:
-        """Return the first `most` of a message just popped; the rest goes back to the front."""
+        """Return the first `most` deliveries of a popped message, and put the others back as the first
+        message."""
         if len(arrived.deliveries) > most:
             self.messages.insert(0, Arrived(arrived.deliveries[most:]))
             arrived = Arrived(arrived.deliveries[:most])
@@ -235,8 +237,8 @@ class Mailbox:
 
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
-    """Pass an answer of the store to the machine, and return its weight. An answer is one message,
-    however large: the machine's cursor moves over all of it or none of it."""
+    """Pass an answer of the store to the machine, and return how many messages it counts as. An answer is
+    never split, because the machine's cursor must pass all of it or nothing."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

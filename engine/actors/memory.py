@@ -12,8 +12,7 @@ from engine.runtime.fair_share import may_have_more, room
 
 LEAST_READ = 8  # deliveries that a destination can hold and read even if memory is full
 LEAST_BYTES = 64 * 1024  # bytes that such a destination can read
-# A workspace can hold this many times the free memory: four fifths if it is the only one, as with places
-# for attempts.
+# A workspace can hold this many times as much memory as is free: four fifths of all if it is alone.
 PORTION = 4
 
 
@@ -62,11 +61,11 @@ class Memory:
         return self._waiting.get(environment, 0)
 
     def may_read(self, workspace: str, held: int) -> bool:
-        """Return whether a destination that holds this much can read more back now."""
+        """Return whether a destination that holds `held` deliveries can read more now."""
         return held < LEAST_READ or not self.full(workspace)
 
     def readable(self, workspace: str, limit: int, size: int) -> tuple[int, int]:
-        """Return how many deliveries and bytes a read can bring, at most as many as it asks for."""
+        """Return how many deliveries and bytes a read can return, at most `limit` and `size`."""
         limits = self._limits
         held, held_bytes = self._of.get(workspace, (0, 0))
         fit = max(room(held, limits.deliveries - self.deliveries, PORTION), LEAST_READ)
@@ -75,7 +74,7 @@ class Memory:
 
 
 class MemoryShare:
-    """One actor's share: the deliveries in its mailbox and its machine. It owns the last report."""
+    """One actor's share: the deliveries in its mailbox and its machine, as last reported."""
 
     __slots__ = ("_bytes", "_deliveries", "_environment", "_memory", "_waiting", "_workspace")
 
@@ -97,8 +96,8 @@ class MemoryShare:
             self._deliveries, self._bytes = deliveries, size
 
     def report_all(self, mailbox: Mailbox, machine: DestinationMachine | None) -> None:
-        """Report the change of this share, and how many deliveries wait. The fast path calls only
-        `report`: a single delivery never waits."""
+        """Report the change of this share and of the number of waiting deliveries. The fast path calls
+        only `report`, because its single delivery never waits."""
         self.report(mailbox, machine)
         waiting = mailbox.pending if machine is None else mailbox.pending + machine.pending
         if waiting != self._waiting:
@@ -106,6 +105,6 @@ class MemoryShare:
             self._waiting = waiting
 
     def may_read(self, aside: int) -> bool:
-        """Return whether this actor can read more back now. Deliveries set `aside` do not count, because
-        they wait for the read."""
+        """Return whether this actor can read more deliveries now. `aside`: the number of deliveries in
+        memory that wait for this read, and do not count."""
         return self._memory.may_read(self._workspace, self._deliveries - aside)

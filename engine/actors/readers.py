@@ -2,7 +2,8 @@
 
 While the store is away, a reader tries again until it answers. A read that the store refuses fails. One
 reader at a time prefers patient reads, which activate dormant destinations; the others prefer urgent
-reads. Workspaces take turns, and none gets all readers. Reads of only a snapshot share statements.
+reads. Workspaces take turns, and none gets all readers. Actors that need only their snapshots share a
+statement.
 """
 
 from collections.abc import Sequence
@@ -20,8 +21,8 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.halves import Halves
 from engine.runtime.tally import Tally
 
-# Snapshots in one statement: 0.6 ms, and 3 us of CPU each instead of 95 us with one statement each. With
-# 1,024 each costs a fifth less, but the next requests wait for 2 ms.
+# The most snapshots that one statement reads. They take 0.6 ms, and 3 us of CPU each instead of the 95 us
+# of a statement for each. With 1,024, each takes a fifth less, but later requests wait for 2 ms.
 SNAPSHOTS_AT_ONCE = 256
 
 
@@ -47,21 +48,21 @@ class SnapshotNeed(Protocol):
 
 
 class Batch:
-    """The requests for snapshots that one statement answers; a `Piece` for a reader."""
+    """The requests for snapshots that one statement answers. A reader performs it as one `Piece`."""
 
     def __init__(self, needing: list[SnapshotNeed]) -> None:
         self._parts = Halves(needing)  # those that have no answer yet
         self.told = self.refused = 0
 
     def wanted(self) -> bool:
-        """Return whether any actor still waits. This drops the requests of all others."""
+        """Return whether any actor still waits. Drop the requests of actors that do not."""
         self._parts.keep(lambda each: each.wanted())
         return bool(self._parts)
 
     async def read(self, store: BacklogStore) -> None:
-        """Read the snapshots and give each actor its own. A statement that the store refuses is divided,
-        so that one unreadable row affects only its own actor. After a StoreAwayError, call it again to
-        continue."""
+        """Read the snapshots and give each actor its own. If the store refuses a statement, read its
+        halves one by one, so that an unreadable row affects only its own actor. After a StoreAwayError,
+        call this again to continue."""
         for part in self._parts:
             try:
                 found = await store.read_snapshots([each.key for each in part])
@@ -120,8 +121,9 @@ class SnapshotReads:
 
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
-# A workspace can use this many times the free readers: three of four if it is the only one. A read takes
-# a millisecond, but a new actor counts its waiting deliveries, and a million of them take seconds.
+# A workspace can use this many times as many readers as are free: three of four if it is alone. Most
+# reads take a millisecond. The read for a new actor counts its waiting deliveries, a million in some
+# seconds.
 PORTION = 2
 
 log = structlog.get_logger("angarium.readers")
@@ -134,7 +136,8 @@ class Piece(Protocol):
         """Return whether any actor still waits for the result."""
 
     async def read(self, store: BacklogStore) -> None:
-        """Read, and pass the result on. After a StoreAwayError, the reader calls it again."""
+        """Read from the store, and give the actor the result. After a StoreAwayError, the reader calls it
+        again."""
 
     def failed(self) -> None:
         """Handle the failure of the read."""
@@ -212,8 +215,9 @@ class Readers:
             await trio.lowlevel.checkpoint()  # then this reader looks for the next read
 
     def _next(self) -> tuple[str, WorkspaceRead, bool] | None:
-        # While no patient read is under way, the next free reader prefers a patient read. A reserved
-        # reader would not help a workspace that uses all others: its share does not allow one more.
+        # While no patient read is under way, the next free reader prefers patient reads. It would not
+        # suffice to reserve a reader for them: a workspace whose urgent reads use up its share could not
+        # take it.
         lines = self._urgent, self._patient
         for line in lines if self._starting else reversed(lines):
             if (found := line.take(self._may)) is not None:

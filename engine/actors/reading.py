@@ -16,7 +16,8 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import Ordering
 from engine.ports import BacklogStore, ReadBack
 
-# Tries to count while nothing is committed. If all fail, the count can be a little too high.
+# A count is repeated if deliveries were committed during it, up to this many counts in all. The last
+# count can be a little too high.
 CONSISTENT_TRIES = 3
 
 
@@ -74,7 +75,8 @@ class Lookup:
                 skip_lanes=request.skip_lanes,
                 only_lane=request.only_lane,
             )
-        # A short answer to these requests means that there are no more deliveries, so their limits stay.
+        # Memory does not lower the limits of the other requests: an answer below the limit must mean that
+        # there are no more deliveries.
         if isinstance(request, DueRequest):
             before_ms = int(request.before * 1000)
             after_ms = -1 if request.after is None else math.ceil(request.after * 1000)
@@ -124,10 +126,11 @@ class Starter(Protocol):
     checkpoint: Checkpoint  # with a predecessor's snapshot, if it is known
 
     def begin_reading(self) -> None:
-        """Forget the arrivals so far: the read will show them. It can show later arrivals, too."""
+        """Forget the arrivals so far, because the read will return them. It can return later arrivals,
+        too."""
 
     def begin(self, beginning: Beginning | None) -> None:
-        """Begin with the data that was read. None: ask again after a while."""
+        """Begin with the data that was read. None: the read failed; ask for it again after a while."""
 
 
 class Start:
@@ -197,8 +200,9 @@ class Restoration(Start):
 
 
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
-    """Read the unsettled deliveries. Only this actor settles them, so only arrivals can interfere. The
-    mailbox adds arrivals after `last_seqs`. If arrivals never pause, a few are counted twice."""
+    """Read the unsettled deliveries. Because only this actor settles them, only arrivals can change them
+    meanwhile. The mailbox adds arrivals after `last_seqs`. If arrivals never pause, a few are counted
+    here, too."""
     environment, destination = config.environment, config.id
     waiting, last_seqs = 0, await store.last_seqs(environment, destination)
     for _ in range(CONSISTENT_TRIES):
@@ -209,7 +213,7 @@ async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> 
             break
     lowest, due_ms = await store.first_retry(environment, destination)
     if config.ordering is not Ordering.NONE and lowest is not None:
-        # a retrying head blocks its lane, even if the backlog row's `low_seq` is higher
+        # a RETRYING head blocks its lane, so the machine must begin there, even if `low_seq` is higher
         low_seq = min(low_seq, lowest)
     return Unsettled(low_seq, before, waiting, None if due_ms is None else due_ms / 1000)
 
@@ -225,12 +229,13 @@ class Resting(Protocol):
     """The directory, which knows the destinations without an actor."""
 
     def activate_dormant(self, destination: str) -> Starting | None:
-        """Make an actor for a destination with a backlog. None if it has an actor already, or no
-        work."""
+        """Return a new actor for a destination with a backlog. None: it has an actor already, or no
+        backlog."""
 
 
 class Awakening:
-    """The patient read for a dormant destination. Its actor is made when the read has its turn."""
+    """The patient read that activates a dormant destination. The actor is made only when a reader takes
+    the read."""
 
     __slots__ = ("_destination", "_directory", "_restoration", "workspace")
 
@@ -241,7 +246,7 @@ class Awakening:
         self._restoration: Restoration | None = None
 
     def wanted(self) -> bool:
-        """Return whether the actor, which the first call makes, still waits for this read."""
+        """Return whether the actor still waits for this read. The first call makes the actor."""
         if self._restoration is None:
             actor = self._directory.activate_dormant(self._destination)
             if actor is None:
@@ -261,8 +266,8 @@ class Awakening:
 
 
 class PendingRead:
-    """A machine's request to the store, until its answer. While memory is full the request waits. Each
-    delivery that ends causes a turn, which looks again."""
+    """A machine's request to the store, until its answer. While memory is full, the request waits. Each
+    turn of the actor checks again, and each delivery that ends causes a turn."""
 
     __slots__ = ("under_way", "waits")
 
@@ -278,7 +283,8 @@ class PendingRead:
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """End the waiting request as failed: a machine that waits for an answer cannot be rebuilt."""
+        """End the waiting request as failed, because a machine with an unanswered request cannot be
+        replaced."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

@@ -29,8 +29,8 @@ class ActorReport(Struct, frozen=True, kw_only=True):
 
 
 class DestinationReport(Struct, frozen=True, kw_only=True):
-    """The health of one destination and the state of its actor. Without a machine, `health` comes from
-    the last snapshot in memory. If the destination is unknown, it is None."""
+    """The health of one destination and the state of its actor. `health` is None for an unknown
+    destination. Without a machine, it comes from the last snapshot in memory."""
 
     health: Health | None
     pending: int
@@ -84,8 +84,8 @@ class Totals(Struct, frozen=True):
 
 
 class DirectoryStatistics(Struct, frozen=True, kw_only=True):
-    """The actors of this process. `restarts`, `activations` and `passivations` count since the start; all
-    others are present numbers."""
+    """The actors of this process. `restarts`, `activations` and `passivations` count since the start; the
+    other fields are present numbers."""
 
     actors: int
     dormant: int

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# Attempts of a workspace that wait for their scripts: five times the runs that it can have at once, so
-# that no script worker lacks work, and one in forty of all places for attempts.
+# The most attempts of a workspace that wait for their scripts. It is five times as many scripts as the
+# workspace can run at once, so no script worker lacks work, and one in forty of all places for attempts.
 MOST = 256
 WOKEN = 2  # members woken for each attempt that goes: one for its place, and one more
 _ASLEEP, _AWAKE = False, True
@@ -26,12 +26,12 @@ class Member(Protocol):
 
 
 class ScriptLimit:
-    """Owner of the counts, and of the members that wait. All calls are made on the trio thread."""
+    """Owner of the counts and of the actors that wait. All calls are made on the trio thread."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._counts: dict[str, int] = {}
-        # workspaces at the limit, until half of their attempts are gone
+        # workspaces that reached the limit, until only half as many of their attempts wait for scripts
         self._full: set[str] = set()
         self._held: dict[str, dict[Member, bool]] = {}  # in order of arrival; True: woken
 
@@ -61,8 +61,8 @@ class ScriptLimit:
         if config.transform is None or config.workspace not in self._full:
             self.leave(member)
             return False
-        # A member that was woken in vain keeps its place. Otherwise later ones could overtake it for
-        # ever.
+        # A member that was woken in vain keeps its position. Otherwise, members that came later could
+        # always overtake it.
         self._held.setdefault(config.workspace, {})[member] = _ASLEEP
         return True
 
@@ -75,7 +75,8 @@ class ScriptLimit:
                 del self._held[member.config.workspace]
 
     def _wake(self, workspace: str, count: int) -> None:
-        """Wake WOKEN members, or all if no attempt is left whose end would wake more."""
+        """Wake WOKEN members. Wake all if no attempt waits for a script, because then none would wake the
+        rest later."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):

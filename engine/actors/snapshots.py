@@ -14,16 +14,18 @@ from msgspec import Struct
 from engine.core.snapshot import decode
 from engine.ports.outage import Outage
 
-# Some 100 bytes each. An actor that returns soon needs no read of the store.
+# Snapshots of the actors that left last, some 100 bytes each. An actor that returns soon needs no read of
+# the store.
 RECENT_SNAPSHOTS = 20_000
-# Some 300 bytes each. Beyond this bound, the oldest destinations in trouble count as idle.
+# Destinations in trouble, some 300 bytes each. Beyond this number, the oldest count as idle.
 TROUBLED_SNAPSHOTS = 20_000
 PAGE = 500  # snapshots that are read at once after a start: some 3 ms to look at
 PAUSE_S = 0.05  # between two pages, so that the start's own work goes first
 
 
 class Troubled(Struct, frozen=True, gc=False):
-    """The trouble of a destination without an actor, with its snapshot."""
+    """A destination that is in trouble and has no actor: its open circuit or failures, and its
+    snapshot."""
 
     open_circuit: bool
     failures: int  # in a row
@@ -36,8 +38,8 @@ class SnapshotPages(Protocol):
     async def snapshots_after(
         self, after: tuple[int, str] | None, limit: int
     ) -> Sequence[tuple[int, str, bytes]]:
-        """Return environment, destination and snapshot of the next destinations, ordered by the first
-        two."""
+        """Return (environment, destination, snapshot) of the destinations after `after`, ordered by
+        environment and destination."""
 
 
 class Snapshots:

@@ -35,7 +35,7 @@ class Group(Enum):
 
 
 class Child(Struct, frozen=True, kw_only=True):
-    """A child of the supervisor. `why` says in a sentence why it belongs to its group.
+    """A child of the supervisor. `why` gives the reason for its group in a sentence.
 
     If `run` takes `task_status`, the next child starts when `run` has called it. After more than
     `restarts` restarts within `within_s` seconds, the supervisor gives up. The pause before a restart is
@@ -72,7 +72,8 @@ class GivenUpError(Exception):
 
 
 class _Running:
-    """A running child. `scope` alone cancels its task, so that the children stop in order."""
+    """A running child. Its task is shielded, and only `scope` cancels it: the children must stop in
+    order."""
 
     def __init__(self, child: Child, broke: Callable[["_Running", Exception | None], None]) -> None:
         self.child = child
@@ -112,7 +113,7 @@ class _Running:
             if self.child.group is Group.PROCESS:
                 self._broke(self, error)
                 return
-            # If another process writes now, the child is not at fault, and a restart would not help.
+            # If another process has taken over, the child is not at fault, and a restart would not help.
             backoff_s = None if isinstance(error, OwnershipLostError) else self._backoff()
             if backoff_s is None:
                 self._broke(self, error)
@@ -166,11 +167,10 @@ class _Running:
 
 class Supervisor:
     """Owner of its children. `run` ends when it is cancelled, when `stop` is called, or with
-    GivenUpError. Before it ends it stops the children, in reverse order unless another process has taken
-    over.
+    GivenUpError. Before it ends, it stops the children in reverse order.
 
-    After a takeover, it first calls `on_lost`, which fails everything that children would wait for in
-    vain.
+    After a takeover by another process, it instead stops all children at the same time, and calls
+    `on_lost`, which fails everything that they would wait for in vain.
     """
 
     def __init__(
@@ -200,8 +200,7 @@ class Supervisor:
                     await trio.sleep_forever()
             finally:
                 if self._is_lost:
-                    # This process can record nothing more, so nothing waits for the database, and the
-                    # children stop at the same time.
+                    # No child can record anything any more, so that their order does not matter.
                     for child in under_way:
                         child.scope.cancel()
                     self._on_lost()

@@ -35,15 +35,15 @@ class Standing(Struct, frozen=True, gc=False):
 
 IDLE = Standing(HealthState.IDLE, CircuitState.CLOSED, 0, 0)
 DISABLED = Standing(HealthState.DISABLED, CircuitState.CLOSED, 0, 0)
-# In trouble, with nothing to send and therefore without an actor.
+# Destinations in trouble that have nothing to send, and therefore no actor.
 FAILING = Standing(HealthState.FAILING, CircuitState.OPEN, 0, 0, failing=True)
 UNRECOVERED = Standing(HealthState.IDLE, CircuitState.CLOSED, 0, 0, failing=True)
 Survey = Mapping[str, Standing]
 
 
 def standing_of(destination: Destination, survey: Survey) -> Standing:
-    """Return the standing of a destination. If no survey names it, nothing waits for it. A DISABLED
-    destination without an actor is not in trouble."""
+    """Return the state of a destination. A destination that is not in `survey` has nothing to send. A
+    DISABLED destination without an actor is not in trouble."""
     active = destination.status is DestinationStatus.ACTIVE
     standing = survey.get(destination.id)
     if standing is None or (standing.failing and not active):
@@ -77,8 +77,8 @@ class Surveys:
         self._under_way: dict[int, trio.Event] = {}
 
     async def of(self, environment: int) -> Survey:
-        """Return the state of each destination with work or in trouble. `standing_of` gives the state of
-        all others."""
+        """Return the state of each destination with work or in trouble. For all others, use
+        `standing_of`."""
         while (taken := self._fresh(environment)) is None:
             other = self._under_way.get(environment)
             if other is None:

@@ -1,4 +1,4 @@
-"""The waker: slow loops over destinations that get no message. It only calls the directory.
+"""The waker: slow loops over destinations whose actors no message wakes. It only calls the directory.
 
 It lets idle actors leave. It activates destinations with waiting retries shortly before these are due:
 their machines then keep the time to the millisecond. After a step of the wall clock it gives all actors a
@@ -15,10 +15,10 @@ from engine.runtime.wake import Wake
 
 LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
-# rows of one look; after a full look that woke all of them, the next follows at once
+# rows that one look reads; if it activates all their destinations, the next look follows at once
 WAKE_AT_ONCE = 1_000
-# After any other look, the next one follows after this pause: a row stays due until its actor has read
-# the store, and can hide later rows. The pause doubles while looks wake no destination.
+# Otherwise the next look follows after this pause: a row stays due until its actor has read the store,
+# and can hide later rows. The pause doubles while looks activate no destination.
 AGAIN_S = 0.1
 # Destinations between two yields: it takes a millisecond to activate their actors.
 ROUSE_AT_ONCE = 100
@@ -42,8 +42,8 @@ class Waker:
 
     def clock_stepped(self, by_s: float) -> None:
         """Note a step of the clock. Each actor follows it before it reads the time again, and gets a turn
-        soon, since a retry can be due. After a long step back, destinations whose retries wait get an
-        actor, whose machine cuts waits that are too long."""
+        soon, since a retry can be due. After a long step back, dormant destinations with waiting retries
+        also get actors, whose machines shorten waits that are now too long."""
         self._directory.steps.add(by_s, self._clock.now())
         self._back_s -= min(by_s, 0.0)
         self._stepped.set()
@@ -80,8 +80,8 @@ class Waker:
                 again_s *= 2
 
     async def _look(self) -> tuple[int, bool]:
-        """Activate destinations whose retries are due. Returns their number, and whether there can be
-        more rows."""
+        """Activate destinations whose retries are due. Returns how many it activated, and whether the
+        store can have more such rows."""
         self.looks += 1
         before_ms = int((self._clock.now() + LOOK_AHEAD_S) * 1000)
         rows = await self._store.due_destinations(before_ms, WAKE_AT_ONCE)

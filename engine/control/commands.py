@@ -27,7 +27,7 @@ class _Job(Generic[T]):
 
 
 class CommandQueue:
-    """The queue of all commands. Owner of `turn`, which orders them."""
+    """The queue of all commands. Owner of `turn`, the lock that a command holds while it runs."""
 
     def __init__(self) -> None:
         self.turn = trio.Lock()  # held while read models are replaced
@@ -107,8 +107,9 @@ class CommandQueue:
 async def written(write: Awaitable[T]) -> T:
     """Return the result of a write.
 
-    Raises Refusal `internal` if the write may have been done: a 503 would promise that it was not done.
-    A notification, or the reload after the lost connection, brings the read models up to date.
+    Raises Refusal `internal` if the write may have been done: StoreAwayError becomes a 503, which
+    promises that it was not. The read models follow with a notification, or with the reload after the
+    lost connection.
     """
     try:
         return await write

@@ -35,7 +35,7 @@ TTL_S = 12 * 3600  # a working day; then the key must be entered again
 CODE_TTL_S = 600  # to copy a link from a terminal to a browser
 MOST_ENDED = 100_000  # sessions ended before they expired, some 10 MB; the oldest are dropped
 _NONCE_BYTES = 16
-# The signing key's id, the token's kind, its end in ms, the API key's id, a nonce.
+# The claims: the signing key's id, the token's kind, its end in ms, the API key's id, a nonce.
 _CLAIMS = struct.Struct(f">{KEY_ID_BYTES}scQ16s{_NONCE_BYTES}s")
 _KINDS = {PREFIX: b"s", CODE_PREFIX: b"c"}
 _LONGEST = 256  # bytes of a token
@@ -84,8 +84,9 @@ class ConsoleTokens:
             del self._ended[next(iter(self._ended))]
 
     def credential(self, token: bytes, now: float) -> Credential | None:
-        """Return the API key's credential for a session's token or a login code; a login code sets
-        `code`. None for a token that is not ours or has ended, and for a used login code."""
+        """Return the API key's credential for the token of a session or for a login code, whose
+        credential has `code` True. None if the token is not ours, is over or was ended, or the login code
+        was used."""
         if len(token) > _LONGEST:
             return None
         prefix = CODE_PREFIX if token.startswith(CODE_PREFIX) else PREFIX
@@ -109,7 +110,7 @@ class ConsoleTokens:
 
 
 class ConsoleTrail(Protocol):
-    """The audit log's writes about sessions, which can notify the other nodes."""
+    """The writer of audit entries about sessions, which can also notify the other nodes."""
 
     async def write(self, entry: AuditEntry, *, news: tuple[str, str] | None = None) -> None:
         """Add an entry, and notify the other nodes of `news` (kind and id)."""

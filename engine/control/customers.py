@@ -123,8 +123,8 @@ def _audited(account: CustomerAccount) -> dict[str, Any]:
 
 
 class QuotaCheck:
-    """The check of customers' quotas. It never refuses a workspace's key, but counts the rows that keys
-    add."""
+    """The check of customers' quotas. It refuses only sessions, never a workspace's key. Rows that keys
+    add for a customer count, too."""
 
     def __init__(self, store: CustomerStore, models: Models, plans: Plans) -> None:
         self._store = store
@@ -132,7 +132,8 @@ class QuotaCheck:
         self._plans = plans
 
     async def tally(self, actor: Principal, environment: int, quota: Quota) -> CustomerTally | None:
-        """Return the tally of a session's customer if its quota has room for one more; None for a key.
+        """Return the tally of a session's customer, if the quota has room for one more row. None for a
+        key.
 
         Raises Refusal `plan_limit` if the quota is used up, 404 for an unknown account.
         """
@@ -149,7 +150,8 @@ class QuotaCheck:
         return CustomerTally(account, used.tally)
 
     async def is_past(self, environment: int, tally: CustomerTally | None) -> bool:
-        """Return True if the account has changed since `tally`: the decision must be made again."""
+        """Return True if the account has changed since `tally`, so that the quota must be checked
+        again."""
         if tally is None:
             return False
         used = await self._store.used(environment, tally.account, 1)

@@ -48,7 +48,7 @@ class Entries(Protocol):
 
 
 class AuditTrail(Protocol):
-    """The audit log's writes about actions that change no row of configuration."""
+    """The writer of audit entries for actions that change no row of configuration."""
 
     async def write(self, entry: AuditEntry) -> None:
         """Add an entry. Writing the same entry again adds nothing."""

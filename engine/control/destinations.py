@@ -68,7 +68,7 @@ class DestinationCommands:
         make_key: Make = new_key,
     ) -> None:
         """`disabled` is called for each destination that was active and is disabled now. `objection`
-        says why nothing can be sent to a host; without it every host is accepted."""
+        returns why nothing can be sent to a host, or None. Without it every host is accepted."""
         self._store = store
         self._writer = writer
         self._plans = plans
@@ -148,7 +148,7 @@ class DestinationCommands:
             return present if following == present else self._next(following)
 
         if not changes.keys().isdisjoint(("url", "config", "authentication")):
-            # before the command, which must not wait for a look-up of names
+            # before the command, because other commands would wait for the look-up of the host's name
             present = await destination_of(self._store, actor, environment, identifier)
             following = change(present)
             hosts = hosts_of(following, following.authentication, self._catalog)
@@ -183,8 +183,8 @@ class DestinationCommands:
         self, destination: Destination, *, quiet: bool = False, overdue: bool = False
     ) -> None:
         """Disable a destination whose receiver answered 410, or failed for longer than it may
-        (`overdue`). A `quiet` change is not announced: the deliveries that failed were announcements.
-        Raises StoreAwayError."""
+        (`overdue`). `quiet`: do not announce this, because only announcements have failed. Raises
+        StoreAwayError."""
         actor = Principal(
             kind="SYSTEM",
             id=RECEIVER_FAILS if overdue else RECEIVER_GONE,
@@ -193,7 +193,7 @@ class DestinationCommands:
         )
 
         def change(present: DestinationRecord) -> DestinationRecord:
-            # a newer version can have another receiver, which has neither answered 410 nor failed
+            # the receiver of a newer version can be another one, which neither answered 410 nor failed
             elsewhere = present.url != destination.url or present.template != destination.template
             lifted = overdue and present.disable_after_s is None
             if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:

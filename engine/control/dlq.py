@@ -35,7 +35,7 @@ MOST = 10_000  # deliveries that one request takes out of the queue, within seco
 WITHIN_S = 5.0  # after this time, no further chunk begins
 COUNT_WITHIN_S = 10.0  # in this time PostgreSQL counts some millions
 PATIENCE_S = 5.0  # the longest wait for a chunk; ingestion waits as long for its group
-# After each chunk a request rests as long as the chunk took, so that events have every other turn.
+# The longest pause after a chunk. The pause is as long as the chunk took, so events get half of the time.
 LONGEST_REST_S = 0.1
 AT_ONCE = 4  # bulk requests that run, since each keeps the entry queue busy; others wait
 EACH = 1  # per environment: a second request would only take the deliveries of the first
@@ -53,15 +53,15 @@ class Bulk(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """The most deliveries that one request writes (None: `MOST`), in all and per second (None: as fast
-    as possible)."""
+    """The most deliveries that one request writes: in all (None: `MOST`) and per second (None: no
+    bound)."""
 
     most: int | None = None
     per_second: float | None = None
 
     @property
     def chunk(self) -> int:
-        """The number of deliveries that one chunk writes: at most one second's worth."""
+        """The number of deliveries that one chunk writes, at most those of one second."""
         return CHUNK if self.per_second is None else max(1, min(CHUNK, int(self.per_second)))
 
     def lasts_s(self, count: int) -> float:
@@ -227,7 +227,7 @@ class DeadLetterCommands:
     async def _counted(
         self, environment: int, which: DeliveryFilter, after: str | None
     ) -> tuple[int, bool]:
-        """Count the deliveries above an id; return also whether the count is complete."""
+        """Count the deliveries with ids above `after`. Return also whether the count is complete."""
         total = 0
         until = self._now() + COUNT_WITHIN_S
         while self._now() < until:

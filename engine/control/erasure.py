@@ -46,7 +46,8 @@ class ErasureStore(Protocol):
         is in the dead-letter queue, or if the event was erased before."""
 
     async def erase_many(self, environment: int, events: Sequence[str], at_ms: int) -> list[str]:
-        """Erase many events in the same way, without an audit entry; return those that were erased."""
+        """Erase many events as `erase` does, but without an audit entry. Return those that were
+        erased."""
 
 
 class ErasureCommands:
@@ -236,8 +237,8 @@ class CustomerErasures:
     async def _erase(
         self, actor: Principal, environment: int, events: Sequence[str]
     ) -> tuple[int, bool]:
-        """Erase events, each event with waiting or dead deliveries separately. Return how many were
-        erased, and whether all were."""
+        """Erase events: together, then one by one those with waiting or dead deliveries. Return how many
+        were erased, and whether none is left."""
         erased = await self._contents.erase_many(environment, events, self._writer.now_ms())
         done = len(erased)
         for event in set(events).difference(erased):

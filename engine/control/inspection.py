@@ -1,4 +1,4 @@
-"""Tests of a destination: each sends a signed sample at once, beside the destination's actor.
+"""Tests of a destination: each sends a signed sample at once, without the destination's actor.
 
 A test is never retried and never counted. The log records it even if the caller no longer waits.
 """

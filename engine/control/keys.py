@@ -61,7 +61,7 @@ class Reach(Struct, frozen=True):
 
 
 class KeyCommands:
-    """Writes workspaces and keys. In a server the writer's projection updates the read models at once."""
+    """Writes workspaces and keys, and updates the read models if the process is a server."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class KeyCommands:
         *,
         actor: Principal | None = None,
     ) -> NewKey:
-        """Add a key to a workspace and an environment that are known by their ids; see `create`."""
+        """Add a key as `create` does, to a workspace that is given by its id."""
         _check_name(name)
         if environment is None and scope is Scope.INGEST:
             raise invalid("scope", "an MCP key has scope read or manage")
@@ -297,7 +297,7 @@ class KeyCommands:
         previous: str | None = None,
     ) -> AuditEntry:
         by = actor or Principal(kind="CLI", id="cli", workspace=key.workspace)
-        # The entry belongs to the key's environment. An MCP key has none.
+        # The audit entry belongs to the key's environment: None for an MCP key.
         by = msgspec.structs.replace(by, environment=key.environment)
         return self._writer.entry(by, f"api_key.{action}", key.id, changes, previous)
 

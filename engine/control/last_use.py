@@ -48,8 +48,8 @@ class LastUse:
         await Outage("the last use of keys").every(FLUSH_S, self.flush)
 
     async def flush(self) -> None:
-        """Write the uses that are due, `AT_ONCE` in a statement. Raises StoreError; uses that were not
-        written stay due."""
+        """Write the uses that are due, at most `AT_ONCE` in a statement. Raises StoreError. Uses that
+        were not written stay due."""
         now, keys = self._now(), list(self.seen)
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]

@@ -1,7 +1,7 @@
 """The loader of read models. It reads all rows at the start and after a lost connection, and single rows
 when notified.
 
-The loader takes the same turn as commands, so that read models follow the order of commits.
+The loader holds the lock of the commands while it reads, so that read models follow the order of commits.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable
@@ -19,8 +19,8 @@ from engine.model.documents import is_uuid
 log = structlog.get_logger("angarium.control")
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
-# The time after which the loader yields. It is no number of rows, because a destination with a template
-# costs as much as twenty others.
+# The time after which the loader yields. A number of rows would not do, because a destination with a
+# template takes as long as twenty others.
 SLICE_S = 0.002
 
 
@@ -81,8 +81,8 @@ class Loader:
         await self.changed_all([(kind, identifier)])
 
     async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:
-        """Read the rows that several notifications name, in one turn, since each turn waits for earlier
-        commands."""
+        """Read the rows that several notifications name, all in one turn, because each turn waits for
+        earlier commands."""
         known = [
             (self._kinds[kind], identifier)
             for kind, identifier in named
@@ -133,7 +133,7 @@ class Loader:
 
 
 class Breaks:
-    """The breaks of a long loop: it yields whenever it has run for `SLICE_S`."""
+    """The pauses of a long loop, which yields whenever it has run for `SLICE_S`."""
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock

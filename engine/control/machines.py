@@ -28,7 +28,7 @@ class Trail(Protocol):
 
 
 class MachineCommands:
-    """Drains machines and ends their drains. `nodes` are all servers, as this one sees them."""
+    """Drains machines and ends their drains. `nodes`: all servers, as this server sees them."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ def _read(rule: str, pattern: str, steps: Steps) -> _SegmentPattern:
 
 
 class _Search:
-    """A walk along event types, segment by segment. The new rule's id is ""."""
+    """A search through event types, segment by segment. The new rule has the id "" in its patterns."""
 
     def __init__(self, at_most: int, steps: Steps) -> None:
         self._at_most = at_most
@@ -57,8 +57,8 @@ class _Search:
         self._visits = VISITS
 
     def found(self, live: list[_SegmentPattern], depth: int) -> bool:
-        """Return True if too many rules match some type that begins with the `depth` segments chosen so
-        far. All `live` patterns match these segments."""
+        """Return True if too many rules match an event type that begins with the `depth` segments chosen
+        so far. `live`: the patterns that these segments agree with."""
         if not self._enough(live):
             return False
         self._visits -= len(live)

@@ -190,7 +190,8 @@ class CustomerStore(Protocol):
         it."""
 
     async def used(self, environment: int, account: str, at_most: int) -> Used | None:
-        """Return the use of an account, counted up to `at_most`; None for an unknown account."""
+        """Return how much of each quota an account uses, counted up to `at_most`; None for an unknown
+        account."""
 
 
 class RuleStore(Protocol):
@@ -269,8 +270,8 @@ class Erasing(Struct, frozen=True):
 
 
 class CustomerEvents(Struct, frozen=True):
-    """Events that have contents, of those examined up to `through`. `erased`: how many examined events
-    were erased since the request. `end`: there are no more events."""
+    """The next events of a request, up to the id `through`. `ids`: those that have contents. `erased`:
+    how many were erased since the request. `end`: there are no more events."""
 
     ids: list[str]
     erased: int
@@ -373,7 +374,7 @@ class Projection:
         """Show that a rule was removed."""
 
     def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
-        """Show the active schema of an event type, or that it has none."""
+        """Show the active schema of an event type. None: the type has no active schema."""
 
     def settings(self, settings: WorkspaceSettings) -> None:
         """Show a new version of a workspace's settings."""

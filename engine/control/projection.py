@@ -44,12 +44,12 @@ class ModelProjection(Projection):
         self._schemas = ActiveSchemas(models)
 
     def destination_version(self, destination: str) -> int:
-        """Return the version in the read models, 0 for none."""
+        """Return the version of a destination in the read models, 0 if they lack it."""
         present = self._models.destinations.get(destination)
         return 0 if present is None else present.version
 
     def rule_version(self, rule: str) -> int:
-        """Return the version of the rule in the read models, 0 for none."""
+        """Return the version of a rule in the read models, 0 if they lack it."""
         present = self._models.rules.get(rule)
         return 0 if present is None else present.version
 
@@ -86,7 +86,8 @@ class ModelProjection(Projection):
         }
 
     def destination(self, record: DestinationRecord) -> None:
-        """Route to this version and pass it to its actor, unless it or a newer one is known."""
+        """Put this version into the read models and pass it to its actor, unless it or a newer one is
+        known."""
         if self.destination_version(record.id) >= record.version:
             return
         environment = self._models.environments.get(record.environment)
@@ -162,7 +163,7 @@ def engine_view(
         target, headers = _receiver(record, catalog)
         headers += authentication.own_headers(record.authentication)
     except Refusal as refusal:
-        # only the paths of a configuration's members: a message could quote values
+        # of a template's refusal only the paths: its message could quote a secret of the configuration
         reason = refusal.message if record.template is None else _places(refusal)
         log.warning(
             "destination.unusable",

@@ -226,8 +226,8 @@ class ReplayCommands:
     async def _judged(
         self, environment: int, selection: ReplaySelection, own: SessionCustomer | None
     ) -> ReplaySelection:
-        """Check the ids in a selection, and return the selection with its customer account: the account
-        that its destination, or all its deliveries, belong to."""
+        """Check the ids in a selection. Return the selection with its customer account: the one given, or
+        the only one that its destination or its deliveries belong to."""
         account = selection.account
         if own is not None:
             if selection.customer not in (None, own.external_id):

@@ -22,17 +22,18 @@ from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
 from engine.runtime.sideline import Sideline
 
-# The most filters that one event runs, of one customer's destinations or of those without a customer.
-# Each filter takes at most 3 ms, in slices.
+# The most filters that one event runs for the destinations of one customer, or for all destinations
+# without a customer. Each filter takes at most 3 ms, in slices.
 MAX_FILTERS = 100
-# All patterns of rules with a filter, of one customer's destinations or of those without a customer.
-# A new rule with a filter is compared with all of them: at most 12 MB are read.
+# The most patterns of rules with a filter, for the destinations of one customer, or for all destinations
+# without a customer. A new rule with a filter is compared with all of them: at most 12 MB are read.
 MAX_FILTERED_PATTERNS = 50_000
 AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
 )
-# All patterns of a rule together: a hundred of 40 characters, longer than most event types. With 25,600
-# characters a thousand rules took 25 MB of memory, and the costliest search half a second of CPU.
+# The length of a rule's patterns together: enough for a hundred of 40 characters, longer than most event
+# types. With 25,600, a thousand rules took 25 MB of memory, and the costliest search half a second of
+# CPU.
 MAX_PATTERN_CHARACTERS = 4_096
 _RULES = "the routing rules"  # their name in a refusal
 
@@ -188,8 +189,8 @@ class RuleCommands:
         return await self._writer.attempts(_RULES, attempt)
 
     async def _write(self, rule: RuleModel, write: Callable[[], Awaitable[bool]]) -> bool:
-        """Write a version that was checked before its turn, so that other tenants' commands do not wait
-        for the check. The statement writes nothing if the rows have changed since."""
+        """Write a version that was checked before this command, so that other commands did not wait for
+        the check. The statement writes nothing if the rows have changed since."""
 
         async def command() -> bool:
             done = await written(write())
@@ -202,8 +203,9 @@ class RuleCommands:
     async def _tally(
         self, rule: RuleModel, present: RuleModel | None, account: str | None
     ) -> int | None:
-        """Return the tally of the filters that a rule was compared with, None if it adds no filter.
-        Raises Refusal 400 if there are too many filters with it."""
+        """Compare a rule that adds a filter with the other rules. Return the environment's tally of rules
+        at the comparison, None if no filter is added. Raises Refusal 400 if too many rules with a filter
+        overlap, or have too many patterns."""
         if rule.filter is None:
             return None
         if (
@@ -222,7 +224,7 @@ class RuleCommands:
                 f"the rules with a filter have at most {MAX_FILTERED_PATTERNS} patterns together, of "
                 f"{'one customer' if account else 'no customer'}",
             )
-        # in slices: a thousand rules of fifty patterns take a quarter of a second
+        # compared in slices, because a thousand rules of fifty patterns take a quarter of a second
         compare = partial(too_many_at_once, rule.event_types, others, MAX_FILTERS)
         if len(others) >= MAX_FILTERS and await self._comparing.done(rule.environment, compare):
             raise invalid(

@@ -31,8 +31,8 @@ TTL_MOST_S = 900  # a few minutes: there is no way to end a session early
 LONGEST = (
     2_048  # bytes of a token: 1,024 for an external id of 256 characters, and base64 of it all
 )
-# The signing key's id, the environment's number, the end in ms, the account. The customerExternalId
-# follows in UTF-8, then the signature over all of it.
+# The claims: the signing key's id, the environment's number, the end in ms, the account, then the
+# customerExternalId in UTF-8. The signature over all of them follows.
 _HEAD = struct.Struct(f">{KEY_ID_BYTES}sIQ16s")
 
 

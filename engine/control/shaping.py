@@ -59,7 +59,7 @@ def receiver_of(draft: Draft, catalog: Catalog) -> Receiver:
 
 
 def drafted(draft: Draft, receiver: Receiver, **rest: Any) -> DestinationRecord:
-    """Return the record of a draft; `rest` are the members that no draft has."""
+    """Return the record of a draft. `rest`: the members of a record that a draft lacks."""
     delivery = receiver.delivery
     return DestinationRecord(
         name=draft.name,
@@ -219,8 +219,8 @@ def _host_of(receiver: Receiver | DestinationRecord, catalog: Catalog) -> str | 
 def _merged(
     document: DestinationDocument, patch: Mapping[str, Any], *without: str
 ) -> dict[str, Any]:
-    """Return a destination's document after a patch, except for its headers: these are only checked here.
-    `engine.model.headers.patched` merges them by rules of their own."""
+    """Return a destination's document after a patch. Its headers are used only to check the patch,
+    because `engine.model.headers.patched` merges headers by rules of their own."""
     following = merged(document, {**patch, "headers": _plain_headers(patch.get("headers", {}))})
     return {name: value for name, value in following.items() if name not in without}
 

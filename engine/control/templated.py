@@ -67,7 +67,8 @@ def shown_url(definition: Definition, template: Template) -> str:
 
 
 def led_to(definition: Definition, template: Template) -> tuple[bool, str, int] | None:
-    """Return where requests go (TLS, host, port); None if the template no longer makes a valid URL."""
+    """Return the origin of requests (TLS, host, port); None if the template no longer makes a valid
+    URL."""
     try:
         target = parse_target(destined(definition, template).url)
     except Refusal:
@@ -76,12 +77,14 @@ def led_to(definition: Definition, template: Template) -> tuple[bool, str, int] 
 
 
 def destined(definition: Definition, template: Template) -> Destined:
-    """Return where requests go. Raises Refusal if the template refuses the configuration."""
+    """Return the URL and the headers of requests. Raises Refusal if the template refuses the stored
+    configuration."""
     return judged(definition, json.loads(template.config))
 
 
 def judged(definition: Definition, config: dict[str, Any]) -> Destined:
-    """Return where requests of a configuration go. Raises Refusal `invalid_request`."""
+    """Check a configuration, and return the URL and the headers of its requests. Raises Refusal
+    `invalid_request`."""
     try:
         definition.check(config)
         return definition.target(config)
@@ -228,7 +231,7 @@ def _config(
 def _errors(
     definition: Definition, config: dict[str, Any], unknown: set[str]
 ) -> tuple[Detail, ...]:
-    """Return the errors of a configuration, except at places whose value is not known."""
+    """Return the errors of a configuration, except those at paths in `unknown`."""
     try:
         judged(definition, config)
     except Refusal as refusal:

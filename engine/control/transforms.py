@@ -25,7 +25,7 @@ from engine.plans.plans import Plan, Plans
 
 _SCRIPTS = "the destination's transform scripts"  # their name in a refusal
 SOURCE_BYTES = 64 * 1024  # of UTF-8: each live one is in every server's memory, and sent to workers
-# One byte of source can take six of JSON (\\u0000); the rest of the body is a name and an id.
+# In JSON, one byte of source can take six (\\u0000). The other members are a name and an id.
 DRAFT_BYTES = 6 * SOURCE_BYTES + 16 * 1024
 
 
@@ -104,7 +104,7 @@ class TransformCommands:
             async def attempt() -> TransformScript | None:
                 if await self._store.used(workspace) >= most:
                     raise _plan_ends(plan)
-                # Another process can have changed the account or the destination since.
+                # Between two attempts, another process can change the account or the destination.
                 refuse_archived(await self._destination(actor, environment, destination.id))
                 own = await self._quotas.tally(actor, environment, Quota.TRANSFORMS)
                 if not await written(self._store.create(script, workspace, most, entry, own)):

@@ -1,4 +1,4 @@
-"""Views of configuration: the part that callers write, as JSON objects with secrets masked."""
+"""Views of configuration: the members that callers write, as JSON objects with secrets masked."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired

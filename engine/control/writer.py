@@ -22,7 +22,8 @@ ATTEMPTS = 5  # at a row that other processes write as well; more would be a bug
 
 
 class ConfigurationWriter:
-    """The queue of commands, ids, audit entries, the clock, and the read models that show a change."""
+    """The parts that all commands share: their queue, ids, audit entries, the clock, and the read
+    models."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class ConfigurationWriter:
         return self._auditor.entry(actor, action, object_id, changes, previous_fingerprint)
 
     async def command(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
-        """Run a command of several attempts in its turn; see `attempts`."""
+        """Run a command in its turn: attempts until one has a result, as `attempts` does."""
         return await self.commands.run(lambda: self.attempts(what, attempt))
 
     async def attempts(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:

@@ -1,6 +1,6 @@
 """The backlog of one destination: each delivery waits in memory or only in the store, never in both.
 
-It places arrivals and the answers of reads. It decides nothing about attempts.
+It places arrivals and deliveries that were read. It decides nothing about attempts.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ class Backlog:
         self._judge_wait = judge_wait  # cuts too long a wait; returns the latest due time
 
     def restore(self, low_seq: int, last_seqs: dict[int, int], waiting: int) -> None:
-        """Begin with the deliveries in the store: put each cursor just before `low_seq`."""
+        """Begin with the deliveries in the store: set each cursor just below `low_seq`."""
         window = self.window
         before = max(0, low_seq - 1)
         for group in range(len(window.cursors)):
@@ -56,8 +56,8 @@ class Backlog:
     # --- what arrives
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
-        """Place deliveries that were just committed: in memory if their cursor is direct
-        (`engine.core.window`) and there is room."""
+        """Place deliveries that were just committed: in memory, if their cursor is at the last known seq
+        and there is room. Otherwise they stay in the store."""
         window, lanes = self.window, self.lanes
         queues, group_of = self.queue, window.group_of
         cursors, lasts = window.cursors, window.lasts
@@ -84,7 +84,7 @@ class Backlog:
             self.window.stored += 1
 
     def _keep_out(self, delivery: Delivery, group: int) -> None:
-        """Leave a delivery in the store, or set it aside in memory until its group's read is answered."""
+        """Leave a delivery in the store, or aside in memory until its cursor's read is answered."""
         window, outstanding = self.window, self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
             useful = self.accepting and self.reader.state is ReadState.READING
@@ -98,7 +98,7 @@ class Backlog:
         window.note(group, delivery.seq, 1)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        """Note `count` committed deliveries that did not `arrive`; `seq` is their highest seq."""
+        """Note `count` committed deliveries that stay in the store. `seq` is their highest seq."""
         group = self.window.group_of[queue]
         outstanding = self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
@@ -157,7 +157,7 @@ class Backlog:
         self.recount()
 
     def _place_ahead(self, ahead: list[Delivery], group: int, now: float) -> None:
-        """Place the deliveries that arrived during the read, so that the cursor is direct again."""
+        """Place the deliveries that were set aside during the read, and move the cursor past them."""
         window = self.window
         for delivery in ahead:
             if delivery.seq > window.cursors[group]:  # else the read has seen it
@@ -227,7 +227,8 @@ class Backlog:
         self.recount()
 
     def _admit(self, delivery: Delivery, now: float) -> bool:
-        """Place a delivery from the store. Returns whether the cursor may pass it."""
+        """Place a delivery from the store. False: there is no room, and the cursor must stop before
+        it."""
         if delivery.next_attempt_at is not None:
             self._judge_wait(delivery, now)
         if self.lanes is not None:
@@ -242,8 +243,8 @@ class Backlog:
         return True
 
     def _is_news(self, delivery: Delivery, outstanding: Outstanding) -> bool:
-        """Return whether a delivery that was read must be placed: it is not under way or urgent, and its
-        row has not changed since the read."""
+        """Return whether a delivery that was read must be placed: it is not in flight, uncommitted or
+        already urgent, and its row has not changed since the read."""
         identifier = delivery.id
         known = self._in_flight.get(identifier) or self._uncommitted.get(identifier)
         if known is not None:
@@ -253,7 +254,7 @@ class Backlog:
         return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Count the deliveries set aside for a read as waiting only in the store."""
+        """Count the deliveries set aside for a read as out of memory, but waiting in the store."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
         self.window.aside = 0
@@ -279,7 +280,7 @@ class Backlog:
             self.reader.leaves(due)
 
     def remove(self, delivery: Delivery) -> Delivery | None:
-        """Take a waiting delivery out of memory by its id. A head leaves its lane blocked."""
+        """Take a waiting delivery out of memory by its id. If it heads a lane, the lane stays blocked."""
         if self.lanes is not None:
             found = self.lanes.remove(delivery.id, delivery.lane)
         else:
@@ -289,8 +290,8 @@ class Backlog:
         return found
 
     def forget(self) -> None:
-        """Drop all waiting deliveries from memory, to be read again: move the cursors back before them,
-        or note when they are due."""
+        """Drop all waiting deliveries from memory. To read them again, move the cursors back, or note
+        when retries are due."""
         window, reader = self.window, self.reader
         reader.forget()
         if reader.outstanding is not None:
@@ -320,7 +321,7 @@ class Backlog:
             self.lanes.promote(now)
 
     def wake_at(self, now: float, gates_open_at: float | None) -> float | None:
-        """Return when the next read, retry or opening gate is due; None if nothing waits for a time."""
+        """Return the next time at which a read or a retry is due or gates open. None: there is none."""
         wake, waits = self.reader.wake_at(now), self.queue.waits
         if waits and (wake is None or waits[0][0] < wake):
             wake = waits[0][0]
@@ -336,8 +337,8 @@ class Backlog:
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Read at once the stored deliveries that are due after `latest`: their waits must be judged
-        again."""
+        """Read the stored deliveries that are due after `latest` at once, because their waits are too
+        long now."""
         if self.lanes is not None:
             self.lanes.recall(latest)
         else:
@@ -351,7 +352,8 @@ class Backlog:
         return [*self.queue.waiting(), *behind]
 
     def low_seq(self) -> int:
-        """Return the lowest seq that can be unsettled. RETRYING deliveries count only with lanes."""
+        """Return the lowest seq that can be unsettled. Without lanes, RETRYING deliveries can have lower
+        ones."""
         window = self.window
         seqs = [delivery.seq for delivery in self._uncommitted.values()]
         seqs += [
@@ -371,7 +373,7 @@ class Backlog:
         return not known and (lanes is None or lanes.empty()) and reader.earliest_due() is None
 
     def settled_by_commit(self, config: Destination) -> bool:
-        """Return True if nothing follows from the commit of a delivery's end."""
+        """Return True if no decision follows from the commit of a delivery's end."""
         plain = self.accepting and self.lanes is None and config.ordering is self.ordering
         return plain and self.reader.done()
 
@@ -382,7 +384,7 @@ class Backlog:
     def recount(self) -> None:
         """Set the count of stored deliveries to zero if the store can hold none.
 
-        A negative count stays: a read returned deliveries before the messages that count them.
+        A negative count stays: reads can return deliveries before the messages that count them come.
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0

@@ -87,7 +87,7 @@ class Circuit:
         return self.state is not CircuitState.CLOSED and self._signal(CircuitSignal.SUCCESS, 0.0)
 
     def spared(self, delivery: str, now: float) -> bool:
-        """Note an attempt that sent nothing, and says nothing about the destination. Returns whether the
+        """Note an attempt that sent nothing: it is neither a success nor a failure. Returns whether the
         state changed."""
         return delivery == self.probe and self._signal(CircuitSignal.PROBE_VOID, now)
 
@@ -130,8 +130,8 @@ class Circuit:
     def reopen(
         self, opened_at: float, next_probe_at: float, tries: int, now: float, *, quiet: bool = False
     ) -> None:
-        """Restore a circuit that was open or half-open, as open. `now` bounds the kept instants, since
-        the clock can have stepped."""
+        """Restore a circuit that was open or half-open. It becomes open. Since the clock can have
+        stepped, `now` limits the other instants."""
         self.quiet = quiet
         self.state = CircuitState.OPEN
         self.opened_at = min(opened_at, now)

@@ -48,8 +48,9 @@ def _within_most(
 ) -> int | None:
     """Return a percentile that lies in a bucket with more than half of all durations, else None.
 
-    The bucket's mean shows where in the bucket its durations lie. The mean comes from the sum of all
-    durations, less those of other buckets, which count as the middles of their buckets.
+    The mean of the durations in this bucket shows where in the bucket they lie. To estimate the mean,
+    `spent_ms`, the sum of all durations, is reduced by those in other buckets: each counts as the middle
+    of its bucket.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])
@@ -61,7 +62,7 @@ def _within_most(
     mean = (spent_ms - others) / count
     if mean <= low or high <= low:
         return round(low)
-    # Interpolate between `low` and `high` by the power function that has this mean.
+    # Interpolate between `low` and `high` with the power function whose mean is `mean`.
     power: float = part ** max(0.0, (high - low) / (mean - low) - 1)
     return round(low + (high - low) * power)
 
@@ -71,7 +72,8 @@ NO_TIME = 1 << 40  # more than any attempt takes
 
 
 class Slot(Struct, array_like=True):
-    """The attempts that ended within ten seconds. `number` counts such slots since the epoch."""
+    """The attempts that ended within ten seconds. `number`: the seconds since the epoch, divided by
+    SLOT_S."""
 
     number: int
     failures: int
@@ -109,7 +111,8 @@ class CounterState(Struct, array_like=True):
 
 
 def _spent_ms(latency: Sequence[int]) -> int:
-    """Return the sum of durations, estimated from a histogram, since older snapshots lack the sum."""
+    """Return the sum of durations, estimated from a histogram: snapshots of older releases lack the
+    sum."""
     return round(sum(map(mul, latency, _MIDDLES_MS))) if any(latency) else 0
 
 
@@ -142,8 +145,8 @@ class Counters:
             self.last_error = state.last_error
 
     def arrived(self, count: int, now: float) -> None:
-        """Count deliveries that were just committed. For spilled deliveries, `now` can be earlier than
-        the last slot: they then count in the last slot."""
+        """Count deliveries that were just committed. Those that spilled can come with a `now` before the
+        last slot: they count in the last slot."""
         slot = self._slot
         if slot.number < now // SLOT_S:
             slot = self._next_slot(now)
@@ -195,8 +198,8 @@ class Counters:
         return [sum(column) for column in zip(*(slot.latency for slot in self._slots), strict=True)]
 
     def percentiles_ms(self, now: float, shares: Sequence[float]) -> list[int | None]:
-        """Return percentiles of the last five minutes (`shares` ascending), always within the measured
-        range. A bucket spans a factor of 1.6, but a receiver's latencies often span far less."""
+        """Return percentiles of the last five minutes (`shares` ascending), between the shortest and the
+        longest attempt. A bucket spans a factor of 1.6; a receiver's latencies often span far less."""
         latency = self.latency(now)
         found = percentiles_ms(latency, shares)
         busy = [slot for slot in self._slots if any(slot.latency)]

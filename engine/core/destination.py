@@ -51,7 +51,8 @@ SECRETS = ("password", "token", "clientSecret", "privateKey")
 
 
 CONCURRENCY = 8  # the default; an adaptive limit begins there
-# The most for one destination, fixed or adapting: a receiver with room for more is rare.
+# The most attempts in flight at one destination, with a fixed or an adapting limit. Few receivers take
+# more.
 MOST_CONCURRENCY = 256
 DEFAULT_RETRY_SCHEDULE_S = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 
@@ -83,7 +84,7 @@ class Transform(Struct, frozen=True):
 
 
 class Template(Struct, frozen=True):
-    """The template that a destination was made from, with the configuration that it is rendered by."""
+    """The template that a destination was made from, and the configuration that the template uses."""
 
     id: str  # in the catalog
     config: bytes  # JSON, in clear

@@ -1,4 +1,4 @@
-"""The settlement of deliveries that are not sent: an archived destination's, and those of a dry run.
+"""The settlement of deliveries that are not sent, because their destination is archived or has a dry run.
 
 Deliveries that wait or are IN_DLQ at an archived destination become FAILED and DISCARDED, in any order.
 Attempts in flight end as usual.
@@ -35,20 +35,20 @@ class Discarder:
     def loaded(
         self, read: Outstanding, deliveries: list[Delivery], through: int, now: float, *, end: bool
     ) -> None:
-        """Settle a stretch of the queue, and move its cursor on."""
+        """Settle the deliveries of an answer, and move the cursor past them."""
         self._settle(read, deliveries, now)
         if read.group is not None:
             self._backlog.window.answered(read.group, max(through, read.last) if end else through)
         self._backlog.recount()
 
     def due(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle RETRYING deliveries of an answer. The last answer is empty."""
+        """Settle the RETRYING deliveries of an answer. Reads follow until an answer is empty."""
         if self._settle(read, deliveries, now) or len(deliveries) >= read.request.limit:
             self._backlog.reader.leaves(now)
         self._backlog.recount()
 
     def dead(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle IN_DLQ deliveries of an answer. The last answer is empty."""
+        """Settle the IN_DLQ deliveries of an answer. Reads follow until an answer is empty."""
         for delivery in deliveries:
             if delivery.id not in self._uncommitted and not read.is_stale(delivery):
                 self._backlog.window.take(delivery)
@@ -71,8 +71,8 @@ class Discarder:
 
 
 def run_dry(backlog: Backlog, end_unsent: EndUnsent, now: float) -> None:
-    """Settle all deliveries that can be sent, and those behind them in their lanes, as if they had been
-    sent."""
+    """Settle, as if they had been sent, all deliveries that could be sent now and those behind them in
+    their lanes."""
     lanes = backlog.lanes
     while (delivery := backlog.queue.pop()) is not None:
         behind = () if lanes is None else lanes.take_behind(delivery)

@@ -1,7 +1,7 @@
 """The fast path of a single delivery: it is sent when it arrives, and its success is settled at once.
 
-Most destinations have one delivery at a time, for which `DestinationMachine.commands` always decides the
-same. The fast path is open only then, and spares the call.
+Most destinations have one delivery at a time. For it, `DestinationMachine.commands` would always decide
+the same. The fast path is open only in this case, and makes the call unnecessary.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from engine.core.throttle import Throttle
 
 
 class FastPath:
-    """The fast path of one machine. Each call of `commands` opens or closes it. Between two such calls
-    the machine gets only deliveries on the fast path, so the path stays open."""
+    """The fast path of one machine. Each call of `commands` opens or closes it. It stays open until the
+    next call, because only deliveries on the fast path reach the machine meanwhile."""
 
     __slots__ = ("_backlog", "_counters", "_in_flight", "open")
 
@@ -28,14 +28,14 @@ class FastPath:
         self.open = False  # nothing waits, is to be read, or is held back by the throttle
 
     def update(self, config: Destination, throttle: Throttle) -> None:
-        """Open or close the fast path, by the state in which `commands` leaves the machine."""
+        """Open or close the fast path, according to the machine's state after `commands`."""
         backlog = self._backlog
         queue = backlog.queue
         waits = queue.waits or queue.any_ready() or config.dry_run
         self.open = not waits and throttle.calm and backlog.settled_by_commit(config)
 
     def admits(self, deliveries: Sequence[Delivery]) -> bool:
-        """Return True if the deliveries just committed are a single delivery that may `begin`."""
+        """Return True if the deliveries, just committed, are a single one, which `begin` can take."""
         delivery = deliveries[0]
         fresh = not delivery.attempt_count and delivery.dlq_status is None
         alone = self.open and len(deliveries) == 1 and not self._in_flight
@@ -48,5 +48,6 @@ class FastPath:
         self._in_flight[delivery.id] = delivery
 
     def settles(self, outcome: Outcome) -> bool:
-        """Return True if the outcome of the only attempt in flight only has to be settled."""
+        """Return True if the outcome of the only attempt in flight needs no decision, and is only
+        recorded."""
         return self.open and outcome.success and not outcome.skipped

@@ -1,12 +1,13 @@
 """The lanes of an ordered destination, KEY or STRICT. Only the head of a lane can be sent.
 
-A head that succeeds releases the next delivery when it is judged. Any other end releases the next
-delivery when it is committed. A head with a long wait leaves memory with its whole lane: the lane is
-*parked*, and read back when the head is due. Deliveries that find no room are *skipped*: the lane keeps
-their first seq, and is read back when it is empty. So a lane's deliveries in memory are always older than
-those in the store.
+When a head succeeds, the next delivery becomes the head as soon as the outcome is judged. After any other
+end, it becomes the head when the end is committed. If a head must wait long, its whole lane leaves
+memory: the lane is *parked*, and read back when the head is due. If a lane finds no room for a delivery,
+it is *skipped*: this and all later deliveries stay in the store, and are read when the lane is empty in
+memory. So a lane's deliveries in memory are always older than those in the store.
 
-A lane can hold as many deliveries as memory has free places, so there is always room for other lanes.
+A lane can hold at most as many deliveries as memory has free places, so there is always room for other
+lanes.
 """
 
 from collections import deque
@@ -64,7 +65,8 @@ class Lanes:
     # --- entering
 
     def admit(self, delivery: Delivery, now: float, *, urgent: bool = False) -> LaneAdmission:
-        """Place a delivery that is younger than all of its lane in memory. The caller moves cursors."""
+        """Place a delivery that is younger than those of its lane in memory. The caller moves the
+        cursor."""
         window = self._window
         fits = window.fits_urgently(delivery) if urgent else window.fits(delivery)
         key = STRICT_KEY if self._strict else delivery.lane
@@ -90,7 +92,8 @@ class Lanes:
         return LaneAdmission.SKIPPED
 
     def resume(self, delivery: Delivery) -> None:
-        """Let a delivery that is in flight or uncommitted head its lane, if the lane is unknown."""
+        """Make a delivery that is in flight or uncommitted the head of its lane, if the lane does not
+        exist yet."""
         key = STRICT_KEY if self._strict else delivery.lane
         if key is not None and key not in self._lanes:
             lane = self._lanes[key] = Lane(key)
@@ -127,9 +130,10 @@ class Lanes:
             self.wanted[lane.key] = None
 
     def take_behind(self, delivery: Delivery) -> list[Delivery]:
-        """Return the deliveries behind a head that is settled unsent, in order, to be settled with it.
+        """Return the deliveries behind a head that is settled without an attempt, to be settled with it.
 
-        They end before the first RETRYING one. The last one heads the lane until its end is committed.
+        They are in order, and end before the first RETRYING one. The last one heads the lane until its
+        end is committed.
         """
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
@@ -147,7 +151,7 @@ class Lanes:
         self._block(self._lanes.get(key) if key is not None else None, delivery, now)
 
     def remove(self, identifier: str, key: str | None) -> Delivery | None:
-        """Take a waiting delivery out of memory by its id; a head goes on blocking its lane."""
+        """Take a waiting delivery out of memory by its id. If it heads a lane, the lane stays blocked."""
         found = self._queue.remove(identifier)
         lane = self._lanes.get(STRICT_KEY if self._strict else key or "")
         if lane is not None and lane.key in self._kept and lane.head and lane.head.id == identifier:
@@ -167,8 +171,8 @@ class Lanes:
             self._ending[delivery.id] = key
 
     def is_first(self, delivery: Delivery, *, stored: bool) -> bool:
-        """Return whether a waiting delivery is the oldest of its lane: its head, or, if it is `stored`,
-        the one that a parked lane begins with."""
+        """Return whether a waiting delivery is the oldest of its lane: the head, or, if it is `stored`,
+        the first delivery of a parked lane."""
         if not stored:
             key = STRICT_KEY if self._strict else delivery.lane
             return key is None or self._headed_by(self._lanes.get(key), delivery)
@@ -190,7 +194,7 @@ class Lanes:
             self._skip(lane, delivery.seq + 1)
 
     def replace_head(self, delivery: Delivery) -> None:
-        """Put another object for the same delivery at the head of its lane."""
+        """If a delivery heads its lane, put this object for it in place of the old one."""
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
         if lane is not None and self._headed_by(lane, delivery):
@@ -224,7 +228,8 @@ class Lanes:
         return None
 
     def recall(self, latest: float) -> None:
-        """Ask at once for all lanes parked until after `latest`: their waits must be judged again."""
+        """Ask at once for all lanes that are parked beyond `latest`, because their waits are too long
+        now."""
         for key, lane in self.skipped.items():
             if lane.head is None and lane.due > latest:
                 lane.due = 0.0
@@ -238,7 +243,8 @@ class Lanes:
     def reload(
         self, lane: Lane, deliveries: list[Delivery], through: int, *, end: bool, now: float
     ) -> int:
-        """Take the answer of a lane's read: deliveries up to the cursor. Returns how many entered memory.
+        """Take the answer of a lane's read, without deliveries beyond the cursor. Returns how many
+        entered memory.
 
         `through`: the last seq that the read looked at. `end`: the lane had no later deliveries up to the
         cursor.
@@ -285,7 +291,8 @@ class Lanes:
         return tuple(key for key in self.skipped if not key.startswith(SINGLE_PREFIX))
 
     def reads_as(self, lane: Lane) -> tuple[bool, str | None]:
-        """Return whether the lane is a single delivery, and the key that a read must name, if any."""
+        """Return whether the lane is a single delivery, and the lane key to which its read is limited, if
+        any."""
         if self._strict:
             return False, None
         single = lane.key.startswith(SINGLE_PREFIX)
@@ -296,8 +303,8 @@ class Lanes:
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Return whether a STRICT destination's only lane is in the store: then its cursor has nothing to
-        do."""
+        """Return whether a STRICT destination's only lane is read back from the store, instead of the
+        cursor's reads."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:
