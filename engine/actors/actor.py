@@ -369,7 +369,7 @@ class DestinationActor:
 
     def _settle_estate(self, now: float) -> None:
         """Unless attempts or settlements are open, let a temporary machine judge late outcomes and
-        quarantine deliveries that crashed the actor too often. When it is recorded, read the store."""
+        quarantine deliveries that crashed the actor too often. Once this is durable, read the store."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
         context, recovery, mailbox = self._context, self.recovery, self._mailbox

@@ -35,7 +35,7 @@ class Checkpoint:
         new: bool,
         after: int = MARK_SETTLED,
     ) -> None:
-        """`new`: the backlog row was just written and names no retry, so that the first mark can wait.
+        """`new`: the backlog row was just written and names no retry, so the first mark can wait.
         `after`: a mark is written after this many settlements."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None

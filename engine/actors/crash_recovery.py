@@ -20,7 +20,7 @@ SHARED_BLAMES = 6  # a delivery that was in this many crashes with others is qua
 MOST_BLAMES = 10_000  # suspected deliveries that are remembered: a crash loop must not fill memory
 FIRST_BACKOFF_S = 0.1
 MOST_BACKOFF_S = 30.0  # a broken destination costs one read of the store in half a minute
-# If no crash comes for this long after the longest backoff, the earlier crashes are forgotten.
+# If there is no crash for this long, on top of the longest backoff, the earlier crashes are forgotten.
 WELL_AFTER_S = 60.0
 LEAST_CAREFUL = 64  # after a crash at least this many messages are handled one at a time
 TRUSTED_SNAPSHOT_CRASHES = 2  # after so many failed starts, a machine begins without snapshot

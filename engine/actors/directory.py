@@ -111,7 +111,7 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # A destination with an actor can lack a backlog row, too, if a person's request activated it.
+        # Also with an actor: if a person's request activated it, there was no backlog row before.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)

@@ -200,7 +200,7 @@ class Supervisor:
                     await trio.sleep_forever()
             finally:
                 if self._is_lost:
-                    # No child can record anything any more, so that their order does not matter.
+                    # No child can record anything any more, so their order does not matter.
                     for child in under_way:
                         child.scope.cancel()
                     self._on_lost()

@@ -17,8 +17,8 @@ LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
 # rows that one look reads; if it activates all their destinations, the next look follows at once
 WAKE_AT_ONCE = 1_000
-# Otherwise the next look follows after this pause: a row stays due until its actor has read the store,
-# and can hide later rows. The pause doubles while looks activate no destination.
+# The pause before the next look if a look activated fewer: a row stays due until its actor has read the
+# store, and can hide later rows. The pause doubles while looks activate no destination.
 AGAIN_S = 0.1
 # Destinations between two yields: it takes a millisecond to activate their actors.
 ROUSE_AT_ONCE = 100

@@ -193,7 +193,7 @@ class DestinationCommands:
         )
 
         def change(present: DestinationRecord) -> DestinationRecord:
-            # the receiver of a newer version can be another one, which neither answered 410 nor failed
+            # the present version can have another receiver, which neither answered 410 nor failed
             elsewhere = present.url != destination.url or present.template != destination.template
             lifted = overdue and present.disable_after_s is None
             if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:

@@ -84,7 +84,7 @@ class Backlog:
             self.window.stored += 1
 
     def _keep_out(self, delivery: Delivery, group: int) -> None:
-        """Leave a delivery in the store, or aside in memory until its cursor's read is answered."""
+        """Leave a delivery in the store, or set it aside until its cursor's read is answered."""
         window, outstanding = self.window, self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
             useful = self.accepting and self.reader.state is ReadState.READING

@@ -130,8 +130,8 @@ class Circuit:
     def reopen(
         self, opened_at: float, next_probe_at: float, tries: int, now: float, *, quiet: bool = False
     ) -> None:
-        """Restore a circuit that was open or half-open. It becomes open. Since the clock can have
-        stepped, `now` limits the other instants."""
+        """Restore a circuit that was open or half-open. It becomes open. The clock can have stepped, so
+        `now` limits the restored instants."""
         self.quiet = quiet
         self.state = CircuitState.OPEN
         self.opened_at = min(opened_at, now)

@@ -35,7 +35,7 @@ class FastPath:
         self.open = not waits and throttle.calm and backlog.settled_by_commit(config)
 
     def admits(self, deliveries: Sequence[Delivery]) -> bool:
-        """Return True if the deliveries, just committed, are a single one, which `begin` can take."""
+        """Return True if `deliveries`, just committed, are a single delivery that `begin` can take."""
         delivery = deliveries[0]
         fresh = not delivery.attempt_count and delivery.dlq_status is None
         alone = self.open and len(deliveries) == 1 and not self._in_flight

@@ -303,8 +303,8 @@ class Lanes:
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Return whether a STRICT destination's only lane is read back from the store, instead of the
-        cursor's reads."""
+        """Return whether a STRICT destination's only lane is skipped. Then the lane is read back, and the
+        cursor does not move."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:
