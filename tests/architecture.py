@@ -1,4 +1,5 @@
-"""`python -m tests.architecture`: the imports between a package's parts, and whether they are acyclic."""
+"""`python -m tests.architecture`: print each package's internal imports, and fail if they
+form a cycle."""
 
 import ast
 import sys
@@ -8,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# The parts of a package, each of which imports only those before it.
+# The parts of each package. Each part can import only those before it.
 LAYERS = {
     "engine": (
         "core", "model", "nodes", "runtime", "settings", "plans", "log", "ports", "peers", "recording",
@@ -29,13 +30,13 @@ def name_of(path: Path) -> str:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """Return a file's syntax tree. Many rules look at the same file."""
+    """Return a file's syntax tree, cached because many rules need it."""
     return ast.parse(path.read_text("utf-8"))
 
 
 @cache
 def imported(path: Path) -> list[str]:
-    """Return the dotted names that a file imports, those within functions too."""
+    """Return the dotted names that a file imports, also within functions."""
     names = []
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
@@ -56,7 +57,7 @@ def files_of(folder: str) -> list[Path]:
 
 
 def graph(package: str) -> dict[str, set[str]]:
-    """Return the parts of a package with the other parts that each imports."""
+    """Return each part of a package with the other parts that it imports."""
     uses: dict[str, set[str]] = {}
     for path in files_of(package):
         part = path.relative_to(ROOT).with_suffix("").parts[1]
@@ -68,7 +69,7 @@ def graph(package: str) -> dict[str, set[str]]:
 
 
 def cycle(uses: Mapping[str, Set[str]]) -> list[str] | None:
-    """Return the parts of a cycle, None without one."""
+    """Return the parts of one import cycle, or None if there is none."""
     try:
         TopologicalSorter(uses).prepare()
     except CycleError as error:
@@ -78,7 +79,7 @@ def cycle(uses: Mapping[str, Set[str]]) -> list[str] | None:
 
 
 def main() -> int:
-    """Print the graph of each package in the order of its layers; 1 if one has a cycle."""
+    """Print the import graph of each package in the order of its layers. Return 1 if one has a cycle."""
     cycles = 0
     for package, order in LAYERS.items():
         uses = graph(package)

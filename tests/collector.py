@@ -1,4 +1,4 @@
-"""A collector of traces on loopback: it takes OTLP over HTTP as a real one does, and keeps the spans."""
+"""A collector of traces on loopback, which takes OTLP over HTTP and keeps the spans."""
 
 import gzip
 import threading
@@ -15,7 +15,7 @@ from tests.patience import HANGS_S
 
 @dataclass(frozen=True)
 class Seen:
-    """One span. Instants are nanoseconds since the epoch."""
+    """One span. Times are nanoseconds since the epoch."""
 
     name: str
     trace: str
@@ -30,15 +30,16 @@ class Seen:
 
 
 class Collector:
-    """A collector that listens until closed. While `gate` is shut it answers nothing."""
+    """A collector that listens until it is closed. While `gate` is shut, it does not answer."""
 
     def __init__(self) -> None:
         self.gate = threading.Event()
         self.gate.set()
-        self.asked = threading.Event()  # a request has come
+        self.asked = threading.Event()  # a request has arrived
         self.status = 200
-        self.answer_bytes = 0  # of the body of an answer
-        self.cut = threading.Event()  # the client has closed before the answer's body came
+        self.answer_bytes = 0  # the size of each answer's body
+        # The client closed the connection before it received the answer's body.
+        self.cut = threading.Event()
         self.headers: list[dict[str, str]] = []
         self._spans: list[Seen] = []
         self._changed = threading.Condition()
@@ -54,7 +55,7 @@ class Collector:
                 """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True  # a client may keep its connection to the end
+        self._server.daemon_threads = True  # a client can keep its connection open until the end
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
@@ -67,19 +68,18 @@ class Collector:
         self._thread.join()
 
     def spans(self) -> list[Seen]:
-        """Return the spans that have come."""
+        """Return the spans received so far."""
         with self._changed:
             return list(self._spans)
 
     def wait(self, met: Callable[[list[Seen]], object]) -> list[Seen]:
-        """Wait until the spans meet a condition; return them."""
+        """Wait until the spans meet a condition, then return them."""
         with self._changed:
             assert self._changed.wait_for(lambda: met(self._spans), HANGS_S), self._spans
             return list(self._spans)
 
     def wait_named(self, *names: str) -> list[Seen]:
-        """Wait until exactly the given number of spans of each name has come; return them by their
-        start."""
+        """Wait for one span per name and no others. Return the spans, sorted by start time."""
         found = self.wait(lambda spans: len(spans) >= len(names))
         assert sorted(each.name for each in found) == sorted(names)
         return sorted(found, key=lambda each: each.started)
@@ -111,7 +111,7 @@ class Collector:
 
 @contextmanager
 def open_collector() -> Iterator[Collector]:
-    """Listen for as long as the block runs."""
+    """Run a collector during the block."""
     collector = Collector()
     try:
         yield collector

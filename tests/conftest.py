@@ -23,27 +23,27 @@ from tests.proofs import MARK, is_proof, lane_of
 
 _SERVER = pytest.StashKey[TestServer]()
 MEMORY = Path("/dev/shm")
-MEMORY_BYTES = 4 << 30  # to be free: more than a run takes, since other programs need some, too
+# The free memory that is needed: more than a run takes, because other programs need some too.
+MEMORY_BYTES = 4 << 30
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Agree with all workers on where the run's PostgreSQL server would be."""
+    """Choose a folder for the run's PostgreSQL server and share it with all workers."""
     make_once()
-    # As on CI: a test's result must depend neither on the machine's speed nor on chance.
+    # As on CI: results must depend neither on the machine's speed nor on chance.
     slow = [hypothesis.HealthCheck.too_slow]
     hypothesis.settings.register_profile(
         "patient", deadline=None, derandomize=True, database=None, suppress_health_check=slow
     )
     hypothesis.settings.load_profile("patient")
-    # A shell without job control starts background programs that ignore Ctrl-C. Every program that a
-    # test starts and interrupts would ignore it, too.
+    # A shell without job control starts background programs with Ctrl-C ignored. Programs started by
+    # the tests would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     passed = getattr(config, "workerinput", None)
     if passed is None:
         _prefer_memory()
-        # Only the name is chosen here: a run that needs no database leaves nothing behind, however it
-        # ends.
+        # This only chooses the folder's name. A run without a database therefore creates nothing.
         folder = Path(tempfile.gettempdir()) / f"angarium-test-{secrets.token_hex(6)}"
         runner = os.getpid()
     else:
@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Do not collect garbage among objects that imports make: all of them stay."""
+    """Keep the garbage collector off while modules are imported, because their objects all stay alive."""
     gc.disable()
     found = yield
     gc.freeze()
@@ -62,7 +62,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the files of the lane that does not run: each worker imports what it collects."""
+    """Skip the files of the lane that does not run, because each worker imports all that it collects."""
     lane = lane_of(str(config.getoption("markexpr")))
     if lane is None or collection_path.suffix != ".py":
         return None
@@ -77,34 +77,34 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _prefer_memory() -> None:
-    """Put temporary files in memory, if there is enough, for this process and its children.
+    """Put the temporary files of this process and its children in memory, if enough is free.
 
-    Each test's database is some 300 files, made and removed again. Before ext4 takes an inode, it looks
-    at every inode freed in the last seconds, which took more than half of all CPU.
+    Each test's database consists of some 300 files that are created and removed. Before ext4 reuses an
+    inode, it checks all recently freed inodes. This took more than half of the CPU time.
     """
     if "TMPDIR" in os.environ or not MEMORY.is_dir():
         return
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES:
         os.environ["TMPDIR"] = str(MEMORY)
-        tempfile.tempdir = None  # `tempfile` computes it anew
+        tempfile.tempdir = None  # `tempfile` computes it again
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: "object") -> "object | None":
-    """Give files to workers as `tests.distribution` says, where files are to be given."""
+    """Return the scheduler of `tests.distribution` if whole files are distributed."""
     return scheduler_of(config, log) if config.getoption("dist") == WHOLE_FILES else None
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: "object") -> None:
-    """Tell a worker of pytest-xdist."""
+    """Send the server's folder and owner to a pytest-xdist worker."""
     server = node.config.stash[_SERVER]  # type: ignore[attr-defined]  # an xdist class, untyped
     node.workerinput["postgres_folder"] = str(server.folder)  # type: ignore[attr-defined]
     node.workerinput["postgres_runner"] = server.runner  # type: ignore[attr-defined]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the server at the very end, in the process that pytest was started as."""
+    """Close this process's connection. The process that pytest was started as also stops the server."""
     if _SERVER in config.stash:
         config.stash[_SERVER].leave()
         if not hasattr(config, "workerinput"):
@@ -113,7 +113,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def logs_as_before() -> Iterator[None]:
-    """Undo the changes to logging that a test, or a command within this process, has made."""
+    """Undo changes to the logging configuration that a test or a command in this process makes."""
     root = logging.getLogger()
     handlers, level, raising = root.handlers[:], root.level, logging.raiseExceptions
     configured = structlog.get_config()
@@ -126,13 +126,13 @@ def logs_as_before() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgres(request: pytest.FixtureRequest) -> TestServer:
-    """The run's PostgreSQL server; it starts when a test first asks for a database."""
+    """Return the run's PostgreSQL server. It starts when a test first needs a database."""
     return request.config.stash[_SERVER]
 
 
 @pytest.fixture
 async def database_url(postgres: TestServer) -> AsyncIterator[str]:
-    """A fresh database with all migrations and this week's partitions; dropped afterwards."""
+    """Create a database with all migrations and this week's partitions, and drop it afterwards."""
     async with postgres.database() as url:
         yield url
 
@@ -146,10 +146,10 @@ async def bridge(database_url: str) -> AsyncIterator[Bridge]:
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
-    """A data folder that does not exist yet. An embedded server left in it is ended.
+    """Return a data folder that does not exist yet. Stop any embedded server that the test leaves in it.
 
-    It is not below `tmp_path`: pytest closes that to other accounts at each run, and PostgreSQL, if
-    started by root, runs as another account.
+    It is not below `tmp_path`: pytest closes that folder to other accounts, and PostgreSQL runs as
+    another account if root starts it.
     """
     folder = Path(tempfile.mkdtemp(prefix="angarium-data-"))
     folder.chmod(0o755)
@@ -163,13 +163,13 @@ def data_dir() -> Iterator[Path]:
 
 @pytest.fixture
 def one_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no window of the rate limits end within the test."""
+    """Prevent the rate limits' window from ending during the test."""
     monkeypatch.setattr("api.admission.WINDOW_S", 9_000_000_000)
 
 
 @pytest.fixture
 def uncollected() -> Iterator[None]:
-    """Switch the garbage collector off."""
+    """Switch off the garbage collector during the test."""
     gc.collect()
     gc.disable()
     yield

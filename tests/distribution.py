@@ -1,7 +1,7 @@
-"""The distribution of the suite among pytest-xdist's workers: whole files, the longest first.
+"""The distribution of tests to pytest-xdist's workers: whole files, longest first.
 
-One worker then makes the server of a file, and what its folder shares. A run ends with short files, so
-that no worker is left alone with a long one. Proofs whose tests share nothing are spread test by test.
+One worker runs a whole file, because its tests share servers. Short files run last, so that the workers
+finish at about the same time. Proofs whose tests share nothing are distributed test by test.
 """
 
 from typing import Any
@@ -10,10 +10,10 @@ import pytest
 
 from tests.proofs import is_proof
 
-WHOLE_FILES = "loadfile"  # the value of `--dist` that asks for it
-# The files of a folder share servers that take as long as most of their tests.
+WHOLE_FILES = "loadfile"  # the value of `--dist` that selects this distribution
+# The files of each folder share servers, which take about as long to start as their tests to run.
 TOGETHER = ("tests/browser/", "tests/process/", "tests/backup/")
-# Files that take ten seconds of CPU, or wait as long for the programs they start.
+# Files that take ten seconds of CPU, or wait that long for programs that they start.
 LONG = (
     "tests/browser/",
     "tests/process/",
@@ -24,7 +24,7 @@ LONG = (
     "tests/clients/",
     "tests/actors/test_interleavings.py",
 )
-# Proofs whose tests share nothing that takes long to make.
+# Proofs whose tests share no expensive fixtures.
 APART = (
     "tests/bench/test_scenarios.py",
     "tests/chaos/",
@@ -36,7 +36,7 @@ APART = (
     "tests/sim/",
     "tests/transforms/",
 )
-# Proofs of twenty seconds and more, then those of ten. The short ones that come last are many.
+# Proofs of twenty seconds and more, then those of ten. The many short ones come last.
 LONG_PROOFS = (
     "tests/packages/test_installers.py",
     "tests/bench/test_scenarios.py::test_what_files_declare_runs_and_finds_nothing_broken",
@@ -64,7 +64,7 @@ LONG_PROOFS = (
 
 
 def unit_of(nodeid: str) -> str:
-    """Return what goes to a worker as a whole: a test, a file, or a folder whose files share servers."""
+    """Return the unit that one worker runs: a test, a file, or a folder whose files share servers."""
     file = nodeid.partition("::")[0]
     if is_proof(nodeid):
         return nodeid if nodeid.startswith(APART) else file
@@ -72,14 +72,14 @@ def unit_of(nodeid: str) -> str:
 
 
 def place_of(unit: str) -> int:
-    """Return the place of a unit in the order of a run. What is not listed comes last."""
+    """Return a unit's position in the order of a run. Unlisted units come last."""
     order = LONG_PROOFS if is_proof(unit) else LONG
     return next((at for at, prefix in enumerate(order) if unit.startswith(prefix)), len(order))
 
 
 def scheduler_of(config: pytest.Config, log: Any) -> Any:
-    """Return pytest-xdist's scheduler of whole files, with the units and the order of this module."""
-    from xdist.scheduler import LoadFileScheduling  # here: a run in one process needs no xdist
+    """Return pytest-xdist's file scheduler, changed to use this module's units and order."""
+    from xdist.scheduler import LoadFileScheduling  # a run in one process does not need xdist
 
     class Units(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
         def _split_scope(self, nodeid: str) -> str:

@@ -1,4 +1,5 @@
-"""What every test's server or connection makes anew with the same result, made once a test process."""
+"""Caches for a test process: results that each test server or connection would otherwise
+compute again."""
 
 from types import MethodType, SimpleNamespace
 from typing import Any
@@ -7,19 +8,19 @@ from unittest import mock
 from asyncpg import Connection
 from werkzeug.routing import Rule
 
-OWN_TYPES = 16_384  # PostgreSQL's own types have smaller numbers, the same ones in every database
-# What compiling sets of a rule; afterwards Werkzeug only reads them.
+OWN_TYPES = 16_384  # PostgreSQL's own types have smaller OIDs, which are the same in every database
+# The attributes that compiling sets on a rule. Afterwards Werkzeug only reads them.
 COMPILED = ("_parts", "_trace", "_converters", "arguments", "_build", "_build_unknown")
 
 
 def make_once() -> None:
-    """Have a process of tests keep what takes a quarter of a test server's start."""
+    """Cache results that take a quarter of a test server's start."""
     _compile_rules_once()
     _describe_types_once()
 
 
 def _compile_rules_once() -> None:
-    """Have Werkzeug compile each text of a rule once, not once a server, which has 195 rules."""
+    """Make Werkzeug compile each rule text once per process, not once per server (each has 195 rules)."""
     compiled: dict[tuple[Any, ...], dict[str, Any]] = {}
     compile_one = Rule.compile
 
@@ -40,14 +41,15 @@ def _compile_rules_once() -> None:
 
 
 def _describe_types_once() -> None:
-    """Have asyncpg ask once what PostgreSQL's own array types hold, not once a connection.
+    """Make asyncpg query PostgreSQL's own array types once per process, not once per connection.
 
-    A server's connections ask 17 times, each with a recursive statement that costs PostgreSQL 2 ms.
+    A server's connections make 17 such queries, each a recursive statement that costs PostgreSQL 2 ms.
     """
     described: dict[frozenset[int], Any] = {}
-    driver: Any = Connection  # it declares no types of what is private
+    driver: Any = Connection  # asyncpg declares no types for private members
     describe = driver._introspect_types
-    nothing_asked = SimpleNamespace(name="kept")  # a name: no unnamed statement was replaced
+    # The result has a name if no query was made: no unnamed statement was replaced.
+    nothing_asked = SimpleNamespace(name="kept")
 
     async def once(connection: Any, types: Any, timeout: float | None) -> Any:
         key = frozenset(types)

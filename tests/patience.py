@@ -1,6 +1,6 @@
-"""Waits of tests: how long for what surely comes, before a test is said to hang.
+"""The time limit of tests' waits: after it, a test counts as hanging.
 
-They measure nothing. Machines are busy, and other tests run beside: seconds become a minute there.
+It measures nothing. On a busy machine that runs other tests, a second's work can take a minute.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ HANGS_S = 240.0
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait for what real sockets bring about and nothing announces."""
+    """Wait for an effect of real sockets that no event announces."""
     with trio.fail_after(HANGS_S):
         while not condition():  # noqa: ASYNC110 - sockets take real time, and have no event for nobody
             await trio.sleep(0.002)

@@ -1,8 +1,7 @@
-"""A small pooler on PostgreSQL's protocol, as far as Angarium meets one: by session, or by transaction.
+"""A small PostgreSQL connection pooler for tests, with session or transaction pooling.
 
-It does what PgBouncer does by default: it refuses settings in the startup packet that it does not know,
-makes up the keys of its clients, and, by transaction, lends the server's connection that was returned
-last.
+It follows PgBouncer's defaults. It refuses unknown settings in the startup packet, and makes up the
+cancel keys of its clients. In transaction mode it uses the server connection that was returned last.
 """
 
 import struct
@@ -17,7 +16,7 @@ KNOWN = {b"user", b"database", b"application_name", b"client_encoding"}
 
 
 class _Reader:
-    """Messages of one side."""
+    """Reads the protocol messages of one side."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self.stream = stream
@@ -44,7 +43,7 @@ class _Reader:
 
 
 class Pooler:
-    """Owner of the server's connections. `most`: how many there are at once."""
+    """The owner of the server connections. `most` is the maximum number of connections at once."""
 
     def __init__(self, socket_path: str, *, by_transaction: bool, most: int = 100) -> None:
         self._socket_path = socket_path
@@ -125,7 +124,7 @@ class Pooler:
         return server
 
     async def aclose(self) -> None:
-        """Close what is idle."""
+        """Close the idle server connections."""
         for server in self._idle:
             await trio.aclose_forcefully(server.stream)
 
@@ -149,7 +148,7 @@ async def _ask(client: _Reader, server: _Reader) -> None:
 
 
 async def _answer(server: _Reader, client: _Reader) -> None:
-    """Pass on what the server says until its transaction has ended."""
+    """Forward the server's messages to the client until the transaction has ended."""
     answer = b""
     while answer != b"Z\0\0\0\5I":
         answer = await server.message()
@@ -168,7 +167,7 @@ async def _copy(source: _Reader, target: _Reader, everything: trio.CancelScope) 
 async def open_pooler(
     socket_path: str, *, by_transaction: bool, most: int = 100
 ) -> AsyncIterator[int]:
-    """Run a pooler in front of a server's socket; yields its port on 127.0.0.1."""
+    """Run a pooler in front of a server's socket. Yields its port on 127.0.0.1."""
     pooler = Pooler(socket_path, by_transaction=by_transaction, most=most)
     async with trio.open_nursery() as nursery:
         serve = partial(trio.serve_tcp, pooler.serve, 0, host="127.0.0.1")

@@ -1,7 +1,7 @@
-"""One PostgreSQL server for a whole test run, whoever starts it first; a database per test.
+"""One PostgreSQL server for a whole test run, with a database per test. Any process can start it.
 
-The server is not durable (fsync is off) and lives in a temporary folder. It is stopped and removed by
-the process that pytest was started as, or, should that be killed, by a small process that watches it.
+The server is not durable (fsync is off) and lives in a temporary folder. The process that pytest was
+started as stops and removes it. If that process is killed, a small watcher process does so.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ from storage.migrations.migrate import migrate
 from tests.patience import HANGS_S
 
 TEMPLATE = "angarium_template"
-DRAFT = "angarium_draft"  # until the template is whole
+DRAFT = "angarium_draft"  # the template's name until it is complete
 
-# Outlives a run that was killed: waits for it, then ends the server and removes its folder.
+# Waits for the end of the run, even if it is killed, then stops the server and removes its folder.
 _WATCHER = """
 while kill -0 "$1" 2>/dev/null; do sleep 1; done
 read -r postmaster < "$2/data/postgres/postmaster.pid" && kill -INT "$postmaster"
@@ -39,7 +39,7 @@ rm -rf "$2"
 
 
 class TestServer:
-    """The server of a test run, in `folder`. `runner` is the process whose end ends it."""
+    """The server of a test run, in `folder`. It stops when the process `runner` ends."""
 
     __test__ = False
 
@@ -51,13 +51,13 @@ class TestServer:
         self._administrator: Administrator | None = None
 
     def url(self, database: str) -> str:
-        """Return the URL of one of its databases. Starts it if nobody has yet (any process may)."""
+        """Return the URL of one of its databases. Starts the server if no process has started it yet."""
         if self._url is None:
             self._url = self._started()
         return _with_database(self._url, database)
 
     def _started(self) -> str:
-        # Whoever the server runs as must get to its folder; what is inside stays its own.
+        # PostgreSQL's account must be able to enter this folder. Its contents stay private.
         self.folder.mkdir(mode=0o755, exist_ok=True)
         with (self.folder / "starting").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -66,7 +66,8 @@ class TestServer:
             return url
 
     def _launched(self) -> str:
-        # This process holds the data folder's lock, if it lives; the others only connect.
+        # The process that starts the server holds the data folder's lock. The other processes only
+        # connect.
         self._server = EmbeddedServer(self.folder / "data", durable=False)
         url = self._server.start()
         subprocess.Popen(
@@ -75,7 +76,7 @@ class TestServer:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-        ).returncode = 0  # nobody waits for it
+        ).returncode = 0  # no code waits for this process
         return url
 
     @staticmethod
@@ -92,12 +93,12 @@ class TestServer:
             await bridge.pool.execute(f"ALTER DATABASE {DRAFT} RENAME TO {TEMPLATE}")
 
     def leave(self) -> None:
-        """Close what this process has of the server."""
+        """Close this process's connection to the server."""
         if self._administrator is not None:
             self._administrator.close()
 
     def stop(self) -> None:
-        """End the server if it was ever started, and remove everything."""
+        """Stop the server if it was started, and remove its folder."""
         postmaster = read_postmaster(self.folder / "data" / "postgres")
         if postmaster is not None and postmaster.alive:
             postmaster.stop(fast_s=5.0)
@@ -105,9 +106,9 @@ class TestServer:
 
     @asynccontextmanager
     async def database(self, template: str = TEMPLATE) -> AsyncIterator[str]:
-        """Make a database for a while and yield its URL."""
+        """Create a database for the block and yield its URL."""
         name = f"test_{uuid.uuid4().hex[:12]}"
-        # Copied as files, 700 small ones: through the log they take twice the time.
+        # The template's 700 small files are copied, because copying through the WAL takes twice as long.
         made = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"
         await trio.to_thread.run_sync(self._execute, made)
         try:
@@ -124,9 +125,10 @@ class TestServer:
 
 
 class Administrator:
-    """A connection for the statements that make and remove databases. A test process keeps it.
+    """A test process's connection for statements that create and drop databases.
 
-    Each test has a trio loop of its own. The connection outlives them on an asyncio loop, run in threads.
+    Each test has its own trio loop. This connection outlives them on an asyncio loop that runs in
+    threads.
     """
 
     def __init__(self, url: str) -> None:
@@ -134,11 +136,11 @@ class Administrator:
         self._connection = self._loop.run_until_complete(asyncpg.connect(url, ssl="disable"))
 
     def execute(self, statement: str) -> None:
-        """Run a statement, from one thread at a time."""
+        """Run a statement. Only one thread at a time can call this."""
         self._loop.run_until_complete(self._connection.execute(statement))
 
     def close(self) -> None:
-        """Leave the server."""
+        """Close the connection."""
         self._loop.run_until_complete(self._connection.close())
         self._loop.close()
 
@@ -154,8 +156,11 @@ LOCK_WAITS = """SELECT count(*) FROM pg_stat_activity
 
 @asynccontextmanager
 async def holding(bridge: Bridge, statement: str) -> AsyncIterator[None]:
-    """Hold the locks that a statement takes while the block runs, however long: a session of a pool that
-    rests within a transaction is ended after 30 s, which a busy machine takes to start a server."""
+    """Hold the locks that a statement takes during the block.
+
+    PostgreSQL normally ends a pool's session that is idle in a transaction for 30 s. On a busy machine,
+    a server's start can take that long, so this session has no such limit.
+    """
     async with bridge.pool.transaction() as holder:
         await holder.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         await holder.execute(statement)
@@ -164,7 +169,7 @@ async def holding(bridge: Bridge, statement: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def holding_until(bridge: Bridge, statement: str) -> AsyncIterator[trio.Event]:
-    """Hold the locks that a statement takes until the event is set; the block can be cancelled before."""
+    """Hold the locks that a statement takes until the event is set or the block is cancelled."""
     let_go = trio.Event()
 
     async def hold(task_status: trio.TaskStatus[None]) -> None:
@@ -178,7 +183,7 @@ async def holding_until(bridge: Bridge, statement: str) -> AsyncIterator[trio.Ev
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]], within_s: float = HANGS_S) -> None:
-    """Wait for what another process does and nothing announces. Fails after `within_s` seconds."""
+    """Poll a condition that another process fulfils without an event. Fails after `within_s` seconds."""
     with trio.fail_after(within_s):
         while not await condition():  # noqa: ASYNC110 - PostgreSQL sets no event of ours
             await trio.sleep(0.005)

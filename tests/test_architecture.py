@@ -1,4 +1,4 @@
-"""Rules of the whole repository: who may import whom, how long files are, what is never said."""
+"""Rules for the whole repository: imports, lengths of files, and forbidden words."""
 
 import ast
 import pkgutil
@@ -34,10 +34,10 @@ SOURCES = sorted(
 MODULES = [path for path in SOURCES if "tests" not in path.relative_to(ROOT).parts]
 LONGEST_FILE = 400
 LONGEST_MEDIAN = 180
-LONGEST_TEST = 700  # a book of cases is one file
+LONGEST_TEST = 700  # one file holds a whole table of cases
 
 
-# (whose, what it must not import, except these files)
+# (package, what it must not import, exempt files)
 FORBIDDEN = [
     ("engine", ("api", "storage", "bench", "tests", "angarium"), ()),
     ("storage", ("api", "bench", "tests", "angarium"), ()),
@@ -64,7 +64,7 @@ def test_imports_point_one_way(folder: str, names: tuple[str, ...], but: tuple[s
     assert not found
 
 
-FLAT = 4  # modules of a package that are in no part
+FLAT = 4  # the number of modules of a package that are outside any part
 
 
 @pytest.mark.parametrize("package", LAYERS)
@@ -88,7 +88,7 @@ def test_a_cycle_between_parts_is_found() -> None:
 
 
 def test_no_object_is_told_after_its_construction_whom_to_call() -> None:
-    """What an object calls comes with its constructor, or it returns a value."""
+    """An object's callbacks come with its constructor. Otherwise its methods return values."""
     found = []
     for package in ("engine", "storage", "api"):
         for path in files_of(package):
@@ -148,7 +148,7 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
 
 
 def test_the_client_library_stands_on_httpx_alone() -> None:
-    # anyio is what httpx itself runs on; cryptography is the optional extra for Ed25519.
+    # httpx itself runs on anyio. cryptography is the optional extra for Ed25519.
     allowed = {"angarium", "httpx", "anyio", "cryptography"}
     found = {
         name
@@ -200,7 +200,7 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert [name_of(path) for path in SOURCES if path.stem in empty] == []
 
 
-# Beside these, a name is used twice only for a record and the shape in which the API shows it.
+# All other repeated names belong to a record and to the shape in which the API shows it.
 USED_TWICE = {"Answer", "Column"}
 
 
@@ -221,8 +221,8 @@ def test_a_class_name_means_one_thing() -> None:
 
 
 def unexplained(path: Path) -> Iterator[str]:
-    """Yield the silenced warnings whose reason is neither on the line, nor above it, nor earlier in
-    the file for the same rule."""
+    """Yield the silenced warnings without a reason. A reason is on the line, directly above it, or
+    earlier in the file for the same rule."""
     pattern = re.compile(r"#\s*(?:noqa:\s*(?P<codes>[A-Z0-9, ]+)|type:\s*ignore\S*)(?P<rest>.*)$")
     explained: set[str] = set()
     above = ""
@@ -241,7 +241,8 @@ def test_every_silenced_warning_gives_its_reason() -> None:
 
 
 def own_files() -> list[Path]:
-    """Return the files of the repository; without git (an unpacked archive) all but what is made."""
+    """Return the repository's files. Without git (an unpacked archive), return all files except
+    generated ones."""
     listed = None
     if shutil.which("git") and (ROOT / ".git").exists():
         listed = subprocess.run(
@@ -257,7 +258,7 @@ def own_files() -> list[Path]:
 
 
 def tracked_texts() -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of all files that belong to the repository, but for what fuzzers made."""
+    """Yield the names and texts of the repository's files, except inputs that fuzzers generated."""
     for path in own_files():
         if path.is_relative_to(ROOT / "tests/fuzz/corpus"):
             continue
@@ -265,7 +266,7 @@ def tracked_texts() -> Iterator[tuple[str, str]]:
             yield name_of(path), content.decode("utf-8")
 
 
-# Written in pieces, so that this file does not say them either.
+# Written in pieces, so that this file does not contain the words either.
 UNSAID = re.compile(
     r"\b(?:"
     + "|".join(

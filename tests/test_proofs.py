@@ -1,4 +1,4 @@
-"""The two lanes of the suite, each test in one of them, and the order in which workers take files."""
+"""Tests of the suite's two lanes, and of the order in which workers take files."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""Tests of the commands in the README, the start and the tutorial: they run as written, on free ports."""
+"""The commands in the README, the start page and the tutorial, which must run as written (on free
+ports)."""
 
 import re
 import shlex
@@ -31,17 +32,17 @@ def blocks(text: str, kind: str) -> list[str]:
 
 
 def names(folder: Path) -> set[str]:
-    """Return what is in a folder."""
+    """Return the names in a folder."""
     return {path.name for path in folder.iterdir()}
 
 
 def open_to_others(folder: Path) -> list[Path]:
-    """Return what of a folder, itself included, others than its owner may use."""
+    """Return the folder and files in it that accounts other than the owner can use."""
     return [path for path in (folder, *folder.iterdir()) if path.stat().st_mode & 0o077]
 
 
 class Reader:
-    """A reader of the pages in a checkout: the folder, its commands, and the ports."""
+    """A checkout's folder, commands and ports, as a reader of its pages would use them."""
 
     def __init__(self, database_url: str, folder: Path) -> None:
         self._door, self._hooks = free_port(), free_port()
@@ -55,7 +56,7 @@ class Reader:
         self.env["PATH"] = f"{bin_folder}:{self.env['PATH']}"
 
     def here(self, text: str) -> str:
-        """Return commands as they run here: on free ports, with the program that is on the path."""
+        """Return commands adapted to this test's ports and program."""
         text = text.replace(ACTIVATION, "").replace("127.0.0.1:8080", f"127.0.0.1:{self._door}")
         return text.replace("9000", str(self._hooks))
 
@@ -111,7 +112,8 @@ async def test_the_start_and_the_tutorial_do_what_they_say(
         event = out.rpartition("EVENT=")[2].strip()
         await receiver.wait_for(event)
         assert "signature verified" in await receiver.wait_for('"order": 42')
-        # Sent before: the invoice by the retry of the dead one, and all three by the replay.
+        # These arrive a second time: the invoice after the retry of its dead delivery, and all three by
+        # the replay.
         await receiver.wait_for("(seen before)", 4)
         await receiver.wait_for('"text": "Order 43: 5.00"', 2)
         printed = await receiver.wait_for('"text": "Order 42: 19.90"')
@@ -121,7 +123,7 @@ async def test_the_start_and_the_tutorial_do_what_they_say(
     assert {"hook.secret", "billing.secret"} <= names(folder)
     assert not open_to_others(folder)
     assert names(tmp_path) <= {".venv", "data", folder.name}, "the tutorial keeps to its folder"
-    assert "Order 42: 19.90" in out  # what the script made
+    assert "Order 42: 19.90" in out  # the script's output
     said_by_commands = ("refused, as it should be", '"retried":1', '"status":"COMPLETED"')
     for said in ('"secret":', '"deliveries":1', '"attempts":', '"circuit":', *said_by_commands):
         assert said in out.replace('": ', '":'), f"{said} was not in what the tutorial printed"
