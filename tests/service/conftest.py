@@ -1,4 +1,4 @@
-"""Fixtures of a whole server within the test's process."""
+"""Fixtures with a whole server in the test's process."""
 
 from collections.abc import AsyncIterator
 
@@ -33,7 +33,7 @@ async def tenant(house: ServiceHouse) -> Tenant:
 
 @pytest.fixture
 async def api(house: ServiceHouse, tenant: Tenant) -> Caller:
-    """A caller who may do everything in DEVELOPMENT."""
+    """A caller with full access to DEVELOPMENT."""
     return await house.caller(tenant)
 
 

@@ -1,4 +1,4 @@
-"""Every sort of credential that a request can come with, and what may be expected of each."""
+"""All kinds of credentials that a request can carry, with the access that each gives."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,11 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True)
 class Credential:
-    """A caller. `scope` is None for an embed session, `valid` false for what is no credential (any more).
+    """A caller and what its credential allows.
 
-    `place` is the environment that it works in; `mistaken`: it names another one than its own.
+    `scope` is None for an embed session. `valid` is False if the credential is forged, expired or
+    revoked. `place` is the environment of the credential. `mistaken` means that the request names
+    another environment.
     """
 
     name: str
@@ -27,17 +29,17 @@ class Credential:
     valid: bool = True
     unnamed: bool = False  # an MCP key that names no environment
     mistaken: bool = False
-    operator: bool = False  # of the installation's first workspace
+    operator: bool = False  # a credential of the installation's first workspace
 
     def owns(self, owner: Owner) -> bool:
-        """Whether what is an owner's exists for it."""
+        """Return True if this credential can see the owner's objects."""
         if self.place != owner.place:
             return False
         return self.customer is None or self.customer == owner.customer
 
 
 async def open_credentials(house: ServiceHouse, owners: dict[str, Owner]) -> list[Credential]:
-    """Return callers of every sort."""
+    """Return one caller for each kind of credential."""
     ada, staging, next_door = owners["ada"], owners["ada-in-staging"], owners["ada-next-door"]
     here, there = ada.tenant, next_door.tenant
     dev = Environment.DEVELOPMENT

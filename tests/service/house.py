@@ -1,8 +1,8 @@
 """A whole server within the test's process: the real composition, a real database, real sockets.
 
-Nothing of it is a fake; its answers are held to the OpenAPI document as those of `tests.api.house`. Only
-the age at which a configuration is stale is that of a hang: the database of a busy machine takes seconds
-to confirm it, and every request would be refused meanwhile.
+It contains no fakes. Its answers are checked against the OpenAPI document, as in `tests.api.house`.
+Only the age at which a configuration is stale is raised to a hang's time limit. On a busy machine the
+database takes seconds to confirm the configuration, and the server would refuse requests meanwhile.
 """
 
 import tempfile
@@ -26,7 +26,7 @@ from tests.patience import HANGS_S
 
 FINISHED = ("DELIVERED", "FAILED", "DRY_RUN")
 LOOK_EVERY_S = 0.01
-RARELY_S = 0.05  # after a long wait: the core is for who is waited for
+RARELY_S = 0.05  # the interval after a long wait, because the CPU is needed by the awaited work
 
 
 class ServiceHouse:
@@ -35,7 +35,7 @@ class ServiceHouse:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.door = server.door
-        self.streams: list[trio.SocketStream] = []  # of its callers
+        self.streams: list[trio.SocketStream] = []  # the connections of this server's callers
         self.issued = Issued()
         self.keys = KeyCommands(server.tables.tenants, server.tables.keys, server.writer)
 
@@ -49,18 +49,18 @@ class ServiceHouse:
         environment: Environment | None = Environment.DEVELOPMENT,
         **headers: str,
     ) -> Caller:
-        """Return a caller with a new key; `environment` None makes it an MCP key."""
+        """Return a caller with a new key. If `environment` is None, the key is an MCP key."""
         made = await self.keys.create(tenant, scope, environment, "a test's")
         return self.caller_with(made.secret, **headers)
 
     def caller_with(self, secret: str | None, **headers: str) -> Caller:
-        """Return a caller with a credential, or with none."""
+        """Return a caller with this credential, or without one."""
         return Caller(self, secret, headers)
 
     async def until(
         self, caller: Caller, path: str, condition: Any, within_s: float = HANGS_S
     ) -> Any:
-        """Ask `path` until `condition` of its JSON holds; return that. For what nobody announces."""
+        """Poll `path` until `condition` of its JSON holds, then return the JSON."""
         pause_s = LOOK_EVERY_S
         with trio.fail_after(within_s):
             while True:
@@ -85,7 +85,7 @@ async def browser_of(house: ServiceHouse, api: Caller, customer: str = "ada") ->
 
 
 async def destination(caller: Caller, url: str, types: list[str] | None = None, **more: Any) -> str:
-    """Make a destination with a rule for `types` (everything, where none are given); return its id."""
+    """Create a destination with a rule for `types` (default: all types), and return its id."""
     made = await caller("POST", "/destinations", {"name": "a test's", "url": url, **more})
     assert made.status == 201, made.body
     rule = {"name": "r", "destinationId": made.json["id"], "eventTypes": types or ["*"]}
@@ -105,7 +105,7 @@ async def post(caller: Caller, event_type: str = "e.one", **fields: Any) -> str:
 async def open_service(
     bridge: Bridge, within_s: float = HANGS_S, **settings: Any
 ) -> AsyncIterator[ServiceHouse]:
-    """Run a server on a test's database for as long as the block does."""
+    """Run a server on a test's database during the block."""
     async with open_with(bridge, SecretBox([b"k" * 32]), within_s, **settings) as house:
         yield house
 
@@ -114,7 +114,7 @@ async def open_service(
 async def open_with(
     bridge: Bridge, box: SecretBox, within_s: float = HANGS_S, **settings: Any
 ) -> AsyncIterator[ServiceHouse]:
-    """The same with other keys."""
+    """Run a server with these master keys during the block."""
     with tempfile.TemporaryDirectory(prefix="angarium-service-") as folder:
         async with _open_service(bridge, within_s, box, {"data_dir": folder, **settings}) as house:
             yield house
@@ -138,7 +138,7 @@ async def _open_service(
             await nursery.start(server.supervisor.run)
             try:
                 with trio.fail_after(within_s):
-                    # A test makes keys beside the commands, which a reload could shut out again.
+                    # Tests create keys directly in the database. A reload after that could discard them.
                     await server.changes.reloaded.wait()
                     yield house
             finally:

@@ -1,4 +1,4 @@
-"""A thing for each change without a body, as large as the API allows where that is cheap to make."""
+"""An object for each change without a body, as large as the API allows if that is cheap to create."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -9,23 +9,23 @@ from engine.schemas.compiled import SCHEMA_BYTES
 from tests.service.house import ServiceHouse
 from tests.service.owned import DEAD, Owner, Shelf
 
-WAITING = 200  # deliveries that one destination has waiting
+WAITING = 200  # the number of deliveries that wait for one destination
 NAME = "n" * 256
 TEXT = "d" * 2_000
 PATTERNS = [f"{number:02}." + "*." * 18 + "a" for number in range(100)]
 assert sum(map(len, PATTERNS)) <= MAX_PATTERN_CHARACTERS
 FILTER = " || ".join(f"event.payload.a{number} == {number}" for number in range(60))
-PAYLOAD = {"a59": 59}  # matches it last
+PAYLOAD = {"a59": 59}  # the last alternative matches it
 HEADERS = {f"x-{number}": "v" * 380 for number in range(20)}
 
 
 def all_delivered(page: Any) -> bool:
-    """Return whether a page of deliveries is full, and the log says of each that it has arrived."""
+    """Return True if a page is full and all its deliveries are DELIVERED."""
     return [each["status"] for each in page["items"]] == ["DELIVERED"] * 100
 
 
 class Largest:
-    """Makes the things; each is for one request that changes it."""
+    """Creates the objects. Each object is for one request that changes it."""
 
     def __init__(self, house: ServiceHouse, owner: Owner, shelf: Shelf) -> None:
         self._house = house
@@ -61,11 +61,11 @@ class Largest:
 
     @property
     def names(self) -> set[str]:
-        """The routes for which there is a thing."""
+        """The names of the routes that have an object."""
         return set(self._made)
 
     async def path(self, route: Route) -> str:
-        """Make a thing; return the path that changes it."""
+        """Create an object, and return the path that changes it."""
         made = await self._made[route.name]()
         before, brace, after = route.path.partition("{")
         return before + made + after.partition("}")[2] if brace else route.path
@@ -74,7 +74,7 @@ class Largest:
         return ""
 
     async def _machine(self) -> str:
-        """The machine of the server itself, which has all parts."""
+        """The server's own machine, which runs all parts."""
         page = (await self._owner.api("GET", "/observability/nodes")).json
         return str(page["items"][0]["machine"])
 
@@ -83,7 +83,7 @@ class Largest:
         return f"large.{self._count}"
 
     async def _destination(self, *, path: str = DEAD, **more: Any) -> str:
-        """A destination with all that it can have, and deliveries that wait."""
+        """A destination with all optional fields, and deliveries that wait."""
         delivery = {"retrySchedule": [3600] * 20, "ordering": "KEY", "concurrency": 64}
         document = {"name": NAME, "description": TEXT, "headers": HEADERS, "delivery": delivery}
         made = await self._shelf.destination(self._owner, path, **(document | more))
@@ -93,7 +93,7 @@ class Largest:
         return made
 
     async def _disabled(self) -> str:
-        """The same, disabled: the request sends all that waits."""
+        """A disabled destination. The request that enables it sends all waiting deliveries."""
         made = await self._destination(path="/hook")
         answer = await self._owner.api("POST", f"/destinations/{made}/disable")
         assert answer.status == 200, answer.body
@@ -121,7 +121,7 @@ class Largest:
         return made
 
     async def _schema(self) -> str:
-        """As many fields as have room, each with words about it."""
+        """A schema with the maximum number of fields, each with a description."""
         field = {"type": ["string", "null"], "maxLength": 100, "description": "d" * 400}
         fields = {f"field_{number}": field for number in range(SCHEMA_BYTES // 500)}
         document = {"type": "object", "properties": fields, "additionalProperties": False}
@@ -162,7 +162,7 @@ class Largest:
         return made
 
     async def _waiting(self) -> str:
-        """A delivery that waits for its next attempt among many others of its destination."""
+        """A delivery that waits for its next attempt. Many other deliveries wait for its destination."""
         return await self._failed([3600] * 20, "RETRYING")
 
     async def _dead(self) -> str:
@@ -185,7 +185,7 @@ class Largest:
         return str(found["items"][0]["id"])
 
     async def _replay(self) -> str:
-        """A job of named deliveries, whose destination is disabled."""
+        """A job that replays named deliveries. Its destination is disabled."""
         destination = await self._destination(path="/hook")
         path = f"/destinations/{destination}/deliveries?limit=100"
         sent = (await self._house.until(self._owner.api, path, all_delivered))["items"]

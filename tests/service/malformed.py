@@ -1,16 +1,16 @@
-"""The book of malformed requests: each with the status, the code and the offending path of its answer.
+"""A table of malformed requests, each with the status, code and offending path of its answer.
 
-A row is a request line, a body, and `status code path`; what the rows of a table have in common is said
-by `tests/service/test_malformed.py`. `{destination}` and the like stand for ids that exist.
+A row is a request line, a body, and `status code path`. `tests/service/test_malformed.py` supplies what
+a table's rows have in common. `{destination}` and similar names stand for ids that exist.
 """
 
 from typing import Any
 
-NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"  # an id that nothing has
+NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"  # an id that no object has
 INVALID = "400 invalid_request"
 HOOK = "https://example.com/hooks"
 
-# Bodies that are wrong for every route that takes one.
+# Bodies that are wrong for every route that takes a body.
 SYNTAX: list[bytes] = [
     b"",
     b" ",
@@ -34,7 +34,7 @@ SYNTAX: list[bytes] = [
     b'{"a": .5}',
     b'{"a": tru}',
     b'{"a": "\n"}',
-    b'{"a": "' + b'\\"' * 100_000,  # not closed: looked at once, or for a minute
+    b'{"a": "' + b'\\"' * 100_000,  # an unclosed string: scanned once, or repeatedly for a minute
     b'{"a": "\\x"}',
     b'{"a": "\\u12"}',
     b"\xff{}",
@@ -50,7 +50,7 @@ SYNTAX: list[bytes] = [
     b'{"a": ' + b'{"b":' * 20_000 + b"1" + b"}" * 20_000 + b"}",
 ]
 
-# Bodies with one thing wrong. `{}` of a dict is sent as JSON.
+# Bodies with one mistake. A dict is sent as JSON.
 BODIES: list[tuple[str, Any, str]] = [
     # destinations
     ("POST /destinations", {}, "name"),
@@ -450,7 +450,7 @@ BODIES: list[tuple[str, Any, str]] = [
     ),
 ]
 
-# Query strings with one thing wrong.
+# Query strings with one mistake.
 QUERIES: list[tuple[str, str]] = [
     *(
         (f"/{path}?{query}", query.partition("=")[0])
@@ -554,7 +554,7 @@ QUERIES: list[tuple[str, str]] = [
     ("/destinations?" + "a=1&" * 100, ""),
 ]
 
-# Request line, headers (an empty value leaves one out), body, status and code.
+# Request line, headers (an empty value omits the header), body, status and code.
 HEADERS: list[tuple[str, dict[str, str], bytes | None, str]] = [
     ("GET /destinations", {"Authorization": ""}, None, "401 unauthorized"),
     ("GET /destinations", {"Authorization": "Bearer"}, None, "401 unauthorized"),
@@ -644,7 +644,7 @@ PATHS: list[tuple[str, str]] = [
     ("POST /openapi.json", "405 method_not_allowed"),
 ]
 
-# Bytes that are no request: a bare 400, or nothing, and the connection is closed.
+# Bytes that are not a request. The answer is a bare 400 or nothing, and the connection is closed.
 FRAMING: list[bytes] = [
     b"\r\n\r\n\r\n\r\n\r\n",
     b"GET\r\n\r\n",
@@ -686,7 +686,7 @@ FRAMING: list[bytes] = [
     b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n",
 ]
 
-# A body that is framed wrongly after a head that is in order: refused, and the connection closed.
+# Wrongly framed bodies after a correct head. The server refuses them and closes the connection.
 CHUNKS: list[bytes] = [
     b"x\r\n{}\r\n0\r\n\r\n",
     b"-2\r\n{}\r\n0\r\n\r\n",

@@ -1,5 +1,4 @@
-"""Objects of every kind that routes name, made for a given owner, with a marker that shows where they
-leak."""
+"""Objects of every kind that routes name, created for a given owner, with a marker that shows leaks."""
 
 import base64
 from collections.abc import Awaitable, Callable
@@ -16,14 +15,16 @@ from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse
 from tests.service.receiver import Received, Receiver
 
-DEAD = "/dead"  # where the receiver fails
+DEAD = "/dead"  # the receiver fails at this path
 TEMPLATE = "webhook"
 
 
 @dataclass(eq=False)
 class Owner:
-    """A customer's account, or the objects of no customer, in one environment. `api` may do everything
-    there."""
+    """A customer's account, or the objects without a customer, in one environment.
+
+    `api` has full access to the environment.
+    """
 
     name: str
     tenant: Tenant
@@ -31,11 +32,11 @@ class Owner:
     customer: str | None
     api: Caller
     account: str | None = None
-    ids: set[str] = field(default_factory=set)  # ids of objects that are this owner's alone
+    ids: set[str] = field(default_factory=set)  # ids of objects that belong only to this owner
 
     @property
     def place(self) -> tuple[str, Environment]:
-        """The environment, of all workspaces."""
+        """The workspace and the environment, unique in the installation."""
         return self.tenant.workspace.id, self.environment
 
     @property
@@ -44,7 +45,7 @@ class Owner:
 
     @property
     def marker(self) -> str:
-        """The text in all of the owner's objects."""
+        """The text that all objects of the owner contain."""
         return f"marker({self.name})"
 
     @property
@@ -52,8 +53,8 @@ class Owner:
         return {} if self.customer is None else {"customerExternalId": self.customer}
 
     async def made(self, path: str, document: Any, *, own: bool = True) -> dict[str, Any]:
-        """Make an object; return its representation in the answer. `own`: it belongs to the owner
-        alone."""
+        """Create an object, and return its representation. `own`: the object belongs only to this
+        owner."""
         answer = await self.api("POST", path, document, check=False)
         assert answer.status in (201, 202), (path, answer.body)
         found: dict[str, Any] = answer.json
@@ -70,14 +71,14 @@ Maker = Callable[[Owner], Awaitable[str]]
 
 
 class Shelf:
-    """Makes objects, and keeps one of each kind and owner, which no test may change."""
+    """Creates objects, and keeps one of each kind and owner, which no test changes."""
 
     def __init__(self, house: ServiceHouse, receiver: Receiver) -> None:
         self._house = house
         self._receiver = receiver
         self._kept: dict[tuple[Owner, str], str] = {}
         self._count = 0
-        # By the first segment of a route's path, or by the whole path before the object's id.
+        # Keyed by the first segment of a route's path, or by the whole path before the object's id.
         self.makers: dict[str, Maker] = {
             "destinations": self.destination,
             "templated destinations": self.templated,
@@ -102,7 +103,7 @@ class Shelf:
         }
 
     async def kept(self, owner: Owner, kind: str) -> str:
-        """Return the kept object of a kind: every test may read it, no test may change it."""
+        """Return the kept object of a kind. Every test can read it, but must not change it."""
         if (owner, kind) not in self._kept:
             self._kept[owner, kind] = await self.makers[kind](owner)
         return self._kept[owner, kind]
@@ -112,13 +113,13 @@ class Shelf:
         return str((await owner.made("/destinations", document))["id"])
 
     async def templated(self, owner: Owner) -> str:
-        """A destination of a template."""
+        """A destination that uses a template."""
         config = {"url": self._receiver.url(), "authorization": f"Bearer {owner.marker}"}
         document = {"name": owner.marker, "templateId": TEMPLATE, "config": config, **owner.tied}
         return str((await owner.made("/destinations", document))["id"])
 
     async def template(self, _: Owner) -> str:
-        """A template of the catalog, which belongs to all."""
+        """A template of the catalog, which all owners share."""
         return TEMPLATE
 
     async def machine(self, _: Owner) -> str:
@@ -176,7 +177,7 @@ class Shelf:
         )
 
     async def replay(self, owner: Owner) -> str:
-        """A job that cannot end: its one destination is disabled."""
+        """A job that cannot end because its only destination is disabled."""
         destination = await self.destination(owner)
         await self._sent(owner, destination)
         assert (await owner.api("POST", f"/destinations/{destination}/disable")).status == 200
@@ -235,7 +236,8 @@ class Shelf:
         return version
 
     async def _sent(self, owner: Owner, destination: str, *states: str) -> str:
-        """Return a delivery to a destination that has ended or reached one of `states`."""
+        """Return a delivery to a destination, once it has one of `states` (default: DELIVERED or
+        FAILED)."""
         states = states or ("DELIVERED", "FAILED")
         event_type = f"sent.{self._next()}"
         await self.rule(owner, event_type, destination)
@@ -257,8 +259,7 @@ def _are(items: list[dict[str, Any]], states: tuple[str, ...]) -> bool:
 
 
 async def open_owners(house: ServiceHouse) -> dict[str, Owner]:
-    """Return all possible owners: two customers and none, and two customers of the same names in
-    another workspace."""
+    """Return all kinds of owners: two customers, no customer, and namesakes in other places."""
     acme, neighbour = await house.tenant("acme"), await house.tenant("neighbour")
     owners = {}
     for name, tenant, environment, customer in (

@@ -1,4 +1,4 @@
-"""A receiver on loopback, within the test's own process: what came, and what it is to answer."""
+"""A receiver on loopback, within the test's process. It records requests and gives the chosen answers."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -29,13 +29,13 @@ class Received:
 
 @dataclass
 class Receiver:
-    """Answers 204 unless `answer` says otherwise, with the body that `says` gives."""
+    """Answers with the status from `answer` (204 by default) and the body from `says`."""
 
     port: int = 0
     answer: Callable[[Received], int] = lambda _: 204
     says: Callable[[Received], bytes] = lambda _: b""
-    header: bytes = b""  # a line of each answer's head
-    hold: trio.Event | None = None  # no answer before it is set
+    header: bytes = b""  # an additional header line for each answer
+    hold: trio.Event | None = None  # answers wait until this event is set
     received: list[Received] = field(default_factory=list)
     _grew: trio.Event = field(default_factory=trio.Event)
 
@@ -43,11 +43,11 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def of(self, path: str) -> list[Received]:
-        """Return what came to a path, in order."""
+        """Return the requests to a path, in order."""
         return [each for each in self.received if each.path == path]
 
     async def reaches(self, count: int, path: str | None = None) -> list[Received]:
-        """Wait until so many requests have come (to `path`, where one is given)."""
+        """Wait for `count` requests (to `path`, if given), and return them."""
         while True:
             found = self.received if path is None else self.of(path)
             if len(found) >= count:
@@ -55,7 +55,7 @@ class Receiver:
             await self._grew.wait()
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        """Answer one connection until it ends."""
+        """Answer the requests of one connection until it ends."""
         data = b""
         try:
             while True:
@@ -93,7 +93,7 @@ class Receiver:
 
 @asynccontextmanager
 async def open_receiver() -> AsyncIterator[Receiver]:
-    """Listen for as long as the block runs."""
+    """Run a receiver during the block."""
     receiver = Receiver()
     async with trio.open_nursery() as nursery:
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")

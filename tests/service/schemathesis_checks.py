@@ -1,7 +1,7 @@
 """Additions to the document for Schemathesis: refusals of valid data that no schema can express.
 
-The built-in check wants all data that fits the schemas to be accepted. This check allows the refusals
-below, each by the place that the refusal must name.
+The built-in check requires that all data that fits the schemas is accepted. This check allows the
+refusals below, each identified by the place that the refusal names.
 """
 
 import re
@@ -19,39 +19,40 @@ BEYOND_SCHEMAS = [
     (
         r".*",
         r"must be a whole number",
-    ),  # to JSON Schema 60.0 is a whole number; the API takes no fraction
-    (r"url", r".*"),  # what a URL is: its host, its port, its path
+    ),  # in JSON Schema 60.0 is a whole number, but the API takes no fraction
+    (r"url", r".*"),  # the host, port and path of a URL
     (r"authentication\.tokenUrl", r".*"),  # the same
-    (r"authentication\.(certificate|privateKey)", r".*"),  # what PEM holds; that both are a pair
+    # The content of the PEM, and that the certificate and the key are a pair.
+    (r"authentication\.(certificate|privateKey)", r".*"),
     (r"authentication\..*", r"is the mask, but no value is stored: .*|the URL changes: .*"),
     (r"authentication", r"MTLS needs a URL .*|sets the header Authorization: .*"),
-    (r"branding\.(logo|support)Url", r".*"),  # the same, of https
-    (r"allowedOrigins.*", r".*"),  # what an origin is; each once
+    (r"branding\.(logo|support)Url", r".*"),  # as for `url`, but https only
+    (r"allowedOrigins.*", r".*"),  # the syntax of an origin, and duplicates
     (r"headers.*", r".*"),  # reserved names, their total size, masks
     (r"customer(ExternalId|AccountId)", r"cannot be changed|.*customerAccountId.*"),
-    (r"config.*", r".*"),  # what the template takes that another field names
+    (r"config.*", r".*"),  # values that the template requires
     (r"templateId", r"cannot be changed"),
-    (r"signing\.algorithm", r"makes a new secret: .*"),  # where the present one is another
-    (r"secret", r"belongs to the algorithm HMAC_SHA256: .*"),  # where the algorithm is another
+    (r"signing\.algorithm", r"makes a new secret: .*"),  # if the present algorithm is another one
+    (r"secret", r"belongs to the algorithm HMAC_SHA256: .*"),  # if the algorithm is another one
     (r"graceSeconds", r"no secret is replaced: .*"),
     (r"destinationId", r"the destination was made from another template.*"),
     (r"eventId", r"must be absent if event is given"),
-    # The selection's members that a replay's mode allows, and requires.
+    # The members of a selection that a replay's mode requires or refuses.
     (r"statuses|deliveryIds", r"is not for the mode MISSING: .*"),
     (r"destinationId", r"is required with the mode MISSING"),
-    (r"(rule\.)?filter", r".*"),  # the language of filters
+    (r"(rule\.)?filter", r".*"),  # the filter language
     (r"schema.*|example.*", r".*"),  # JSON Schema within a document
     (r"(event\.)?eventType", r"types that begin with angarium\. are reserved for the service"),
-    (r"(events\[\d+\]\.|event\.)?payload.*", r".*"),  # the active schema's, made by this very run
+    (r"(events\[\d+\]\.|event\.)?payload.*", r".*"),  # the active schema of this run
     (
         r"(events\[\d+\]\.|event\.)?attachments.*",
         r"must be a data: URI|no such file|(a|the) URL('s (host|port|address))? .*",
     ),
-    (r"source", r".*"),  # the language of scripts
+    (r"source", r".*"),  # the script language
     (r".*", r"must be in the body of this form.*"),  # a parameter of raw bodies only
-    (r"metadata", r".*"),  # JSON within a parameter
+    (r"metadata", r".*"),  # JSON in a parameter
     (r"event", r"give either event or eventId"),
-    (r"(events\[\d+\]\.)?idempotencyKey", r".*"),  # used for another event by this very run
+    (r"(events\[\d+\]\.)?idempotencyKey", r".*"),  # already used for another event in this run
     (r"environment|scope", r".*MCP.*|.*"),
     (r"", r"give at least one of .*|name at least one of .*|.* cannot be cancelled"),
 ]
@@ -61,7 +62,7 @@ BEYOND_SCHEMAS = [
 def valid_data_is_refused_only_for_what_schemas_cannot_say(
     ctx: CheckContext, response: Response, case: Case[Any]
 ) -> bool | None:
-    """Fail if data that fits the schemas is refused for another reason."""
+    """Fail if valid data is refused for a reason that is not listed."""
     del ctx
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return None

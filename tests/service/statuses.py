@@ -1,6 +1,6 @@
-"""Every endpoint with each of its statuses: the request that provokes it, and the table of them all.
+"""Each status of every endpoint: the request that provokes it, and the table of all of them.
 
-`python -m tests.service.statuses` writes the table anew.
+`python -m tests.service.statuses` rewrites the table.
 """
 
 import re
@@ -20,10 +20,11 @@ from storage.encryption.secretbox import SecretBox
 from tests.api.house import example_of
 
 TABLE = Path(__file__).parents[2] / "docs" / "api" / "statuses.md"
-NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"  # an id that nothing has
+NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"  # an id that no object has
 HOOK = "https://example.com/hooks"
 
-# Part 4 of the specification, but files: what each endpoint can answer at least.
+# Part 4 of the specification without files: the statuses that each endpoint must at least be able to
+# answer.
 SPECIFIED = """
 GET /auth/context 200 401
 POST /events 202 400 401
@@ -76,11 +77,11 @@ POST /embed/sessions 201 400
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A request to an operation, and the status and code that it is answered with.
+    """A request to an operation, with the expected status and code.
 
-    `target` is its path, with `{name}` for the id of something that is there; by default the operation's
-    with the ids of `NAMES`. `caller` names who asks. `until`: ask until the answer is that (a limit is
-    used up by asking).
+    `target` is its path, with `{name}` for the id of an existing object. By default it is the
+    operation's path with the ids of `NAMES`. `caller` names the sender. `until`: repeat the request
+    until the answer is the expected one, to use up a limit.
     """
 
     operation: str
@@ -93,7 +94,7 @@ class Case:
     until: bool = False
 
 
-# By an operation's first segment: what its `{id}` is where a case says nothing else.
+# The object that an operation's `{id}` names by default, by the operation's first segment.
 NAMES = {
     "destinations": "destination",
     "events": "event",
@@ -120,7 +121,7 @@ TRIAL = {
     "event": {"type": "of.nobody", "data": {}},
 }
 
-# Bodies that succeed where the document's example would not, or would do more.
+# Bodies that succeed. The document's examples for these operations would fail or do more.
 BODIES: dict[str, Any] = {
     "POST /events": EVENT,
     "POST /events/batch": {"events": [EVENT, {"payload": 1}]},
@@ -145,7 +146,7 @@ BODIES: dict[str, Any] = {
     "PUT /customers/{externalId}": {"quotas": {"rules": 7}},
     "PATCH /workspace": {"branding": {"name": "Acme"}},
 }
-# The path of a success, where it is not the thing that all cases share.
+# The paths of successful requests that need another object than the shared one.
 TARGETS = {
     "GET /lookup": "/lookup?q=x",
     "DELETE /destinations/{id}": "/destinations/{spare}",
@@ -161,10 +162,10 @@ TARGETS = {
     "GET /observability/throughput": "/observability/throughput?environment=DEVELOPMENT",
 }
 
-# Answers of what is read in parts, by what is asked for.
+# Request headers for partial and conditional answers, by status.
 ASKING = {206: {"Range": "bytes=0-0"}, 304: {"If-None-Match": "*"}}
 
-# The body and the headers of one status of an operation.
+# The body and headers that provoke one status of an operation.
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 OF_STATUS: dict[tuple[str, int], dict[str, Any]] = {
     ("POST /mcp", 202): {"body": {"jsonrpc": "2.0", "method": "notifications/initialized"}},
@@ -184,7 +185,7 @@ OF_STATUS: dict[tuple[str, int], dict[str, Any]] = {
     },
 }
 
-# As a delivery of a server with the tests' key says it of the ninth time.
+# The header that a server with the tests' key sends with the ninth delivery in a loop.
 LOOPED = {
     "Angarium-Hops": Hops(SecretBox([b"k" * 32]).derived(HOPS), 8)
     .line(8)
@@ -193,7 +194,7 @@ LOOPED = {
     .decode()
 }
 
-# What only some operations refuse, each for a reason of its own.
+# Refusals that only some operations have, each for its own reason.
 PARTICULAR = [
     *(
         Case(operation=operation, status=400, code="loop_detected", body=body, headers=LOOPED)
@@ -493,7 +494,7 @@ PARTICULAR = [
         for verb in ("retry", "discard")
     ),
 ]
-# What routes can answer with and no request can provoke at will.
+# Answers that depend on a race, so that no request can provoke them reliably.
 RACES = {
     ("DELETE /api-keys/{id}", 409): "others change the key at the very same moment",
     ("PUT /customers/{externalId}", 409): "others change the customer at the very same moment",
@@ -502,13 +503,13 @@ RACES = {
 
 
 def operation_of(route: Route) -> str:
-    """Return a route as the specification writes it."""
+    """Return a route in the specification's notation."""
     return f"{route.method} {route.path}"
 
 
 def general_cases(route: Route) -> list[Case]:
-    """Return what every route answers, made from what it says of itself. Successes come last, since
-    some of them end what they are asked of."""
+    """Return the cases that every route has, derived from its declaration. Successes come last, because
+    some of them end their object."""
     name = operation_of(route)
     body = BODIES.get(name, {} if route.action else None)
     if route.body is not None and name not in BODIES:
@@ -540,7 +541,7 @@ def general_cases(route: Route) -> list[Case]:
             )
         )
     if route.body is not None or route.action:
-        encoded = ANY_TYPE in route.content_types  # which takes any type, as it is
+        encoded = ANY_TYPE in route.content_types  # such a route takes any type unchanged
         wrong = {"Content-Encoding": "gzip"} if encoded else {"Content-Type": "text/plain"}
         cases += [
             Case(
@@ -577,14 +578,13 @@ def _forbidden(route: Route) -> dict[str, Any]:
 
 def _too_large(route: Route) -> bytes:
     most = route.body_bytes if route.handler is not None else EVENT_BYTES
-    if route.streams:  # as JSON it may have less, and nobody sends 25 MiB to be refused
+    if route.streams:  # as JSON the limit is lower, and a test of 25 MiB would be slow
         most = JSON_BYTES
     return b" " * ((BATCH_BYTES if route.path == "/events/batch" else most) + 1)
 
 
 def all_cases() -> list[Case]:
-    """Return every case, in the order in which they are asked: what refuses, what is particular, what
-    succeeds."""
+    """Return every case in the order of the requests: refusals, particular cases, successes."""
     general = [case for route in ROUTES for case in general_cases(route)]
     refusing = [case for case in general if case.status >= 400]
     return refusing + PARTICULAR + [case for case in general if case.status < 400]

@@ -1,7 +1,7 @@
-"""The steps of the loop, measured by the lines of Python that each runs.
+"""The lines of Python that each step of the event loop runs.
 
-Seconds depend on the machine; lines depend on the input alone. What a library does in C counts as one
-line: its bound is in the table of library calls of docs/security.md.
+Seconds depend on the machine, but lines only on the input. A library's C call counts as one line. Its
+bound is in the table of library calls in docs/security.md.
 """
 
 import sys
@@ -14,16 +14,16 @@ import trio
 
 
 class StepLines(trio.abc.Instrument):
-    """Counts the lines of each step of every task but the one that made it."""
+    """Counts the lines of each step of every task except the task that created it."""
 
     def __init__(self) -> None:
         self.most = 0
-        self.where = ""  # the task and the functions with the most lines of that step
+        self.where = ""  # the task and the functions with the most lines in the step of `most`
         self._own = trio.lowlevel.current_task()
         self._lines: dict[str, int] = {}
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Begin to count; see `trio.abc.Instrument`."""
+        """Begin the count of a step (see `trio.abc.Instrument`)."""
         if task is not self._own:
             self._lines = {}
             sys.settrace(self._call)
@@ -50,7 +50,7 @@ class StepLines(trio.abc.Instrument):
 
 @contextmanager
 def counted_steps() -> Iterator[StepLines]:
-    """Count the lines of all steps for as long as the block lasts."""
+    """Count the lines of all steps during the block."""
     counter = StepLines()
     trio.lowlevel.add_instrument(counter)
     try:

@@ -1,4 +1,5 @@
-"""Runs the commands of `angarium` within the test's process, against its server, as a shell would."""
+"""A runner of `angarium` commands within the test's process, against its server, as a shell would run
+them."""
 
 import json
 import sys
@@ -28,19 +29,20 @@ class Ended:
 
     @property
     def lines(self) -> list[Any]:
-        """Standard output as lines of JSON."""
+        """The lines of standard output, parsed as JSON."""
         return [json.loads(line) for line in self.out.splitlines()]
 
     @property
     def one(self) -> Any:
-        """The one object on standard output."""
+        """The only JSON object on standard output."""
         (found,) = self.lines
         return found
 
 
 @contextmanager
 def server_logs_apart() -> Iterator[None]:
-    """Keep what the server logs out of the standard output that a command is given meanwhile."""
+    """Write the server's log to standard error, so that it does not mix with a command's standard
+    output."""
     usual = structlog.get_config()["logger_factory"]
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:
@@ -65,7 +67,7 @@ class Terminal:
     async def __call__(
         self, *words: str, typed: str | bytes | None = None, **env: str | None
     ) -> Ended:
-        """Run a command to its end; it is not to take long. No secret key may be in what it prints."""
+        """Run a short command to its end. Its output must not contain a secret key."""
 
         def run() -> Ended:
             done = CliRunner().invoke(main, words, env={**self.env, **env}, input=typed)
@@ -79,7 +81,7 @@ class Terminal:
         return done
 
     async def ok(self, *words: str, **more: Any) -> Ended:
-        """Run a command that has to succeed."""
+        """Run a command that must succeed."""
         done = await self(*words, **more)
         assert done.code == 0, (words, done)
         return done
@@ -91,6 +93,6 @@ async def open_terminal(
     scope: Scope = Scope.MANAGE,
     environment: Environment | None = Environment.DEVELOPMENT,
 ) -> Terminal:
-    """Return a shell with a key of its own."""
+    """Return a shell with a new key."""
     made = await house.keys.create(tenant, scope, environment, "a terminal's")
     return Terminal(house, made.secret)

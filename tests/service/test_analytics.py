@@ -29,7 +29,7 @@ def minute_of(at: str) -> float:
 
 
 async def told(api: Caller, made: str, query: str = "") -> dict[str, Any]:
-    # ten thousands of points are not held to the document one by one: that takes seconds
+    # Checking tens of thousands of points against the document would take seconds.
     many = "minute" in query and any(long in query for long in ("24h", "7d", "30d"))
     answer = await api("GET", f"/destinations/{made}/analytics{query}", check=not many)
     assert answer.status == 200, answer.body
@@ -37,12 +37,12 @@ async def told(api: Caller, made: str, query: str = "") -> dict[str, Any]:
     for name in COUNTS:
         assert found["totals"][name] == sum(point[name] for point in found["series"])
     assert sum(found["errorCategories"].values()) == found["totals"]["failed"]
-    assert all(found["errorCategories"].values())  # only what occurred
+    assert all(found["errorCategories"].values())  # only categories that occurred
     return found
 
 
 async def logged(api: Caller, made: str) -> Counter[str]:
-    """Count what the delivery log says, by its own answers."""
+    """Count the outcomes that the delivery log's API reports."""
     counts: Counter[str] = Counter()
     page = (await api("GET", f"/destinations/{made}/deliveries?limit=100")).json
     assert page["nextCursor"] is None
@@ -136,7 +136,7 @@ async def test_sums_equal_the_log_whatever_becomes_of_the_dead(
         item["id"] for item in (await api("GET", "/dlq")).json["items"]
     ]
     assert (await api("POST", f"/dlq/{dying}/retry", {})).status == 200
-    await agreed(5, deadLettered=4)  # it dies anew, and is one delivery
+    await agreed(5, deadLettered=4)  # it dies again, but counts as one delivery
     status = 204
     assert (await api("POST", f"/dlq/{mended}/retry", {})).status == 200
     await agreed(6, delivered=1, deadLettered=4)
@@ -148,7 +148,7 @@ async def test_sums_equal_the_log_whatever_becomes_of_the_dead(
 
 @asynccontextmanager
 async def crashing(bridge: Bridge) -> AsyncIterator[ServiceHouse]:
-    """Run a server and end it in the middle of what it does: nothing is finished or flushed."""
+    """Run a server and end it without finishing or flushing anything."""
     given = {"bind": "127.0.0.1:0", "egress_allow": "127.0.0.0/8"}
     server = Server(Settings.model_validate(given), bridge, SecretBox([b"k" * 32]), None)
     await server.prepare()
@@ -156,7 +156,7 @@ async def crashing(bridge: Bridge) -> AsyncIterator[ServiceHouse]:
         await nursery.start(server.supervisor.run)
         house = ServiceHouse(server)
         yield house
-        server.wire.abort_all()  # as the kernel would
+        server.wire.abort_all()  # as the kernel would at a crash
         nursery.cancel_scope.cancel()
     server.reactor.shut()
     for stream in house.streams:

@@ -1,4 +1,5 @@
-"""Every answer of a GET is at most 2 MiB, whatever rows there are, and a page that ends early goes on."""
+"""Every GET answer is at most 2 MiB, whatever rows exist. A page that ends early has a cursor for the
+rest."""
 
 from typing import Any
 
@@ -14,13 +15,13 @@ from tests.service.owned import Owner, Shelf, fails_where_dead, open_owners
 from tests.service.receiver import Receiver
 
 MOST = 2 << 20
-STREAMED = {"/files/{id}/content", "/downloads/{token}"}  # 64 KiB of them at a time
-NAME = "\x01" * 256  # each is six bytes as JSON writes it
-COPIES = 120  # of each row: more than have room in a page
+STREAMED = {"/files/{id}/content", "/downloads/{token}"}  # they send 64 KiB at a time
+NAME = "\x01" * 256  # each character takes six bytes in JSON
+COPIES = 120  # copies of each row: more than fit in a page
 ATTEMPTS = 300
 EVENT_TEXTS = ("type", "source", "customer", "correlation_id", "request_id", "idempotency_key")
-# Of each table the worst row that the API, a receiver or a script can bring about: text of control
-# characters, JSON of quotes and backslashes. (`bytea` is given as hex.)
+# The worst row of each table that the API, a receiver or a script can create: text of control
+# characters, and JSON of quotes and backslashes. (`bytea` is written as hex.)
 BODY = b"\x01" * 16 * 1024
 TEXTS: dict[str, dict[str, Any]] = {
     "destinations": {
@@ -59,7 +60,7 @@ TEXTS: dict[str, dict[str, Any]] = {
     "api_keys": {"name": NAME},
     "files": {"file_name": NAME, "content_type": NAME},
 }
-# Lists of which a thousand items, or a hundred, have no room in a page.
+# Lists whose largest page ends before its limit of a hundred or a thousand items.
 EARLY = {
     "/destinations",
     "/routing-rules",
@@ -69,7 +70,7 @@ EARLY = {
     "/audit-logs",
     "/deliveries/{id}/attempts",
 }
-# What must differ in each copy beside its id.
+# Columns besides the id that must differ in each copy.
 COUNTED = {"event_schemas": "version", "transform_scripts": "version"}
 
 
@@ -84,17 +85,18 @@ class Crowd:
 
     async def fill(self) -> None:
         delivery = await self._shelf.kept(self._owner, "dlq")
-        # At once: the server reads rows again whenever it likes, and must find them whole.
+        # In one transaction, because the server can read the rows again at any time and must find them
+        # complete.
         async with self._house.server.bridge.pool.transaction() as self._pool:
             for table, texts in TEXTS.items():
                 await self._worsen(table, texts)
-                if table != "api_keys":  # whose secrets are in another
+                if table != "api_keys":  # its secrets are in another table
                     await self._copy(table)
             await self._seal()
             await self._attempts(delivery)
 
     async def multiply(self) -> None:
-        """Copy a row of each table as it is."""
+        """Copy a row of each table unchanged."""
         async with self._house.server.bridge.pool.transaction() as self._pool:
             for table in TEXTS:
                 if table != "api_keys":
@@ -119,7 +121,7 @@ class Crowd:
         )
 
     async def _copy(self, table: str) -> None:
-        """Copy one of the environment's rows many times, with ids that come before its own."""
+        """Copy one of the environment's rows many times, with ids that sort before its own."""
         counted = COUNTED.get(table)
         more = "" if counted is None else f", '{counted}', (to_jsonb(r) ->> '{counted}')::int + n"
         await self._pool.fetch(
@@ -132,7 +134,8 @@ class Crowd:
         )
 
     async def _seal(self) -> None:
-        """Give each copy of a destination the secrets of the first, which are bound to its place."""
+        """Encrypt the first destination's secrets for each of its copies, because a secret is bound to
+        its row."""
         box = SecretBox([b"k" * 32])
         rows = await self._pool.fetch(
             "SELECT id::text, sealed FROM destinations WHERE environment = $1 ORDER BY id",
@@ -182,7 +185,7 @@ async def target_of(route: Route, shelf: Shelf, owner: Owner) -> str:
 
 
 async def worst(api: Caller, route: Route, path: str) -> list[Response]:
-    """Return a route's answers to whatever makes them largest; of lists all pages."""
+    """Return a route's answers to the requests that make them largest. For lists, return all pages."""
     if "/analytics" in path:
         return [await api("GET", f"{path}?period=7d&granularity=minute")]
     if route.path == "/lookup":

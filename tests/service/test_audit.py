@@ -1,4 +1,4 @@
-"""The audit log on a whole server: every write leaves an entry, whole and without secrets."""
+"""The audit log on a whole server: every write leaves a complete entry without secrets."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -23,7 +23,7 @@ EXEMPT = {
 
 
 class Stage:
-    """A server and what is on it."""
+    """A server, a caller and a receiver, with makers of objects."""
 
     def __init__(self, house: ServiceHouse, api: Caller, receiver: Receiver) -> None:
         self.house, self.api, self.receiver = house, api, receiver

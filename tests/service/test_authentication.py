@@ -1,4 +1,4 @@
-"""Requests that prove who sends them, from the API to a receiver; and destinations that fail too long."""
+"""Requests with authentication, from the API to a receiver, and destinations that fail for too long."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.service.receiver import Received, Receiver
 
 
 class Issuer:
-    """A receiver that is a token endpoint as well, and takes only its newest token."""
+    """A receiver that is also a token endpoint, and accepts only its newest token."""
 
     def __init__(self, receiver: Receiver) -> None:
         self.issued = 0
@@ -58,7 +58,7 @@ async def test_tokens_are_fetched_shared_renewed_and_never_shown(
     assert detail["request"]["method"] == "PUT"
     assert detail["request"]["headers"]["authorization"] == "***"
     assert "t1" not in str(detail)
-    issuer.issued = 7  # the receiver wants another one
+    issuer.issued = 7  # the receiver now requires another token
     detail = await attempts(house, api, await post(api))
     assert (detail["status"], issuer.issued) == ("DELIVERED", 8)
     issuer.issued, issuer.down = 9, True
@@ -89,7 +89,7 @@ async def test_a_destination_that_fails_too_long_is_disabled_announced_and_audit
     await destination(api, receiver.url("/told"), ["angarium.destination.disabled"])
     options = {"retrySchedule": [], "concurrency": 1}
     of = await destination(api, receiver.url(), ["e.*"], delivery=options, disableAfterSeconds=1)
-    for _ in range(11):  # the last one waits for the circuit's probes
+    for _ in range(11):  # the last event waits for the circuit's probes
         await post(api)
     await house.until(api, f"/destinations/{of}", lambda found: found["status"] == "DISABLED")
     (told,) = await receiver.reaches(1, "/told")

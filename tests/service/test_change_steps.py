@@ -1,4 +1,4 @@
-"""No step of the loop runs many lines when a change without a body meets the largest thing."""
+"""No step of the loop runs many lines when a change without a body affects the largest object."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +11,9 @@ from tests.service.receiver import Receiver
 from tests.service.steps import counted_steps
 from tests.service.test_steps import MOST_LINES, fill
 
-ANSWER_BYTES = 16 * 1024  # of an answer, that are kept
+ANSWER_BYTES = 16 * 1024  # the number of bytes of an answer that are kept
 CHANGES = [route for route in ROUTES if route.method != "GET" and route.body is None]
-# What follows the answer: what is looked at until it has happened, and how that is seen.
+# Effects after the answer: the path to poll, and the condition that shows that the effect happened.
 CONSEQUENCES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "enableDestination": ("/deliveries?limit=100", all_delivered),
     "eraseCustomer": ("", lambda customer: customer["erasure"]["finishedAt"] is not None),

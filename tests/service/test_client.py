@@ -1,4 +1,4 @@
-"""The client library against a whole server: its README as it stands, and what only a server can show."""
+"""The client library against a whole server: its README as written, and behavior that needs a server."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 
 class Program:
-    """A program that uses the synchronous client, in a thread of its own."""
+    """A program that uses the synchronous client in its own thread."""
 
     def __init__(self, house: ServiceHouse, secret: str) -> None:
         self.url = f"http://127.0.0.1:{house.door.address[1]}"
@@ -158,7 +158,8 @@ async def test_a_rate_limit_that_is_used_up_is_raised_with_the_wait(
 async def test_an_answer_that_is_lost_makes_no_second_event(
     program: Program, house: ServiceHouse, receiver: Receiver, api: Caller
 ) -> None:
-    """The connection breaks behind each first request; the client sends again with the same key."""
+    """The connection breaks after each first request, and the client repeats the request with the same
+    key."""
     await destination(api, receiver.url())
     cut: set[bytes] = set()
     port = int(program.url.rpartition(":")[2])

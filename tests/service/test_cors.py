@@ -1,4 +1,4 @@
-"""CORS on a whole server, by HTTP/1.1 and by HTTP/2: preflights, answers, refusals, early ends."""
+"""CORS on a whole server, over HTTP/1.1 and HTTP/2: preflights, answers, refusals, early ends."""
 
 import itertools
 import json
@@ -30,7 +30,7 @@ EXPOSED = {
     "x-ratelimit-reset",
     "x-request-id",
 }
-# What a workspace that lists none but PORTAL does not list, although some of it looks like it.
+# Origins that do not match a list with only PORTAL, although some look like it.
 FOREIGN = [
     "null",
     "*",
@@ -99,7 +99,7 @@ def cors_of(answer: Response) -> dict[str, str]:
 
 
 def assert_readable(answer: Response, origin: str) -> None:
-    """Fail unless a page of `origin` may read the answer, and nobody else."""
+    """Fail unless pages of `origin`, and no other pages, can read the answer."""
     headers = cors_of(answer)
     assert headers.pop("access-control-allow-origin") == origin
     assert headers.pop("vary") == "origin"
@@ -108,7 +108,7 @@ def assert_readable(answer: Response, origin: str) -> None:
 
 
 class Pages:
-    """Two workspaces, each with a page that it lists, keys and sessions."""
+    """Two workspaces, each with an allowed origin, a key and a session."""
 
     def __init__(self, house: ServiceHouse, api: Caller, neighbour: Caller) -> None:
         self.house, self.api, self.neighbour = house, api, neighbour

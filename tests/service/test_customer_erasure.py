@@ -1,4 +1,4 @@
-"""The erasure of a customer: destinations are archived, and events lose their contents."""
+"""The erasure of a customer: its destinations are archived, and its events lose their contents."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.service.test_erasure import FIELDS, SECRET, contents
 
 
 async def erased(house: ServiceHouse, api: Caller, customer: str) -> Any:
-    """Wait until a customer's erasure has ended; return the customer."""
+    """Wait until a customer's erasure has ended, then return the customer."""
     return await house.until(
         api, f"/customers/{customer}", lambda found: found["erasure"]["finishedAt"] is not None
     )

@@ -1,4 +1,4 @@
-"""The sizes of dead-letter queues in metrics, which a task counts."""
+"""The sizes of dead-letter queues in metrics, which a background task counts."""
 
 import pytest
 
@@ -27,4 +27,5 @@ async def test_dead_letters_are_counted_by_environment(
     assert list(scrape.dead_letters) == [(labels, 1)]
     monkeypatch.setattr(dead_letters, "MOST", 0)
     await counted.count()
-    assert list(scrape.dead_letters) == [(labels, 0)]  # it has labels of its own by now
+    # The environment has labels of its own by now.
+    assert list(scrape.dead_letters) == [(labels, 0)]

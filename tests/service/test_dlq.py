@@ -1,5 +1,5 @@
-"""The dead-letter queue over the whole server: failed deliveries are in it, and retried ones are sent
-again."""
+"""The dead-letter queue on a whole server: failed deliveries enter it, and retried ones are
+sent again."""
 
 from collections import Counter
 from typing import Any
@@ -22,7 +22,7 @@ UNKNOWN = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
 async def dead(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int = 1, **options: Any
 ) -> tuple[str, list[str]]:
-    """Let deliveries fail for good. Return their destination, and their ids in order of acceptance."""
+    """Let deliveries fail permanently. Return their destination, and their ids in order of acceptance."""
     receiver.answer = lambda _: 500
     target = await destination(api, receiver.url(), **{**NO_RETRY, **options})
     for number in range(count):
@@ -103,7 +103,7 @@ async def test_retries_the_moment_after_each_death_lose_and_double_nothing(
     _, (identifier,) = await dead(house, api, receiver)
     receiver.answer = lambda _: 500 if len(receiver.received) < 14 else 204
     retried = 1
-    # as soon as the store says that the delivery is dead, whatever its actor knows
+    # Retry as soon as the store says that the delivery is dead, even before its actor knows it.
     while retried < 15:
         answer = await api("POST", f"/dlq/{identifier}/retry")
         retried += answer.status == 200
@@ -315,7 +315,7 @@ async def test_discarding_leaves_the_counters_as_they_are(
     assert await pool.fetch("SELECT * FROM destination_minutes") == before
 
 
-# --- whose it is
+# --- access
 
 
 async def test_another_workspace_sees_and_changes_nothing(
@@ -336,7 +336,8 @@ async def test_a_browser_session_works_with_what_is_its_customers(
     house: ServiceHouse, api: Caller, receiver: Receiver
 ) -> None:
     _, theirs = await dead(house, api, receiver, 1, customerExternalId="c1")
-    _, shared = await dead(house, api, receiver, 1)  # one more for the customer's own as well
+    # Another dead delivery of the same customer, to a shared destination.
+    _, shared = await dead(house, api, receiver, 1)
     await house.until(api, "/dlq", lambda page: len(page["items"]) == 3)
     made = await api("POST", "/embed/sessions", {"customerExternalId": "c1"})
     browser = house.caller_with(made.json["token"])

@@ -1,4 +1,4 @@
-"""The dead-letter queue in the order of death, in groups, and worked off by group, number and rate."""
+"""The dead-letter queue in order of death and in groups, with bulk changes by group, number and rate."""
 
 import pytest
 
@@ -14,11 +14,11 @@ STATUSES = {"e.one": 500, "e.two": 404}
 
 
 async def dead_of_two_causes(house: ServiceHouse, api: Caller, receiver: Receiver) -> str:
-    """Let five deliveries to one destination die: three of a 500, two of a 404."""
+    """Let five deliveries to one destination die: three with status 500, two with 404."""
     receiver.answer = lambda request: STATUSES[request.json["type"]]
     target = await destination(api, receiver.url(), ["e.*"], delivery={"retrySchedule": []})
     for number, event_type in enumerate(("e.one", "e.two", "e.one", "e.two", "e.one"), 1):
-        await post(api, event_type)  # one after the other: the order of deaths is known
+        await post(api, event_type)  # one after the other, so that the order of deaths is known
         await house.until(api, "/dlq", lambda page, number=number: len(page["items"]) == number)
     return target
 
@@ -79,7 +79,7 @@ async def test_a_rate_bounds_what_one_request_does(
     target, _ = await dead(house, api, receiver, 7)
     body = {"destinationId": target, "ratePerSecond": 0.5}
     answer = (await api("POST", "/dlq/discard", body)).json
-    assert 0 < answer["discarded"] <= 3  # in five seconds
+    assert 0 < answer["discarded"] <= 3  # as many as fit in five seconds
     assert answer["discarded"] + answer["remaining"] == 7
 
 
@@ -87,7 +87,7 @@ async def test_the_queue_is_in_the_order_of_death(
     house: ServiceHouse, api: Caller, receiver: Receiver
 ) -> None:
     target, born = await dead(house, api, receiver, 4)
-    again = born[0]  # the oldest, which dies once more and is the latest dead
+    again = born[0]  # the oldest, which dies again and is then the latest dead
     await api("POST", f"/dlq/{again}/retry", {})
     await house.until(
         api, f"/dlq/{again}", lambda entry: entry is not None and entry["attemptCount"] == 2
@@ -122,7 +122,7 @@ async def test_a_page_that_had_to_stop_says_how_far_back_in_death_it_searched(
     deaths = [each["deadLetteredAt"] for each in entries]
     monkeypatch.setattr(listing, "EXAMINED", 2)
     monkeypatch.setattr(listing, "SCATTERED", 2)
-    # The search beyond what is examined takes longer than its time.
+    # Make the search beyond the examined rows exceed its time limit.
     slow = listing._SEARCH.replace("ORDER BY", "AND pg_sleep(1)::text IS NOT NULL ORDER BY")
     monkeypatch.setattr(listing, "_SEARCH", slow)
     listing.search_statement.cache_clear()

@@ -1,4 +1,4 @@
-"""The document and its page as a whole server gives them out, and both lanes' refusals, byte for byte."""
+"""The document and its page from a whole server, and both lanes' refusals, byte for byte."""
 
 import json
 import re

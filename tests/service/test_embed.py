@@ -1,4 +1,4 @@
-"""Embed sessions: what a customer's browser may do, for how long, and how much of it."""
+"""Embed sessions: the rights of a customer's browser, their duration and their limits."""
 
 from typing import Any
 

@@ -32,7 +32,7 @@ from tests.service.statuses import (
     table,
 )
 
-# A plan that is used up by its first request, and one that has room for one destination and one rule.
+# One plan with a single request a minute, and one with a single destination and a single rule.
 PLANS = """
 [plans.free]
 control_per_minute = 1
@@ -78,7 +78,7 @@ def test_the_table_is_current() -> None:
 
 
 class World:
-    """One of everything, and who asks for it."""
+    """One object of each kind, and the callers."""
 
     def __init__(self, house: ServiceHouse, api: Caller, receiver: Receiver) -> None:
         self.house = house
@@ -102,7 +102,7 @@ class World:
         self.ids["key"], self.ids["spare_key"] = keys
         self.ids["rotated"] = await self._made("/api-keys", {"name": "k", "scope": "read"})
         path = f"/api-keys/{self.ids['rotated']}/rotate"
-        while (await self.api("POST", path)).status != 409:  # as often as is allowed in a day
+        while (await self.api("POST", path)).status != 409:  # up to the daily limit
             pass
         self.ids["entry"] = (await self.api("GET", "/audit-logs")).json["items"][0]["id"]
         nodes = (await self.api("GET", "/observability/nodes")).json["items"]
@@ -112,7 +112,7 @@ class World:
         await self._files()
 
     async def _files(self) -> None:
-        source = {"kind": "URL", "uri": "http://127.0.0.1:1/"}  # nobody ever fetches it
+        source = {"kind": "URL", "uri": "http://127.0.0.1:1/"}  # no test fetches it
         for name, said in (("file", {}), ("pending_file", {"source": source, "content": None})):
             told = await self.api("POST", "/files", {**FILE, **said})
             assert told.status == 202, told.body
@@ -170,7 +170,7 @@ class World:
             lambda page: page["items"][0]["status"] == "DELIVERED",
         )
         self.ids["delivery"] = page["items"][0]["id"]
-        # It is retried at once and fails, and must wait again when it is cancelled.
+        # It is retried immediately and fails, and must wait again when the test cancels it.
         waits = {"retrySchedule": [3600, 3600]}
         target = await destination(api, url, ["waits"], delivery=waits)
         await post(api, "waits")
@@ -220,7 +220,7 @@ class World:
         return str(answer.json["id"])
 
     def filled(self, value: Any) -> Any:
-        """Return what a case says, with ids for names."""
+        """Return a value of a case with ids in place of names."""
         if isinstance(value, str):
             for name, identifier in self.ids.items():
                 value = value.replace(f"{{{name}}}", identifier)
@@ -245,14 +245,14 @@ class World:
 
 
 def as_told(case: Case, answer: Response) -> bool:
-    """Whether the answer is what the case says."""
+    """Return True if the answer is as the case expects."""
     code = answer.json.get("code", "") if answer.status >= 400 else ""
     return (answer.status, code) == (case.status, case.code)
 
 
 @asynccontextmanager
 async def open_world(bridge: Bridge, receiver: Receiver, folder: Path) -> AsyncIterator[World]:
-    """Open a service with one of everything."""
+    """Open a service with one object of each kind."""
     plans = folder / "plans.toml"
     plans.write_text(PLANS)
 

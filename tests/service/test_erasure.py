@@ -1,4 +1,4 @@
-"""The erasure of what an event says: contents go, rows and counters stay, and nothing more is sent."""
+"""The erasure of events' contents: rows and counters stay, and erased events are not sent again."""
 
 import json
 from typing import Any

@@ -1,6 +1,6 @@
 """The examples of the API reference: each runs with curl against a whole server, as the page shows it.
 
-The ids of the document are replaced by those of objects that are there. Nothing else changes.
+Only the document's example ids are replaced, by those of existing objects.
 """
 
 import json
@@ -20,7 +20,7 @@ from tests.service.statuses import NAMES, TARGETS
 from tests.service.test_endpoints import World, open_world
 
 DOCUMENT: dict[str, Any] = with_words(json.loads(openapi_json()))
-# The ids of the document's examples, and the names of the objects that stand for them here.
+# The document's example ids, and the names of the objects that replace them.
 IDS = {
     words.DELIVERY: "delivery",
     words.DESTINATION: "destination",
@@ -30,12 +30,12 @@ IDS = {
     words.SCRIPT: "script",
 }
 STATUS = "-o /dev/null -w '%{http_code}\\n'"
-# A stream never ends: its first line has the status, and closing the pipe ends curl.
+# A stream never ends. Its first line has the status, and a closed pipe ends curl.
 FIRST_LINE = "-N -D - "
 
 
 def operations() -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the operations of the document: method, path, and what the document says of it."""
+    """Return the document's operations: method, path and description."""
     return [
         (method, path, operation)
         for path, methods in DOCUMENT["paths"].items()
@@ -44,7 +44,7 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def example(world: World, method: str, path: str, operation: dict[str, Any]) -> str:
-    """Return the example of an operation as a command that prints the status of its answer."""
+    """Return an operation's example as a command that prints the answer's status."""
     shown = path
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":

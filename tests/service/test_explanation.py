@@ -1,4 +1,4 @@
-"""Why an event went where it went: the rules of now beside what was recorded."""
+"""Explanations of an event's routing: the present rules beside what was recorded."""
 
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, browser_of, destination, post

@@ -1,4 +1,4 @@
-"""Filters on a whole server: what they choose, how failures are shown, how many there may be."""
+"""Filters on a whole server: selected events, reported failures, and the number of filters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -148,7 +148,8 @@ async def test_one_event_type_meets_a_bounded_number_of_filters(
         assert (refused.status, refused.paths) == (400, ["filter"]), types
     for types in (["order.refunded"], ["other0.x"], ["angarium.*"], ["order.*.x"]):
         assert (await rule(api, to, eventTypes=types, filter="true")).status == 201, types
-    assert (await rule(api, to, eventTypes=["order.created"])).status == 201  # without a filter
+    # No filter, so it does not count.
+    assert (await rule(api, to, eventTypes=["order.created"])).status == 201
     plain = (await rule(api, to, eventTypes=["order.created"])).json["id"]
     later = await api("PATCH", f"/routing-rules/{plain}", {"filter": "true"})
     assert (later.status, later.paths) == (400, ["filter"])
@@ -166,8 +167,9 @@ async def test_the_rules_with_a_filter_have_a_bound_of_patterns(
     first = (await rule(api, to, eventTypes=three, filter="true")).json["id"]
     refused = await rule(api, to, eventTypes=three, filter="true")
     assert (refused.status, refused.paths) == (400, ["filter"])
-    assert (await rule(api, adas, eventTypes=three, filter="true")).status == 201  # counted apart
-    assert (await rule(api, to, eventTypes=three)).status == 201  # without a filter
+    # A customer's filters are counted apart.
+    assert (await rule(api, adas, eventTypes=three, filter="true")).status == 201
+    assert (await rule(api, to, eventTypes=three)).status == 201  # no filter, so it does not count
     assert (await rule(api, to, eventTypes=three[:2], filter="true")).status == 201
     path = f"/routing-rules/{first}"
     assert (await api("PATCH", path, {"eventTypes": [*three, "g"]})).paths == ["filter"]
@@ -177,7 +179,8 @@ async def test_the_rules_with_a_filter_have_a_bound_of_patterns(
 async def test_nobody_waits_while_a_rule_is_compared_with_many_filters(
     api: Caller, neighbour: Caller, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It held the turn of all commands: one workspace's rules kept every other from being changed."""
+    """The comparison must not block the queue of commands: other workspaces can change
+    rules meanwhile."""
     begun, go_on = trio.Event(), trio.Event()
 
     def compared(_new: Any, _others: Any, _most: int, pause: Callable[[], None]) -> bool:
@@ -227,7 +230,7 @@ async def test_the_number_of_rules_is_exact(
 async def test_two_processes_cannot_pass_the_limits_together(
     house: ServiceHouse, api: Caller, receiver: Receiver
 ) -> None:
-    """Two writers that have read the same: one of them writes, the other reads again."""
+    """Two writers have read the same state. One of them writes, and the other must read again."""
     to = await a_destination(api, receiver.url())
     await rule(api, to, filter="true")
     store = house.server.tables.rules

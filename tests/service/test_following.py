@@ -1,4 +1,4 @@
-"""Commands that go on until Ctrl-C, as processes of their own against a whole server."""
+"""Commands that run until Ctrl-C, as separate processes against a whole server."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from tests.service.receiver import Receiver
 from tests.service.terminal import Terminal, open_terminal
 
 QUICK = ("--interval", "0.1")
-SOON = ("--interval", "0.5")  # the shortest of a list
+SOON = ("--interval", "0.5")  # the shortest interval for a list
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ async def interrupted(program: Program) -> int:
 
 
 async def printed(program: Program, condition: Callable[[list[Any]], bool]) -> list[Any]:
-    """Wait until the lines of JSON that were printed fulfil a condition; return them."""
+    """Wait until the printed lines of JSON meet a condition, then return them."""
     with trio.fail_after(HANGS_S):
         while True:
             lines = [

@@ -1,6 +1,7 @@
-"""Whatever a body, a filter or a cursor names of somebody else's does not exist.
+"""Foreign objects in a body, a filter or a cursor: for the caller they do not exist.
 
-The answer is, but for the id itself, the one for an id that nobody ever had. (Paths are the matrix's.)
+The answer is the same as for an id that never existed, apart from the id itself. (The matrix tests
+paths.)
 """
 
 from typing import Any
@@ -21,7 +22,7 @@ URL = "http://127.0.0.1:1/"
 
 
 def bodies(named: str) -> dict[str, tuple[str, Any]]:
-    """Return the requests whose body names a thing, by the kind of thing: a path and a body of each."""
+    """Return, by kind of object, a path and a body that names the object."""
     attachment = {"fileName": "a", "source": {"kind": "FILE", "uri": named}}
     return {
         "events by a template": (
@@ -58,7 +59,7 @@ FILTERS = {
 
 
 class World:
-    """Owners with a thing of each kind, and who is to know nothing of others'."""
+    """Owners with an object of each kind, and the callers who must not see other owners' objects."""
 
     def __init__(self, house: ServiceHouse, receiver: Receiver, owners: dict[str, Owner]) -> None:
         self.house = house
@@ -80,7 +81,7 @@ class World:
         return await self.shelf.kept(owner, name)
 
     def strangers(self, owner: Owner) -> dict[str, Caller]:
-        """Callers for whom what is an owner's does not exist."""
+        """Return the callers for whom the owner's objects must not exist."""
         strangers = {
             each.name: each.api for each in self.owners.values() if each.place != owner.place
         }
@@ -100,7 +101,7 @@ async def world(bridge: Bridge, receiver: Receiver) -> Any:
 
 
 def told(answer: Response, named: str) -> tuple[int, str]:
-    """What an answer says, but for what is new in each."""
+    """Return an answer's status and text without the parts that vary."""
     text = answer.body.decode()
     document = answer.json
     if isinstance(document, dict):
@@ -125,7 +126,7 @@ async def test_what_a_body_names_of_anothers_does_not_exist(world: World) -> Non
                 if owner.marker in found.body.decode():
                     wrong.append(f"{kind} of {owner.name} as {name}: shows {found.body!r}")
             mine = await owner.api("POST", path, bodies(named)[kind][1], check=False)
-            assert mine.status < 300, (kind, mine.body)  # for its owner it exists
+            assert mine.status < 300, (kind, mine.body)  # the object exists for its owner
     assert wrong == [], "\n".join(wrong)
     assert tried > 40
 
@@ -136,19 +137,20 @@ async def test_what_a_filter_of_the_logs_names_of_anothers_finds_nothing(world: 
         named = await world.thing(owner, kind)
         for name, caller in world.strangers(owner).items():
             if name.endswith("session"):
-                continue  # they have neither log
+                continue  # sessions have access to neither log
             found = await caller("GET", path.format(named))
             assert (found.status, found.json.get("items")) == (200, []), (path, name, found.body)
 
 
 async def test_a_cursor_leads_nowhere_in_anothers_list(world: World) -> None:
-    """Of another environment it is refused; of another customer's it is a place in one's own list."""
+    """A cursor from another environment is refused. A cursor of another customer is only a position in
+    the caller's own list."""
     ada, bob = world.owners["ada"], world.owners["bob"]
     things = [
         await world.shelf.kept(ada, kind) for kind in ("events", "deliveries", "destinations")
     ]
     for kind in ("routing-rules", "files", "schemas", "transform-scripts", "api-keys"):
-        for _ in range(2):  # so that there is a second page
+        for _ in range(2):  # enough for a second page
             await world.shelf.makers[kind](ada)
     tried = 0
     for route in ROUTES:
@@ -156,7 +158,7 @@ async def test_a_cursor_leads_nowhere_in_anothers_list(world: World) -> None:
             continue
         listing = route.path
         if route.embed is Embed.SHARED and listing.startswith("/destination-templates"):
-            continue  # everybody's
+            continue  # all callers share these
         page = await ada.api("GET", f"{listing}?limit=1", check=False)
         assert page.status == 200, (listing, page.body)
         own = page.json["nextCursor"]
@@ -175,7 +177,7 @@ async def test_a_cursor_leads_nowhere_in_anothers_list(world: World) -> None:
                     refused = 403 if name.endswith("session") and found.status == 403 else 400
                     assert found.status == refused, (listing, name, found.body)
     assert tried >= 21
-    # A cursor that a stranger makes is of his own environment, whatever it points at.
+    # The stranger's own environment is in this cursor, although the cursor points at a foreign object.
     stranger = world.owners["ada-next-door"]
     for thing in things:
         for listing in ("events", "deliveries", "destinations"):
@@ -213,7 +215,7 @@ async def test_a_signed_url_is_for_its_file_and_environment_alone(world: World) 
     crossed = urls.url(stranger.number, file).rpartition("/")[2]
     assert (await nobody("GET", f"/downloads/{crossed}")).status == 404
     theirs = await world.shelf.kept(stranger, "downloads")
-    for at in range(0, len(token), 7):  # parts of one's own in another's, and the other way round
+    for at in range(0, len(token), 7):  # combine parts of the two tokens, in both orders
         mixed = token[:at] + theirs[at:]
         if mixed not in (token, theirs):
             assert (await nobody("GET", f"/downloads/{mixed}")).status == 404

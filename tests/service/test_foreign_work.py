@@ -1,6 +1,7 @@
-"""What another environment has is looked for as what nobody has: by the same statements, of as many rows.
+"""Database work for foreign ids: it is the same as for ids that do not exist.
 
-So neither an answer nor the time that it takes tells whether something exists.
+The same statements read the same number of rows, so neither an answer nor its time reveals whether an
+object exists.
 """
 
 import re
@@ -20,13 +21,15 @@ from tests.service.owned import Shelf, fails_where_dead, open_owners
 from tests.service.receiver import Receiver
 from tests.service.test_matrix import BODIES, NAMING, STATES, kind_of, name_of
 
-Work = list[tuple[str, int]]  # statements that an id was given to, and the rows that each found
-# What is everybody's, what is named by its type, what is its own credential, the installation's machines.
+# Statements that received an id, with the numbers of rows that they returned.
+Work = list[tuple[str, int]]
+# Excluded: shared objects, event types, downloads (the token is the credential), and the installation's
+# machines.
 WITHOUT = {"destination-templates", "schemas/types", "downloads", "observability/nodes"}
 
 
 class Watched:
-    """The statements of all connections, by the id that they were given."""
+    """The statements of all connections, which can be queried by an id among their arguments."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._seen: list[tuple[str, tuple[Any, ...], int]] = []
@@ -50,7 +53,7 @@ class Watched:
         monkeypatch.setattr(Connection, name, watched)
 
     def work_on(self, identifier: str) -> Work:
-        """Return what was asked about an id since this was last called."""
+        """Return the statements about an id since the last call."""
         seen, self._seen = self._seen, []
         return [
             (" ".join(sql.split()), rows)
@@ -105,7 +108,7 @@ async def test_what_is_anothers_is_looked_for_as_what_nobody_has(
                     continue
                 thing = await shelf.kept(owner, STATES.get(name_of(route), kind_of(route) or ""))
                 foreign = await work(route, who, thing)
-                # Of the same instant: by that an id is looked for in a partition.
+                # The unknown id has the same timestamp, because the timestamp selects the partition.
                 unknown = await work(route, who, thing[:-12] + uuid4().hex[:12])
                 if foreign != unknown:
                     what = [each for each in foreign if each not in unknown]

@@ -1,4 +1,4 @@
-"""Health on a whole server, word by word as the contract has it, from the live actor."""
+"""Health on a whole server, in the contract's words, from the live actor."""
 
 import time
 from typing import Any
@@ -84,7 +84,7 @@ async def test_the_oldest_delivery_that_waits_only_in_the_database_has_its_age(
     target, (head, *_) = await waiting(house, api, receiver, 3, types=["e.*"], delivery=options)
     made_s = created_at_ms(head) / 1000
     await house.until(api, path_of(target), lambda told: told["queue"]["pending"] == 3)
-    # More deliveries wait for another destination, but not for as long.
+    # More deliveries wait for another destination, but for a shorter time.
     other = await destination(api, receiver.url(), ["later.*"])
     assert (await api("POST", f"/destinations/{other}/disable")).status == 200
     for _ in range(4):
@@ -96,7 +96,7 @@ async def test_the_oldest_delivery_that_waits_only_in_the_database_has_its_age(
         after_s = time.time()
         health = told["items"][0]["health"] if "items" in told else told
         age_s = health["queue"]["oldestPendingSeconds"]
-        assert before_s - made_s - 0.11 <= age_s <= after_s - made_s  # cut to tenths
+        assert before_s - made_s - 0.11 <= age_s <= after_s - made_s  # ages are truncated to tenths
 
 
 async def test_a_concurrency_that_adapts_grows_with_what_waits_and_is_told(
@@ -159,7 +159,7 @@ async def test_an_open_circuit_is_failing_and_says_when_it_probes(
     assert told["consecutiveFailures"] >= 10
     await house.until(api, path_of(made), lambda told: told["failingSince"] is not None)
     assert told["queue"]["pending"] + told["queue"]["inFlight"] == 15
-    # what is to be retried waits as well
+    # Deliveries that wait for a retry count as pending.
     await house.until(api, path_of(made), lambda told: told["queue"]["pending"] == 15)
     retrying = (await api("GET", "/deliveries?status=RETRYING&limit=100")).json["items"]
     assert len(retrying) >= 10

@@ -1,4 +1,4 @@
-"""A destination that is disabled holds what waits for a retry as PENDING, in every list and detail."""
+"""A disabled destination shows deliveries that wait for a retry as PENDING, in every list and detail."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.service.receiver import Receiver
 
 
 async def ids(api: Caller, query: str) -> list[str]:
-    """The ids of a list."""
+    """Return the ids in a list."""
     return [item["id"] for item in (await api("GET", f"/deliveries?{query}")).json["items"]]
 
 

@@ -1,4 +1,4 @@
-"""The header Idempotency-Key, over the whole server: it is the idempotencyKey of the body."""
+"""The header Idempotency-Key on a whole server: it equals the body's idempotencyKey."""
 
 from typing import Any
 

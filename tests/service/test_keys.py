@@ -1,4 +1,4 @@
-"""Keys over HTTP: who may see, make, rotate and revoke which, and what becomes of each secret."""
+"""Keys over HTTP: who can see, create, rotate and revoke which keys, and the validity of each secret."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ async def status_of(house: ServiceHouse, secret: str) -> int:
 
 
 async def becomes(house: ServiceHouse, secret: str, status: int) -> None:
-    """Ask until a secret's status is as said: what another process wrote is announced to nobody."""
+    """Poll until a secret has this status, because no event announces another process's write."""
     with trio.fail_after(HANGS_S):
         while True:
             if await status_of(house, secret) == status:
@@ -230,7 +230,8 @@ async def test_a_secret_that_was_rotated_out_manages_no_keys(
         refused = await former(method, address, body, headers=named)
         assert (refused.status, refused.code) == (403, "forbidden")
         assert "rotated out" in refused.json["message"]
-    assert (await former("GET", "/api-keys", headers=named)).status == 200  # all else goes on
+    # All other requests succeed.
+    assert (await former("GET", "/api-keys", headers=named)).status == 200
     assert (await former("GET", "/events", headers=named)).status == 200
     new = house.caller_with(rotated["secret"])
     assert (await new("POST", f"{path}/rotate", headers=named)).status == 200

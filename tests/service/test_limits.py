@@ -1,4 +1,4 @@
-"""Rate limits on a whole server: windows, headers, and what is told past the limit."""
+"""Rate limits on a whole server: windows, headers, and answers beyond the limit."""
 
 import re
 import time
@@ -35,7 +35,7 @@ async def test_a_plan_has_a_limit_for_the_control_plane_and_one_for_ingestion(
     event, another = await api("POST", "/events", EVENT), await api("POST", "/events", EVENT)
     assert rate(first)[0] == rate(second)[0] == control
     assert rate(event)[0] == rate(another)[0] == ingest
-    if rate(first)[2] == rate(another)[2]:  # in one window all
+    if rate(first)[2] == rate(another)[2]:  # if all requests were in one window
         assert [rate(each)[1] for each in (first, second)] == [control - 1, control - 2]
         assert [rate(each)[1] for each in (event, another)] == [ingest - 1, ingest - 2]
 
@@ -96,7 +96,7 @@ async def test_windows_are_forgotten_with_their_minute(house: ServiceHouse, tena
     following = admission.admit(head, frozenset(Scope), ingestion=False).allowance
     assert admission.windows == 1
     assert (following.reset, following.remaining) == (first.reset + 60, following.limit - 1)
-    now[0] -= 3_600  # a clock that is set back
+    now[0] -= 3_600  # the clock is set back
     earlier = admission.admit(head, frozenset(Scope), ingestion=False).allowance
     assert earlier.reset == now[0] + 60
 

@@ -1,4 +1,4 @@
-"""Lists of the delivery log by the filters that the API offers, over the whole server."""
+"""Lists of the delivery log with the API's filters, on a whole server."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ async def test_filters_that_are_repeated_pass_what_has_any_of_their_values(
     second = await destination(api, receiver.url("/bad"), ["b.*", "c.*"], **never)
     names = ("a.one", "b.two", "c.three", "d.none")
     events, deliveries = [], []
-    for name in names:  # one after the other: the order of deaths is known
+    for name in names:  # one after the other, so that the order of deaths is known
         events.append(await post(api, name, correlationId=name))
         for each in await listed(api, f"/events/{events[-1]}/deliveries"):
             await house.settled(api, each)

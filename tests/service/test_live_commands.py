@@ -1,4 +1,4 @@
-"""Commands that run until they are ended, as processes: `listen --events`, `stream` and `top`."""
+"""Commands that run until they are stopped, as processes: `listen --events`, `stream` and `top`."""
 
 import os
 import pty
@@ -23,7 +23,7 @@ from tests.service.terminal import Terminal, open_terminal
 
 
 class Running:
-    """A command that runs, with what it has printed."""
+    """A running command, with its output."""
 
     def __init__(self, process: trio.Process, output: trio.abc.ReceiveStream) -> None:
         self.process = process
@@ -31,7 +31,7 @@ class Running:
         self._output = output
 
     async def until(self, told: Callable[[str], object]) -> str:
-        """Read until what was printed is what is waited for; return it."""
+        """Read until the output meets the condition, then return the output."""
         with trio.fail_after(HANGS_S):
             while not told(text := self.printed.decode("utf-8", "replace")):
                 piece = await self._output.receive_some()

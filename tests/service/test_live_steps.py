@@ -1,6 +1,6 @@
-"""No step of the loop grows with the number of destinations: 50,000 with actors in one environment.
+"""No step of the loop grows with the number of destinations: 50,000 have actors in one environment.
 
-Each walk over all of them would run as many lines in one step, or more, if it did not give way.
+A walk over all of them without a pause would run at least that many lines in one step.
 """
 
 from uuid import UUID
@@ -22,12 +22,12 @@ from tests.service.test_stream import listening
 from tests.service.worst import NOBODY, queries
 
 LIVE = 50_000
-AT_ONCE = 500  # actors that are made between two steps of the loop
+AT_ONCE = 500  # the number of actors that are created between two steps of the loop
 assert MOST_LINES < LIVE
 
 
 async def bring_to_life(house: ServiceHouse, destination: str) -> None:
-    """Make destinations like one, each with an actor that runs."""
+    """Copy a destination many times, each copy with a running actor."""
     models, directory = house.server.models, house.server.directory
     model = models.destinations[destination]
     for index in range(LIVE):
@@ -42,7 +42,7 @@ async def bring_to_life(house: ServiceHouse, destination: str) -> None:
 
 
 async def walks(house: ServiceHouse, owner: Owner) -> dict[str, str]:
-    """Do all that looks at every destination; return the steps that ran too many lines."""
+    """Do everything that visits all destinations. Return the steps that ran too many lines."""
     found: dict[str, str] = {}
     server = house.server
     key = owner.api._headers["Authorization"].removeprefix("Bearer ")
@@ -91,6 +91,6 @@ async def test_no_step_grows_with_the_number_of_live_destinations(
 ) -> None:
     owner = (await open_owners(house))["nobody"]
     await bring_to_life(house, await Shelf(house, receiver).kept(owner, "destinations"))
-    # A connection of its own: the first one may have been idle for too long on a busy machine.
+    # Use a new connection, because the first one can exceed its idle time on a busy machine.
     owner.api = house.caller_with(owner.api._headers["Authorization"].removeprefix("Bearer "))
     assert await walks(house, owner) == {}

@@ -1,4 +1,4 @@
-"""The look-up of ids, keys, names and event types, over the whole server."""
+"""The look-up of ids, keys, names and event types on a whole server."""
 
 from typing import Any
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""Destinations that lead to this service itself: a loop ends at the hop limit, and says why."""
+"""Destinations that lead to this service itself: the hop limit ends the loop, with a stated reason."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ LIMIT = Settings().hop_limit
 
 
 async def loop(house: ServiceHouse, api: Caller, path: str, source: str | None) -> str:
-    """Make a destination that is a path of this server, with a rule that it feeds."""
+    """Create a destination that is a path of this server, with a rule that matches the loop's events."""
     body = {
         "name": "loop",
         "url": f"http://127.0.0.1:{house.door.address[1]}{path}",
@@ -44,7 +44,7 @@ async def loop(house: ServiceHouse, api: Caller, path: str, source: str | None) 
 
 
 async def ended(house: ServiceHouse, api: Caller, to: str) -> Any:
-    """Wait until a delivery of the loop has failed; return it."""
+    """Wait until a delivery of the loop has failed, then return it."""
     page = await house.until(
         api, f"/deliveries?destinationId={to}&status=FAILED", lambda page: page["items"]
     )
@@ -81,7 +81,7 @@ async def test_a_loop_that_feeds_on_its_own_dead_letters_ends(
     rule = {"name": "r", "destinationId": to, "eventTypes": ["angarium.*"]}
     assert (await api("POST", "/routing-rules", rule)).status == 201
     await post(api, "loop.first")
-    # The loop's last delivery dies, and so does that of the notice, of which no notice is made.
+    # The loop's last delivery dies, and so does the notice's delivery, which causes no further notice.
     page = await house.until(
         api, f"/deliveries?destinationId={to}&status=FAILED", lambda page: len(page["items"]) == 2
     )

@@ -1,4 +1,4 @@
-"""Malformed requests of every kind: each is refused as the book says, and none hangs or is a 5xx."""
+"""Malformed requests of every kind: each is refused as the table says, and none hangs or is a 5xx."""
 
 import json
 import re
@@ -23,8 +23,8 @@ from tests.service.malformed import (
     SYNTAX,
 )
 
-WITHIN_S = 10.0  # below any deadline of the door, so that none of them is what ends a case
-# What rows name beside a destination with its rule, and an event.
+WITHIN_S = 10.0  # below all of the door's deadlines, so that none of them ends a case
+# The objects that rows name, besides an event and a destination with its rule.
 MADE: list[tuple[str, str, dict[str, Any]]] = [
     ("schema", "/schemas", {"eventType": "a", "schema": {}}),
     ("key", "/api-keys", {"name": "k", "scope": "read"}),
@@ -34,7 +34,7 @@ AT_LEAST = 150
 
 
 class Book:
-    """Asks what the book says, in its own words; keeps what was answered otherwise."""
+    """Sends the table's requests, and records unexpected answers."""
 
     def __init__(self, api: Caller, ids: dict[str, str]) -> None:
         self._api = api
@@ -50,7 +50,7 @@ class Book:
         path: str | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
-        """Send one request; `path` is the offending place, "" where there is none, None for any."""
+        """Send one request. `path` is the expected offending place: "" for no place, None for any."""
         self.asked += 1
         method, _, target = line.partition(" ")
         for name, identifier in self._ids.items():
@@ -71,7 +71,7 @@ def _names(answer: Response, path: str | None) -> bool:
 
 
 def syntax_path(route: Route) -> str:
-    """Return a route's path with ids that nothing has: its body is judged before them."""
+    """Return a route's path with ids that do not exist, because the body is validated before the ids."""
     line = f"{route.method} {route.path}"
     for name in ("id", "deliveryId", "destinationId"):
         line = line.replace(f"{{{name}}}", NOBODY)
@@ -88,7 +88,7 @@ async def test_the_book_of_malformed_requests(house: ServiceHouse, api: Caller) 
     for route in TAKING:
         for body in SYNTAX:
             if route.action and not body.strip():
-                continue  # it may have none
+                continue  # the body is optional
             await book.ask(syntax_path(route), body, "400 invalid_request")
         await book.ask(syntax_path(route), {"noSuch": 1}, "400 invalid_request", "noSuch")
     for line, document, path in BODIES:
@@ -104,12 +104,12 @@ async def test_the_book_of_malformed_requests(house: ServiceHouse, api: Caller) 
 
 
 async def test_every_route_refuses_a_body_of_very_many_values(api: Caller) -> None:
-    """The decoder, the garbage collector and each reader pay for a value, not for its bytes."""
+    """The decoder, the garbage collector and each reader have a cost per value, not per byte."""
     objects = b'{"a": [' + b"{}," * MAX_CONTAINERS + b"{}]}"
     values = b'{"a": [' + b"0," * MAX_VALUES + b"0]}"
     for route in TAKING:
         if route.handler is None:
-            continue  # its decoder makes no objects of a payload
+            continue  # its decoder creates no objects for a payload
         method, _, target = syntax_path(route).partition(" ")
         for body, what in ((objects, "objects and lists"), (values, "values")):
             told = await api(method, target, body=body)
@@ -118,22 +118,22 @@ async def test_every_route_refuses_a_body_of_very_many_values(api: Caller) -> No
 
 
 async def _said_to(house: ServiceHouse, data: bytes) -> bytes:
-    """Return all that is answered to these bytes, until the server closes the connection."""
+    """Return the whole answer to these bytes, until the server closes the connection."""
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     house.streams.append(stream)
     with trio.fail_after(WITHIN_S):
         try:
             await stream.send_all(data)
-            await stream.send_eof()  # what is cut short has come to its end as well
+            await stream.send_eof()  # a truncated request must end as well
             return await Client(stream).rest()
-        except trio.BrokenResourceError:  # closed before all of it was sent
+        except trio.BrokenResourceError:  # the server closed before it received everything
             return b""
         finally:
             stream.socket.close()
 
 
 def heads(said: bytes) -> int:
-    """Return how many answers begin in there."""
+    """Return the number of answers in the bytes."""
     return len(re.findall(rb"HTTP/1\.1 \d{3} ", said))
 
 

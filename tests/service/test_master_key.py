@@ -1,4 +1,4 @@
-"""Rotation of the master key while a server runs: nothing that was sealed or signed is ever lost."""
+"""Rotation of the master key while a server runs: all that was sealed or signed stays readable."""
 
 import base64
 import json
@@ -32,11 +32,11 @@ DAY_S = 86_400.0
 
 
 class KilledError(Exception):
-    """The command ends here."""
+    """Ends the command, as a kill would."""
 
 
 class Installation:
-    """A server with a key file, and the command beside it."""
+    """A server with a key file, and the command for its keys."""
 
     def __init__(self, house: ServiceHouse, bridge: Bridge, file: KeyFile) -> None:
         self.house = house
@@ -48,7 +48,7 @@ class Installation:
         return [key_id(key).hex() for key in self.file.again()]
 
     async def command(self, *words: str, **env: str | None) -> tuple[int, str]:
-        """Run `angarium master-key ...`; no key may be in what it prints."""
+        """Run `angarium master-key ...`. Its output must not contain a key."""
         given = environment(self.url, self.file.path.parent)
         del given["ANGARIUM_MASTER_KEY"]
         wanted = {"ANGARIUM_MASTER_KEY_FILE": str(self.file.path), **env}
@@ -71,7 +71,7 @@ class Installation:
         assert words in out, out
 
     async def until(self, step: str) -> None:
-        """Begin a rotation, and be killed when that is reached."""
+        """Start a rotation, and kill it when it reaches this step."""
 
         def reached(now: str) -> None:
             if now == step:
@@ -116,7 +116,7 @@ async def house(there: Installation) -> ServiceHouse:
 
 
 async def furnish(api: Caller, receiver: Receiver) -> tuple[str, list[str]]:
-    """Make a row of every kind that is sealed; return the destination, and its signing secrets."""
+    """Create a row of every kind that is sealed. Return the destination and its signing secrets."""
     made = await api(
         "POST",
         "/destinations",
@@ -141,7 +141,7 @@ async def furnish(api: Caller, receiver: Receiver) -> tuple[str, list[str]]:
 
 
 async def delivered(api: Caller, receiver: Receiver, secrets: list[str]) -> None:
-    """Have an event delivered, signed as ever, with the secret header."""
+    """Send an event, and check its signature and secret headers."""
     event = await post(api)
     while not (found := [each for each in receiver.of("/hook") if each.event == event]):
         await receiver.reaches(len(receiver.received) + 1)
@@ -203,7 +203,7 @@ async def test_a_rotation_may_be_killed_at_any_step(
     _, secrets = await furnish(api, receiver)
     (old,) = there.ids()
     await there.until(step)
-    # The server opens all there is and makes more, and so does one that starts now.
+    # The running server and a newly started one can open all rows and seal new ones.
     await there.house.server.tables.load()
     await delivered(api, receiver, secrets)
     assert (await api("POST", "/destinations", {"name": "n", "url": receiver.url("/n")})).status
@@ -213,7 +213,7 @@ async def test_a_rotation_may_be_killed_at_any_step(
     assert set(await there.sealed_with()) <= {key.hex() for key in fresh.ids}
     assert len(there.ids()) == (1 if step == "noted" else 2)
     done = await there.ok("rotate")
-    if step == "finished":  # so this was another one
+    if step == "finished":  # the earlier rotation was complete, so this was another one
         assert len(there.ids()) == 3
     else:
         assert there.ids() == [done["present"], old]
@@ -230,7 +230,7 @@ async def test_a_former_key_goes_when_nothing_needs_it(
     old, new = done["former"], done["present"]
     await there.refused("there is no key", "drop", "00" * 8)
     await there.bridge.pool.execute("UPDATE master_keys SET needed_until = now() - '1 s'::interval")
-    # A row that it sealed came back meanwhile, as from a backup.
+    # A row sealed with this key returns, as from a backup.
     row = await there.bridge.pool.fetch_row("SELECT id::text, sealed FROM destinations LIMIT 1")
     assert row is not None
     box = SecretBox(there.file.again())
@@ -277,7 +277,8 @@ async def test_a_server_that_does_not_hear_of_the_key_stops_it_before_anything_i
 ) -> None:
     file = KeyFile(tmp_path / "the.key")
     file.make()
-    async with open_with(bridge, SecretBox(file.again())) as house:  # of a setting
+    # The key comes from the setting.
+    async with open_with(bridge, SecretBox(file.again())) as house:
         there = Installation(house, bridge, file)
         api = await house.caller(await house.tenant("acme"))
         await destination(api, "http://127.0.0.1:1/")

@@ -1,6 +1,6 @@
-"""Every route x credential x owner: the status is what the route declares, and nothing leaks.
+"""Every route x credential x owner: the status is as the route declares, and no answer leaks.
 
-Made from the route table. A route that this does not know how to call fails by its name.
+The cases come from the route table. A route that the matrix cannot call fails by name.
 """
 
 import re
@@ -23,7 +23,7 @@ from tests.service.house import ServiceHouse, open_service
 from tests.service.owned import Owner, Shelf, fails_where_dead, open_owners
 from tests.service.receiver import Receiver
 
-AT_ONCE = 2  # callers: fewer than may try a script at once, also of one customer
+AT_ONCE = 2  # the number of callers at once: fewer than the limit of simultaneous script tests
 EVENT = {"eventType": "of.nobody", "payload": {}}
 SOURCE = "function transform(event) { return event; }"
 Named = tuple[str, str]  # a route: its method and path
@@ -57,7 +57,7 @@ def plain(document: Any) -> Body:
     return body
 
 
-# The bodies that name something of an owner's, which must exist for the caller.
+# Bodies that name an owner's object, which must exist for the caller.
 NAMING: dict[Named, Body] = {
     ("POST", "/destinations"): of_account,
     ("POST", "/routing-rules"): to_destination(name="r", eventTypes=["never"]),
@@ -71,7 +71,7 @@ NAMING: dict[Named, Body] = {
     ("POST", "/dlq/retry"): to_destination(dryRun=True),
     ("POST", "/dlq/discard"): to_destination(dryRun=True),
 }
-# Bodies that must be others than the document's examples.
+# Bodies that replace the document's examples.
 BODIES: dict[Named, Body] = {
     ("POST", "/events"): plain(EVENT),
     ("POST", "/events/batch"): plain({"events": [EVENT]}),
@@ -86,23 +86,23 @@ BODIES: dict[Named, Body] = {
     ("PATCH", "/replay-jobs/{id}"): plain({"ratePerSecond": 7}),
     ("POST", "/schemas/{id}/activate"): plain({}),
 }
-# Where an action needs its thing in a state of its own.
+# The state in which an action needs its object.
 STATES = {
     ("POST", "/deliveries/{id}/retry"): "waiting deliveries",
     ("POST", "/deliveries/{id}/cancel"): "waiting deliveries",
     ("POST", "/schemas/{id}/deprecate"): "active schemas",
     ("POST", "/transform-scripts/{id}/unpublish"): "live scripts",
 }
-# What a query must have.
+# Required queries.
 QUERIES: dict[Named, Callable[[Credential], str]] = {
     ("GET", "/observability/throughput"): lambda who: (
         "" if who.place is None else f"?environment={who.place[1].name}"
     ),
     ("GET", "/lookup"): lambda _: "?q=c",
 }
-# What is 200 and empty for what does not exist.
+# Routes whose answer for a missing object is 200 and empty.
 EMPTY: set[Named] = {("GET", "/schemas/types/{eventType}/versions")}
-# Filters that name something, and the kind of thing.
+# Filters that name an object, and the kind of object.
 FILTERS = {
     "destinationId": "destinations",
     "eventId": "events",
@@ -116,13 +116,13 @@ def name_of(route: Route) -> Named:
 
 
 def kind_of(route: Route) -> str | None:
-    """Return what sort of thing a route's path names."""
+    """Return the kind of object that a route's path names."""
     before, brace, _ = route.path.partition("/{")
     return before.removeprefix("/") if brace else None
 
 
 def expected(route: Route, who: Credential, owner: Owner | None) -> int:
-    """Return the status of a request that is right but for who sends it, and for whose thing it names."""
+    """Return the expected status of a well-formed request, by its sender and the owner of its object."""
     success = min(route.responses)
     if route.scopes is None:
         return success
@@ -143,18 +143,18 @@ def expected(route: Route, who: Credential, owner: Owner | None) -> int:
 
 def exists(route: Route, who: Credential, owner: Owner) -> bool:
     if name_of(route) == ("POST", "/destinations") and owner.account is None:
-        return True  # its body names nobody
+        return True  # the body names no customer
     if kind_of(route) == "destination-templates" and name_of(route) not in NAMING:
-        return True  # everybody's, wherever
+        return True  # shared by all callers
     if route.installation:
-        return True  # the operator's, whose keys alone get so far
+        return True  # only an operator's key gets this far
     if route.embed is Embed.SHARED:
         return who.place == owner.place
     return who.owns(owner)
 
 
 class Matrix:
-    """All cases, one server."""
+    """All cases against one server."""
 
     def __init__(self, house: ServiceHouse, shelf: Shelf, owners: dict[str, Owner]) -> None:
         self.house = house
@@ -165,13 +165,14 @@ class Matrix:
         self._held: set[tuple[Named, int]] = set()
 
     async def run(self, route: Route, who: Credential, limiter: trio.CapacityLimiter) -> None:
-        """Try a route as somebody, with a thing of every owner where it names one."""
+        """Send a route's requests as one credential, with an object of each owner if the route names
+        one."""
         named = kind_of(route) is not None or name_of(route) in NAMING
         async with limiter:
             for owner in self.owners.values() if named else [None]:
                 await self.case(route, who, owner)
                 if expected(route, who, owner) in (401, 403, 400):
-                    return  # whosever it is
+                    return  # the answer is the same for each owner
 
     async def case(self, route: Route, who: Credential, owner: Owner | None) -> None:
         """Try one case."""
@@ -214,7 +215,7 @@ class Matrix:
         return path, body
 
     def search(self, case: str, who: Credential, answer: Response, path: str, body: Any) -> None:
-        """Look for what is others' in an answer."""
+        """Search an answer for other owners' contents."""
         sent = path + orjson.dumps(body).decode()
         text = answer.body.decode()
         for owner in self.owners.values():
@@ -228,7 +229,7 @@ class Matrix:
 
 
 def unknown_routes(shelf: Shelf) -> list[str]:
-    """Return the routes that this test does not know how to call."""
+    """Return the routes that this test cannot call."""
     unknown = []
     for route in ROUTES:
         kind = kind_of(route)
@@ -251,14 +252,14 @@ def unknown_routes(shelf: Shelf) -> list[str]:
 
 
 def names_something(route: Route) -> bool:
-    """Return True where a field of the body holds an id."""
+    """Return True if a field of the body holds an id."""
     if route.body is None:
         return False
     return b'"uuid"' in orjson.dumps(route.body.model_json_schema())
 
 
 def filters_of(route: Route) -> list[str]:
-    """Return the parameters of a list's query that name something. `test_stream` has the stream's."""
+    """Return a list's query parameters that name an object. `test_stream` covers the stream's."""
     if route.content_type != JSON:
         return []
     properties = route.query.model_json_schema()["properties"] if route.query.model_fields else {}
@@ -268,7 +269,7 @@ def filters_of(route: Route) -> list[str]:
 @pytest.fixture
 async def matrix(bridge: Bridge, receiver: Receiver) -> Any:
     receiver.answer = fails_where_dead
-    within_s = 4 * HANGS_S  # thousands of requests, which take ten seconds of an idle machine
+    within_s = 4 * HANGS_S  # for thousands of requests, which take ten seconds on an idle machine
     async with open_service(bridge, within_s, control_rate_limit=10_000_000) as house:
         owners = await open_owners(house)
         yield Matrix(house, Shelf(house, receiver), owners)
@@ -295,7 +296,7 @@ async def test_every_route_answers_every_credential_as_it_declares(
     assert cases > 1_500
 
 
-# What there is to be changed by a customer, counted; without the settings, which the test changes.
+# Counts of what a customer can change. The settings are excluded, because the test changes them.
 WRITTEN = """
     SELECT (SELECT count(*) FROM audit_log WHERE action <> 'workspace.update'),
            (SELECT count(*) FROM deliveries), (SELECT count(*) FROM destination_versions)
@@ -303,7 +304,8 @@ WRITTEN = """
 
 
 async def test_a_customer_does_what_the_workspace_allows_and_no_more(matrix: Matrix) -> None:
-    """Each write, with its ability taken away: 403, and nothing is written; given back: as before."""
+    """Each write without its ability returns 403 and writes nothing. With the ability it works as
+    before."""
     ada = matrix.owners["ada"]
     pool = matrix.house.server.bridge.pool
     callers = await open_credentials(matrix.house, matrix.owners)

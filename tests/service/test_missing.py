@@ -1,4 +1,4 @@
-"""Replay jobs of the mode MISSING: a destination gets the events that it has no delivery of."""
+"""Replay jobs of the mode MISSING: a destination gets the events that have no delivery to it."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.service.test_replay import all_settled, ended, start
 
 
 async def bare(api: Caller, receiver: Receiver, **more: Any) -> str:
-    """Make a destination without rules; return its id."""
+    """Create a destination without rules, and return its id."""
     made = await api("POST", "/destinations", {"name": "new", "url": receiver.url("/new"), **more})
     assert made.status == 201, made.body
     return str(made.json["id"])

@@ -1,4 +1,4 @@
-"""The destinations that metrics name: those with the most work, and those that fail most."""
+"""Metrics name the destinations with the most work and those that fail most."""
 
 import pytest
 import trio
@@ -33,7 +33,7 @@ async def test_a_failing_destination_is_named_beside_the_busiest(
     monkeypatch.setattr(scrape, "FAILING", 1)
     receiver.answer = lambda got: 500 if got.path == "/broken" else 204
     well = await destination(api, receiver.url("/well"), ["well"])
-    later = {"retrySchedule": [3_600]}  # no retry that comes due probes the circuit
+    later = {"retrySchedule": [3_600]}  # no retry comes due, which would probe the circuit
     broken = await destination(api, receiver.url("/broken"), ["broken"], delivery=later)
     busy = await destination(api, receiver.url("/busy"), ["busy"])
     await post(api, "well")
@@ -42,7 +42,7 @@ async def test_a_failing_destination_is_named_beside_the_busiest(
     await house.until(
         api, f"/destinations/{broken}/health", lambda found: found["circuit"]["state"] == "OPEN"
     )
-    await receiver.reaches(1, "/well")  # before the receiver holds its answers
+    await receiver.reaches(1, "/well")  # let this request end before the receiver holds its answers
     receiver.hold = trio.Event()
     for _ in range(12):
         await post(api, "busy")

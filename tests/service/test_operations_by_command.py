@@ -1,4 +1,4 @@
-"""Dead letters, replays, schemas, filters and figures by commands, against a whole server."""
+"""Dead letters, replays, schemas, filters and figures through commands, against a whole server."""
 
 import json
 import signal
@@ -21,14 +21,14 @@ NO_RETRIES: dict[str, Any] = {"retrySchedule": []}
 
 @pytest.fixture
 async def shell(house: ServiceHouse, tenant: Tenant) -> Terminal:
-    """A shell whose key may do everything in DEVELOPMENT."""
+    """A shell whose key has full access to DEVELOPMENT."""
     return await open_terminal(house, tenant)
 
 
 async def dead(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int
 ) -> tuple[str, list[str]]:
-    """Return a destination with `count` dead deliveries, newest first; its receiver works again."""
+    """Return a destination with `count` dead deliveries, newest first. Its receiver works again."""
     target = await destination(api, receiver.url(), delivery=NO_RETRIES)
     receiver.answer = lambda _: 500
     for _ in range(count):
@@ -134,7 +134,7 @@ async def test_a_wait_that_is_interrupted_leaves_the_job_which_can_be_cancelled(
     house: ServiceHouse, shell: Terminal, api: Caller, receiver: Receiver, tmp_path: Path
 ) -> None:
     target = await delivered(house, api, receiver, 3)
-    await api("POST", f"/destinations/{target}/disable")  # so that the job is PAUSED
+    await api("POST", f"/destinations/{target}/disable")  # pauses the job
     env = environment("", tmp_path, ANGARIUM_URL=shell.url, ANGARIUM_KEY=shell.secret)
     words = ("replay", "start", "--destination", target, "--wait")
     async with running(*words, env=env) as program:

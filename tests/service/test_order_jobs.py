@@ -1,4 +1,4 @@
-"""Jobs that cancel or retry all waiting deliveries of a destination that match, over the whole server."""
+"""Jobs that cancel or retry a destination's matching deliveries, on a whole server."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.service.test_orders import LONG, waiting
 
 
 async def ended(house: ServiceHouse, api: Caller, verb: str, body: dict[str, Any]) -> Any:
-    """Start a job and return it when it has ended."""
+    """Start a job, and return it when it has ended."""
     made = await api("POST", f"/deliveries/{verb}", body)
     assert made.status == 201, made.body
     path = f"/replay-jobs/{made.json['id']}"
@@ -60,7 +60,7 @@ async def test_a_job_cancels_all_that_wait_and_has_an_end(
     for identifier in ids:
         shown = (await api("GET", f"/deliveries/{identifier}")).json
         assert (shown["status"], shown["dlqStatus"]) == ("FAILED", "DISCARDED")
-    await house.until(  # the other got the events of both, and is as it was
+    await house.until(  # the other destination got both events and is unchanged
         api,
         f"/destinations/{other}/deliveries",
         lambda page: [each["status"] for each in page["items"]] == ["RETRYING"] * 6,

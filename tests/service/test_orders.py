@@ -1,4 +1,4 @@
-"""Deliveries that wait, over the whole server: sent now on request, or cancelled."""
+"""Waiting deliveries on a whole server: a request sends them immediately or cancels them."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ LONG: dict[str, Any] = {"delivery": {"retrySchedule": [3600, 3600]}}
 async def waiting(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int = 1, **options: Any
 ) -> tuple[str, list[str]]:
-    """Let deliveries fail once, or wait behind one that did; return their destination and their ids in
-    the order in which they were accepted."""
+    """Let deliveries fail once, or wait behind a failed one. Return their destination, and their ids in
+    order of acceptance."""
     receiver.answer = lambda _: 500
     target = await destination(api, receiver.url(), **{**LONG, **options})
     events = [await post(api, "e.one", customerExternalId="c1") for _ in range(count)]

@@ -1,4 +1,4 @@
-"""What shows many destinations at once: summaries, counts, and an environment's analytics."""
+"""Views of many destinations at once: summaries, counts, and an environment's analytics."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ async def test_summaries_put_destinations_in_trouble_first(
     assert await listed(api, "name=L&sort=name") == ["failing", "idle", "well"]
     rule = {"name": "r", "destinationId": off, "eventTypes": ["e.*"]}
     assert (await api("POST", "/routing-rules", rule)).status == 201
-    await post(api)  # it waits for a destination that is switched off
+    await post(api)  # it waits for a disabled destination
     await house.until(api, SUMMARIES, lambda page: page["items"][0]["destination"]["name"] == "off")
 
 
@@ -142,7 +142,7 @@ async def test_an_environments_analytics_are_the_sums_of_its_destinations(
     for query in ("period=1h", "period=24h&granularity=minute", "period=7d", "period=30d"):
         paths = ["/observability", *(f"/destinations/{each}" for each in made)]
         told: list[Any] = []
-        while len({each["to"] for each in told}) != 1:  # until all are of one minute
+        while len({each["to"] for each in told}) != 1:  # until all answers are from the same minute
             asked = [await api("GET", f"{path}/analytics?{query}", check=False) for path in paths]
             told = [each.json for each in asked]
         whole, *parts = told

@@ -1,4 +1,5 @@
-"""The service's own events: told of what happens, routed by rules that name them, never of each other."""
+"""The service's own events: rules that name their types route them, and they cause no further own
+events."""
 
 from typing import Any
 
@@ -14,7 +15,7 @@ FAILING_FAST: dict[str, Any] = {"retrySchedule": []}
 
 
 async def told(house: ServiceHouse, api: Caller, *types: str) -> list[dict[str, Any]]:
-    """Wait until own events of these types, and no others, are in the log; return them, oldest first."""
+    """Wait until exactly these types of own events are in the log. Return the events, oldest first."""
     wanted = sorted(f"angarium.{each}" for each in types)
     page = await house.until(
         api,
@@ -67,7 +68,7 @@ async def test_what_happens_to_deliveries_of_own_events_makes_no_other(
     gone = await destination(api, receiver.url("/gone"), ["angarium.*"], delivery=FAILING_FAST)
     for _ in range(12):
         await post(api, "order.created")
-    # 12 deliveries to /broken: 10 die and open its circuit, probes kill more
+    # Of 12 deliveries to /broken, 10 die and open its circuit. Probes then let more of them die.
     page = await house.until(
         api,
         "/deliveries?dlqStatus=IN_DLQ&limit=100",
@@ -107,7 +108,7 @@ async def test_a_circuit_that_opens_and_closes_is_told_of_once_each(
         api, f"/destinations/{broken}/health", lambda found: found["circuit"]["state"] != "CLOSED"
     )
     status = 204
-    await post(api, "order.created")  # the probe, a second later
+    await post(api, "order.created")  # this is the probe, a second later
     begun = ["destination.circuit_opened", "destination.failing"]
     over = ["destination.circuit_closed", "destination.recovered"]
     events = await told(house, api, *["delivery.dead_lettered"] * 10, *begun, *over)

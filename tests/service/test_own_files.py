@@ -1,4 +1,4 @@
-"""The files of a customer, as its embed session reads them."""
+"""The files of a customer, as its embed session sees them."""
 
 import base64
 

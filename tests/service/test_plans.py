@@ -1,4 +1,4 @@
-"""Plans on a whole server: where one ends, what it shows, and how it is changed."""
+"""Plans on a whole server: their limits, their figures and their changes."""
 
 import json
 from pathlib import Path
@@ -42,15 +42,16 @@ async def test_past_the_destinations_of_a_plan_there_is_a_402_and_an_archived_on
         refused = await api("POST", "/destinations", body)
         assert (refused.status, refused.code) == (402, "plan_limit")
         assert "2 destinations" in refused.json["message"]
-        assert (await staging("POST", "/destinations", body)).status == 201  # of one environment
+        # The limit applies to one environment.
+        assert (await staging("POST", "/destinations", body)).status == 201
         assert (await api("POST", f"/destinations/{first}/disable", {})).status == 200
         assert (await api("POST", "/destinations", body)).status == 402  # disabled ones count
-        for _ in range(2):  # archived twice, it makes room once
+        for _ in range(2):  # archived twice, it frees one place
             assert (await api("DELETE", f"/destinations/{first}", {})).status == 200
         assert (await api("POST", "/destinations", body)).status == 201
         assert (await api("POST", "/destinations", body)).status == 402
         entries = await api("GET", "/audit-logs?action=destination.create")
-        assert len(entries.json["items"]) == 3  # what was refused left no entry
+        assert len(entries.json["items"]) == 3  # refusals leave no entry
 
 
 async def test_many_at_once_do_not_pass_the_limit(bridge: Bridge, plans_file: Path) -> None:
@@ -77,7 +78,7 @@ async def test_a_plan_that_is_changed_beside_the_server_is_heard_of_and_holds(
         api = await house.caller(tenant)
         mcp = await house.caller(tenant, environment=None, X_Environment="STAGING")
         assert (await api("GET", "/destinations")).headers["x-ratelimit-limit"] == "120"
-        beside = KeyCommands(  # as the command line does: it shows nothing to this server
+        beside = KeyCommands(  # as the command line does: this server does not see the change
             Workspaces(bridge.pool),
             house.server.tables.keys,
             writer_without_models(Identity(), house.server.clock.now),
@@ -121,7 +122,7 @@ async def test_a_shorter_retention_hides_what_is_older_from_every_list_and_by_id
                 assert (await api("GET", path)).status == (200 if shown else 404), path
             retried = await api("POST", f"/dlq/{delivery}/retry", {})
             assert retried.status == (200 if shown else 404)
-            if shown:  # what waits to be sent is in no replay
+            if shown:  # a replay excludes waiting deliveries
                 await house.until(
                     api, f"/deliveries/{delivery}", lambda entry: entry["status"] == "DELIVERED"
                 )
@@ -133,7 +134,7 @@ async def test_a_shorter_retention_hides_what_is_older_from_every_list_and_by_id
 
 
 async def _grown_old(house: ServiceHouse, api: Caller, event: str) -> tuple[str, str]:
-    """Copy an event and its delivery, which is made a dead one, to 25 hours ago; return their ids."""
+    """Copy an event and its delivery to 25 hours ago, the delivery as dead. Return the copies' ids."""
     (item,) = (await api("GET", f"/events/{event}/deliveries")).json["items"]
     old_event, old_delivery = (shifted(each, -25 * 3_600_000) for each in (event, item["id"]))
     bridge = house.server.bridge

@@ -1,5 +1,7 @@
-"""What a workspace lets its customers do: field by field, and what they are not shown. The matrix tries
-each route; here is what a route alone does not say."""
+"""The abilities of a workspace's customers: each field, and what customers cannot see.
+
+The matrix tests each route. These tests cover what a route alone does not show.
+"""
 
 import json
 from collections.abc import Iterator
@@ -17,25 +19,25 @@ from tests.service.house import ServiceHouse, browser_of, destination, open_serv
 from tests.service.receiver import Receiver
 
 DOCUMENT = json.loads(openapi_json())
-# Fields of answers that hold what events, requests and responses hold, or what a script or a receiver
-# says of them.
+# Fields of answers with contents of events, requests and responses, or messages of scripts and
+# receivers about them.
 BODIES = {
     *("payload", "metadata", "attachments", "body", "responseBody", "logs"),
     *("errorMessage", "lastError", "filterRead"),
 }
-# What is said of a sample, in which there is nothing of an event.
+# Fields about a sample, which contain nothing of an event.
 OF_A_SAMPLE = {
     ("testDestination", "errorMessage"),
     ("previewRoutingRules", "rules.filterRead"),
 }
-# Routes whose answers hold such fields of what the caller itself has sent.
+# Routes whose answers have such fields only for the caller's own input.
 OWN_INPUT = {"runTransformScript", "previewTransformScript", "previewDestinationTemplate"}
 HOOK = {"name": "d", "url": "https://example.com/hooks"}
 BEARER = {"kind": "BEARER", "token": "t0ken"}
 
 
 async def let(api: Caller, **may: bool) -> None:
-    """Let customers do everything but what is false here."""
+    """Give customers all abilities except those that are False here."""
     everything = {ability.value: True for ability in Ability}
     changed = await api("PATCH", "/workspace", {"customerMay": {**everything, **may}})
     assert changed.status == 200, changed.body
@@ -48,7 +50,7 @@ def resolved(schema: Any) -> Any:
 
 
 def fields_of(schema: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the places of an answer."""
+    """Yield the paths of an answer's fields."""
     schema = resolved(schema)
     for choice in schema.get("anyOf", []):
         yield from fields_of(choice, path)
@@ -117,7 +119,7 @@ async def test_a_patch_needs_the_abilities_of_the_fields_that_it_names(
     change: dict[str, Any],
     named: str | None,
 ) -> None:
-    # Not one customer for all cases: a customer has at most 20 destinations.
+    # Use a customer per case, because a customer can have at most 20 destinations.
     ada = await browser_of(house, api, f"customer for {named}")
     path = f"/destinations/{(await ada('POST', '/destinations', HOOK)).json['id']}"
     before = (await ada("GET", path)).json

@@ -1,4 +1,4 @@
-"""The preview: what the rules would do with an event, and that it does just what ingestion does."""
+"""The preview of the rules for an event: it agrees with ingestion."""
 
 from typing import Any
 
@@ -75,7 +75,8 @@ async def test_each_rule_that_names_the_type_says_why(house: ServiceHouse, api: 
     assert real == {key: each["priority"] for key, each in reached.items()}
     adas = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json
     assert {each["destinationId"] for each in adas["destinations"]} == {everyone, held, ada}
-    # A preview counts nothing, and the event did not ask it: a rule of higher priority had matched.
+    # A preview counts no errors. The real event did not use this filter, because a rule of higher
+    # priority had matched.
     assert (await api("GET", f"/routing-rules/{ids['failing']}")).json["filterErrors"] is None
 
 
@@ -181,14 +182,16 @@ async def test_a_preview_by_the_dearest_rules_gives_way_and_is_charged(
     neighbour: Caller,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """5,000 patterns that all have to be looked at: they were one step of the loop, which was free."""
+    """A preview that must look at 5,000 patterns takes many steps of the loop, and the caller is
+    charged for it."""
     to = await a_destination(api, HOOK)
     number = tenant.environments[0].number
     patterns = dearest(5_000)
     for each in range(0, len(patterns), 100):
         more = patterns[each : each + 100]
         house.server.models.put_rule(made_rule(f"r{each}", to, *more, environment=number))
-    # A busy machine takes the listener's connection for lost, and a reload drops rules that no table has.
+    # On a busy machine the listener's connection can count as lost. A reload would then drop these
+    # rules, which no table has.
     monkeypatch.setattr(house.server.changes, "_on_lost", trio.lowlevel.checkpoint)
     slices, answered = 0, trio.Event()
     give_way = EventJudge._give_way
@@ -232,7 +235,7 @@ async def test_a_preview_lists_a_bounded_number_of_rules_and_counts_the_others(
     found = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json
     assert [each["destinationId"] for each in found["rules"]].count(everyone) == 3
     assert (len(found["rules"]), found["omittedRules"], found["otherRules"]) == (5, 4, 0)
-    # Those that are not listed are judged nevertheless, but for other customers'.
+    # Rules that are not listed are also judged, except those of other customers.
     assert {each["destinationId"] for each in found["destinations"]} == {everyone, customers["ada"]}
     monkeypatch.setattr("engine.routing.preview.MAX_FANOUT", 1)
     found = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json

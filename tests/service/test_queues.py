@@ -1,4 +1,5 @@
-"""What waits, and why, over the whole server: lanes, explanations, and the next attempt under a hold."""
+"""Waiting deliveries and their reasons on a whole server: lanes, explanations, and the next attempt
+during a hold."""
 
 from typing import Any
 

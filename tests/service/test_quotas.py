@@ -1,4 +1,4 @@
-"""Quotas of customers: what one customer uses up is its own, and nobody else is refused for it."""
+"""Quotas of customers: one customer's use never causes a refusal for another."""
 
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ async def test_a_customer_at_its_quotas_is_refused_alone(small: ServiceHouse) ->
         assert made.status == 201, made.body
         assert (await rule(caller, made.json["id"])).status == 201
         assert (await script(caller, made.json["id"])).status == 201
-    # What the workspace gives counts, and what is archived does not.
+    # Objects that the workspace creates count, and archived ones do not.
     assert (await ada("DELETE", f"/destinations/{first}", {})).status == 200
     assert (await add(ada)).status == 402
     assert (await ada("DELETE", f"/destinations/{second}", {})).status == 200
@@ -95,7 +95,7 @@ async def test_sessions_of_a_customer_at_once_do_not_pass_its_quotas(small: Serv
 
 
 async def test_two_processes_cannot_pass_a_quota_together(small: ServiceHouse) -> None:
-    """Two writers that have counted the same: one of them writes, the other counts again."""
+    """Two writers have counted the same. One of them writes, and the other must count again."""
     tables = small.server.tables
     api = await small.caller(await small.tenant("acme"))
     ada = await session_of(small, api)
@@ -140,7 +140,7 @@ async def test_one_customers_filters_are_not_counted_with_anothers(
         assert made == [201, 201, 400]
     event = await post(api, "order.made", customerExternalId="ada")
     items = (await api("GET", f"/events/{event}/deliveries")).json["items"]
-    assert len(items) == 2  # ada's destination, and that of no customer
+    assert len(items) == 2  # to ada's destination, and to the one without a customer
     plain = await rule(api, (await add(api, customerExternalId="ada")).json["id"], filter="true")
     assert plain.status == 400
     moved = (await rule(api, to)).json["id"]
@@ -216,7 +216,7 @@ async def test_a_customer_whose_tests_hang_refuses_nobody_else(
             told = await caller("POST", f"/destinations/{to}/test", {})
             assert (told.status, told.json["success"]) == (200, False), told.body
             assert (await caller("GET", "/destinations")).status == 200
-        assert 200 not in statuses  # they hang still
+        assert 200 not in statuses  # all requests still wait
         receiver.hold.set()
     assert statuses.count(200) >= 2
     assert set(statuses) <= {200, 503}
@@ -262,7 +262,7 @@ async def test_a_workspace_sets_the_quotas_of_one_customer(
     assert (await add(ada)).status == 402
     assert (await rule(ada, made.json["id"])).status == 402
     assert (await rule(bob, (await add(bob)).json["id"])).status == 201
-    assert (await rule(api, made.json["id"])).status == 201  # the workspace's own decision
+    assert (await rule(api, made.json["id"])).status == 201  # a decision of the workspace itself
     shown = (await api("GET", "/customers/ada")).json
     assert shown["used"] == {"destinations": 1, "rules": 1, "transforms": 0}
     account = shown["customerAccountId"]

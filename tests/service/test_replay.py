@@ -1,4 +1,4 @@
-"""Replay jobs through a whole server: what is sent again, to whom, and what the job says of it."""
+"""Replay jobs on a whole server: what they send, to which destinations, and what they report."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ async def ended(house: ServiceHouse, api: Caller, job: str) -> Any:
 
 
 async def all_settled(house: ServiceHouse, api: Caller, count: int) -> list[str]:
-    """Wait until so many deliveries are delivered or dead; return their ids, oldest first."""
+    """Wait until `count` deliveries are delivered or dead. Return their ids, oldest first."""
     page = await house.until(
         api,
         "/deliveries?limit=100&originKind=NORMAL",
@@ -40,7 +40,7 @@ async def all_settled(house: ServiceHouse, api: Caller, count: int) -> list[str]
 async def delivered(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int, **more: Any
 ) -> str:
-    """Make a destination that so many events were delivered to; return its id."""
+    """Create a destination with `count` delivered events, and return its id."""
     target = await destination(api, receiver.url(), **more)
     for n in range(count):
         await post(api, payload={"n": n})
@@ -134,7 +134,7 @@ async def test_a_dry_run_counts_exactly_and_sends_nothing(
 async def test_a_dry_run_by_the_dearest_patterns_counts_like_any_other(
     house: ServiceHouse, api: Caller, receiver: Receiver
 ) -> None:
-    """As one expression these took the database half a minute, which gave it up and began again."""
+    """In one expression these patterns would cost the database half a minute, and time out."""
     target = await destination(api, receiver.url())
     deep = ".".join(["a"] * 127)
     types = [deep, deep[:-1] + "b", "order.created", *(f"t{n}.x" for n in range(20))]
@@ -201,7 +201,7 @@ async def test_a_replay_is_replayed_only_by_its_name(
     assert (shown["replayOf"], shown["replayJobId"]) == (replay["id"], named["id"])
 
 
-# --- pause, cancel, restart
+# --- pausing, cancelling, restarting
 
 
 async def test_a_job_is_paused_while_its_destination_is_disabled(
@@ -311,7 +311,7 @@ async def test_one_customers_failures_hold_up_no_other_and_it_gets_all_in_order_
         key = (await house.keys.create(tenant, Scope.MANAGE, Environment.DEVELOPMENT, "k")).secret
         api = house.caller_with(key)
         target = await destination(api, receiver.url(), delivery=delivery)
-        for n in range(100):  # the most that a lane takes is 64
+        for n in range(100):  # a lane takes at most 64
             customer = "a" if n < 75 else f"b{n % 5}"
             await post(api, customerExternalId=customer, payload={"n": n, "of": customer})
         await all_settled(house, api, 100)
@@ -328,7 +328,8 @@ async def test_one_customers_failures_hold_up_no_other_and_it_gets_all_in_order_
     before = len(receiver.received)
     async with open_service(bridge) as house:
         api = house.caller_with(key)
-        await receiver.reaches(before + 1)  # the head is tried again, and nothing else of the lane
+        # The lane's head is tried again, and no other delivery of the lane.
+        await receiver.reaches(before + 1)
         broken.clear()
         found = await ended(house, api, job)
     assert (found["status"], found["total"]) == ("COMPLETED", 100)
@@ -405,7 +406,7 @@ async def test_what_is_live_goes_while_replays_hold_all_slots_that_they_may(
     receiver.hold.set()
 
 
-# --- who may, and what is refused
+# --- access and refusals
 
 
 @each_case(

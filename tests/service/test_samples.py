@@ -1,4 +1,4 @@
-"""Tests of a destination with a sample of one's own, and rehearsals that send nothing."""
+"""Tests of a destination with the caller's own sample, and rehearsals that send nothing."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Event schemas end to end: versions, their states, what they refuse, and what is inferred."""
+"""Event schemas end to end: versions, states, refusals and inference."""
 
 from typing import Any
 
@@ -202,7 +202,7 @@ async def test_an_mcp_key_and_a_reader_get_their_own(house: ServiceHouse, tenant
 async def test_what_another_server_activates_is_in_force_within_a_second(
     house: ServiceHouse, api: Caller
 ) -> None:
-    """The other server's write is done behind this one's back; the notification is real."""
+    """The test writes to the database as another server would. The notification is real."""
     identifier = await activated(api)
     event = {"eventType": "order.created", "payload": {}}
     pool, environment = house.server.bridge.pool, next(iter(house.server.models.environments))
@@ -215,10 +215,10 @@ async def test_what_another_server_activates_is_in_force_within_a_second(
             identifier,
         )
         with trio.fail_after(HANGS_S):
-            # nobody announces that it is in force
+            # No event announces that the schema is in force.
             while (await api("POST", "/events", event)).status != status:  # noqa: ASYNC110 - see above
                 await trio.sleep(0.01)
-    # a lost connection means that everything is read anew
+    # After a lost connection the server reads everything again.
     await pool.fetch("UPDATE event_schema_types SET active = NULL")
     await house.server.loader.load()
     assert house.server.models.check_of(environment, "order.created") is None

@@ -1,4 +1,4 @@
-"""Schemathesis, given the document and a key, finds nothing in a running server."""
+"""Schemathesis with the document and a key finds no fault in a running server."""
 
 import socket
 import sys
@@ -13,13 +13,13 @@ from tests.service.house import destination, open_service, post
 
 HERE = Path(__file__).parent
 SEED = "20261121"
-EXAMPLES = "4"  # of each operation and phase; the coverage phase alone makes thousands
-WITHIN_S = 600  # it is thousands of requests, and other tests may run beside them
+EXAMPLES = "4"  # for each operation and phase: the coverage phase alone creates thousands
+WITHIN_S = 600  # for thousands of requests, with other tests beside them
 UNLIMITED = 1_000_000_000  # requests a minute
 
 
 def nowhere(host: str) -> Addresses:
-    """Find no address: what a generated destination names is not to be asked for anything."""
+    """Find no address, because no request must go to a generated destination."""
     raise socket.gaierror(socket.EAI_NONAME, f"no {host} here")
 
 

@@ -1,7 +1,7 @@
-"""No secret that was ever given out stands in another answer, in the log or in any table.
+"""Issued secrets: none of them is in another answer, in the log or in any table.
 
-Every house searches its answers and its log for what it issued (`tests.api.issued`). Here is a story in
-which every sort of secret is made, used, rotated and wronged, and then the tables are searched as well.
+Every house searches its answers and its log for the secrets that it issued (`tests.api.issued`). This
+story creates, uses, rotates and misuses secrets of every kind, then searches the tables as well.
 """
 
 import base64
@@ -36,7 +36,7 @@ GETS = (
 
 
 async def tell_a_story(house: ServiceHouse, api: Caller, receiver: Receiver) -> None:
-    """Make secrets of every sort, use them well and badly."""
+    """Create secrets of every kind, and use them correctly and wrongly."""
     key = (await api("POST", "/api-keys", {"name": "k", "scope": "manage"})).json
     await api("POST", f"/api-keys/{key['id']}/rotate")
     token = await api("POST", "/embed/sessions", {"customerExternalId": "ada"})
@@ -60,7 +60,7 @@ async def tell_a_story(house: ServiceHouse, api: Caller, receiver: Receiver) -> 
     await post(api, customerExternalId="ada")
     await receiver.reaches(4)
     for secret in sorted(house.issued.secrets):
-        # sent where it does not belong: no refusal repeats it
+        # Send each secret where it does not belong. No refusal repeats it.
         stranger = house.caller_with(secret.swapcase())
         assert (await stranger("GET", "/destinations")).status == 401
         for refused in (
@@ -97,7 +97,7 @@ async def test_no_table_holds_a_secret_in_clear(
     for table in tables:
         for row in await bridge.pool.fetch(f"SELECT t::text AS row FROM {table} t"):
             for secret in raw:
-                # texts as they are, bytes in hexadecimal
+                # Search for texts unchanged, and for bytes as hexadecimal.
                 assert secret.hex() not in row["row"], table
                 assert secret.decode("latin-1") not in row["row"], table
             plain += HEADERS["X-Plain"].encode().hex() in row["row"]
@@ -107,7 +107,7 @@ async def test_no_table_holds_a_secret_in_clear(
 async def test_the_lines_of_all_libraries_show_no_secret_at_the_level_of_debugging(
     house: ServiceHouse, api: Caller, receiver: Receiver
 ) -> None:
-    """The story again, with a handler that writes as the server's does, of all that anybody logs."""
+    """Run the story again, with the server's log handler for the lines of all libraries."""
     written = io.StringIO()
     logs.configure("json", "debug", written)
     await tell_a_story(house, api, receiver)

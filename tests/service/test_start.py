@@ -1,4 +1,4 @@
-"""A start reads configuration once, and serves when it is confirmed; later only what is new is read."""
+"""A start reads the configuration once and serves when it is confirmed. Reloads read only what is new."""
 
 from unittest import mock
 
@@ -18,7 +18,7 @@ HOOK = "https://example.com/hooks"
 async def test_configuration_is_read_once_and_confirmed_before_anybody_is_served(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second reading of very many rows outlasted what the first was good for: 503 after some events."""
+    """A second reading of very many rows would take longer than the first one stays confirmed."""
     whole, loads = ConfigurationTables.load, 0
 
     async def counted(
@@ -57,7 +57,7 @@ async def test_what_is_known_is_not_read_again(
     known = await server.tables.load(server.projection)
     assert (known.destinations, known.rules) == ([], [])
     assert sorted(known.rule_ids) == sorted(each.id for each in everything.rules)
-    assert known.keys == everything.keys  # these are read each time
+    assert known.keys == everything.keys  # keys are read each time
     await bridge.pool.execute(
         f"UPDATE destinations SET name = 'new', version = version + 1 WHERE id = '{second}'"
     )

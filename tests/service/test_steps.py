@@ -1,6 +1,6 @@
-"""No step of the loop runs many lines, whatever route is asked for, and whatever is there.
+"""No step of the loop runs many lines, for any route and any amount of data.
 
-A new route is asked as soon as it is in the table: its worst inputs are made of what it declares.
+The worst inputs come from the route table, so a new route is covered immediately.
 """
 
 import re
@@ -24,15 +24,15 @@ from tests.service.test_answer_sizes import Crowd, target_of
 from tests.service.test_stream import listening
 from tests.service.worst import NOBODY, bodies, queries
 
-MOST_LINES = 40_000  # of one step: 4 ms where nothing counts, of the 20 ms that a step may last
-DESTINATIONS = 10_000  # of one environment: more than one step may look at
+MOST_LINES = 40_000  # in one step: 4 ms without counting, of the 20 ms that a step may take
+DESTINATIONS = 10_000  # in one environment: more than one step can visit
 ENVIRONMENTS = 10_000
-ROWS = 1_000  # of each table: what the largest page has
-RULES = 3_000  # that name the type of one event
+ROWS = 1_000  # in each table: as many as the largest page has
+RULES = 3_000  # rules that name the type of one event
 
 
 def fill(house: ServiceHouse, owner: Owner, destination: str, rule: str) -> None:
-    """Put many destinations with work, rules of one type and environments with counts into memory."""
+    """Put many destinations with work, rules of one type, and environments with counts into memory."""
     server, number = house.server, owner.number
     models, directory = server.models, server.directory
     model, named = models.destinations[destination], models.rules[rule]
@@ -51,7 +51,7 @@ def fill(house: ServiceHouse, owner: Owner, destination: str, rule: str) -> None
 
 
 async def ask(house: ServiceHouse, owner: Owner, shelf: Shelf, route: Route) -> int:
-    """Ask a route for its worst; return the number of requests."""
+    """Send a route's worst requests, and return their number."""
     asked = 0
     if route.path == "/stream":
         key = owner.api._headers["Authorization"].removeprefix("Bearer ")
@@ -86,7 +86,7 @@ async def test_no_step_of_any_route_runs_many_lines_with_its_worst_input(
     rule = await shelf.kept(owner, "routing-rules")
     order = sorted(ROUTES, key=lambda route: route.method != "GET")
     for route in order:
-        await target_of(route, shelf, owner)  # now, before there is so much of everything
+        await target_of(route, shelf, owner)  # before there are many objects
     monkeypatch.setattr("tests.service.test_answer_sizes.COPIES", ROWS)
     await Crowd(house, owner, shelf).multiply()
     fill(house, owner, destination, rule)

@@ -1,4 +1,4 @@
-"""The live stream: what listeners are told, who may listen, and how streams end."""
+"""The live stream: its events, its listeners' rights, and the ends of streams."""
 
 import json
 from collections import defaultdict
@@ -30,14 +30,14 @@ class Listener:
         self.heard: dict[str, list[Any]] = defaultdict(list)
 
     async def chunk(self) -> bytes:
-        """Return the next part of the answer, nothing at its end."""
+        """Return the next chunk of the answer, empty at its end."""
         size = int(await self._client.until(b"\r\n"), 16)
         data = await self._client.exactly(size)
         await self._client.exactly(2)
         return data
 
     async def hears(self, topic: str) -> Any:
-        """Return the data of the next event of a topic that was not returned before."""
+        """Return the data of a topic's next event. Each event is returned once."""
         with trio.fail_after(HANGS_S):
             while not self.heard[topic]:
                 for told in (await self.chunk()).decode().split("\n\n")[:-1]:
@@ -47,7 +47,7 @@ class Listener:
         return self.heard[topic].pop(0)
 
     async def ends(self) -> None:
-        """Read until the stream has ended in order."""
+        """Read until the stream has ended properly."""
         with trio.fail_after(HANGS_S):
             while await self.chunk():
                 pass
@@ -55,7 +55,7 @@ class Listener:
 
 @asynccontextmanager
 async def listening(house: ServiceHouse, secret: str, query: str = "") -> AsyncIterator[Listener]:
-    """Open a stream for as long as the block does."""
+    """Open a stream during the block."""
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     async with stream:
         client = Client(stream)
@@ -75,7 +75,7 @@ async def secret_of(house: ServiceHouse, tenant: Tenant, scope: Scope = Scope.RE
 
 
 async def unfollowed(house: ServiceHouse) -> None:
-    """Wait until the server knows that nobody listens. It tells nobody."""
+    """Wait until the server knows that it has no listeners. No event announces it."""
     with trio.fail_after(HANGS_S):
         while True:
             if not house.server.feed.followed:
@@ -145,7 +145,7 @@ async def test_an_embed_session_hears_of_its_own_destinations_alone(
         assert {each["destinationId"] for each in told["items"]} == {own}
     query = f"?topics=health,replays&destinationId={others}"
     async with listening(house, made.json["token"], query) as listener:
-        await listener.hears("replays")  # which a channel tells after health
+        await listener.hears("replays")  # a channel sends this after health
         assert not listener.heard["health"]
     refused = await house.caller_with(made.json["token"])("GET", "/stream?topics=throughput")
     assert (refused.status, refused.paths) == (400, ["topics"])
@@ -206,7 +206,7 @@ async def test_a_stream_ends_when_its_session_may_see_other_things(
     async with listening(house, token, "?topics=health") as listener:
         await post(api, customerExternalId="ada")
         told: dict[str, Any] = {"lastError": None}
-        while told["lastError"] is None:  # it can be told before the attempt has ended
+        while told["lastError"] is None:  # an event can precede the attempt's end
             (told,) = (await listener.hears("health"))["items"]
         denied = {"permissions": {"viewPayloads": False}}
         assert (await api("PUT", "/customers/ada", denied)).status == 200

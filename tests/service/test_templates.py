@@ -1,4 +1,4 @@
-"""Templates on a whole server: from an event to what the service gets, and back to what it said."""
+"""Templates on a whole server: from an event to the request, and from the answer to the delivery."""
 
 import json
 from collections.abc import AsyncIterator
@@ -23,14 +23,14 @@ def hosts(receiver: Receiver, *templates: str) -> str:
 
 @pytest.fixture
 async def house(bridge: Bridge, receiver: Receiver) -> AsyncIterator[ServiceHouse]:
-    """A server whose operator lets some templates send to the receiver."""
+    """A server whose operator allows some templates to send to the receiver."""
     allowed = hosts(receiver, "slack", "slack-bot", "opsgenie", "telegram")
     async with open_service(bridge, template_hosts=allowed) as house:
         yield house
 
 
 async def routed(api: Caller, template: str, config: Any, **more: Any) -> str:
-    """Make a destination of a template, and a rule for all events; return its id."""
+    """Create a destination of a template with a rule for all events, and return its id."""
     document = {"templateId": template, "name": "d", "config": config, **more}
     made = await api("POST", "/destinations", document)
     assert made.status == 201, made.body
@@ -160,7 +160,7 @@ body = '{"said": "a"}'
 async def test_one_whose_template_is_gone_waits_and_loses_nothing(
     bridge: Bridge, receiver: Receiver, tmp_path: Path
 ) -> None:
-    """An operator's template, taken away and put back between runs of the server."""
+    """An operator's template is removed and restored between runs of the server."""
     (tmp_path / "pager.toml").write_text(OWN)
     async with open_service(bridge, templates_dir=tmp_path) as first:
         acme = await first.tenant("acme")

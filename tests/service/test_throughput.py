@@ -1,4 +1,4 @@
-"""Throughput on a whole server: what was accepted and settled is told at once."""
+"""Throughput on a whole server: accepted and settled events are shown immediately."""
 
 from engine.core.vocabulary import Environment
 from engine.model.configuration import Tenant
@@ -17,9 +17,9 @@ async def test_what_was_accepted_delivered_and_failed_is_in_the_rates_and_in_the
     await destination(api, receiver.url("/bad"), ["bad.*"], delivery={"retrySchedule": []})
     for number in range(5):
         await post(api, "good.one", idempotencyKey=str(number))
-    await post(api, "good.one", idempotencyKey="0")  # a duplicate is not accepted anew
+    await post(api, "good.one", idempotencyKey="0")  # a duplicate is not accepted again
     await post(api, "bad.one")
-    await house.until(  # what tells of the dead letter, and is no event that anybody sent
+    await house.until(  # the notice of the dead letter, which no producer sent
         api, "/events?eventType=angarium.delivery.dead_lettered", lambda page: page["items"]
     )
     found = await house.until(api, PATH, lambda now: now["attempts"] == 0.1)

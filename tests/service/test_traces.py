@@ -39,7 +39,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 
 @pytest.fixture
 async def traced(bridge: Bridge, collector: Collector) -> AsyncIterator[ServiceHouse]:
-    """A server that continues sampled traces, and begins none."""
+    """A server that continues sampled traces and starts none."""
     async with open_service(bridge, traces_sample=0.0) as house:
         yield house
 
@@ -56,7 +56,7 @@ async def post(api: Caller, path: str = "/events", body: Any = EVENT, **headers:
 
 
 async def spans(collector: Collector, *names: str) -> list[Seen]:
-    """Wait for spans of these names, and no others; return them by their start."""
+    """Wait for one span of each name and no others. Return the spans, sorted by start time."""
     return await trio.to_thread.run_sync(collector.wait_named, *names)
 
 
@@ -255,7 +255,7 @@ async def test_a_trace_comes_by_http2_as_well(
         ("tracestate", "b=2"),
     ]
     body = b'{"eventType":"e.one","payload":{}}'
-    for _ in range(2):  # the second head is known already
+    for _ in range(2):  # the second time, the head is already known
         assert (await client.ask("POST", "/events", fields, body)).status == 202
     found = await spans(collector, *(["accept", "commit", "wait", "attempt"] * 2))
     assert {each.parent for each in found if each.name == "accept"} == {SPAN}

@@ -1,4 +1,4 @@
-"""Transform scripts end to end: versions, what they do to deliveries, plans, and what is shown of it."""
+"""Transform scripts end to end: versions, effects on deliveries, plans, and what the API shows."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ async def published(api: Caller, target: str, body: str = "return event;") -> st
 
 
 async def delivery_of(house: ServiceHouse, api: Caller, event: str) -> Any:
-    """Return the detail of the one delivery of an event, once it has ended."""
+    """Return the detail of an event's only delivery, once it has ended."""
     found = await house.until(api, f"/events/{event}/deliveries", lambda page: page["items"])
     return await house.settled(api, found["items"][0]["id"])
 
@@ -64,7 +64,7 @@ async def test_versions_are_made_published_rolled_back_and_removed(
     assert live["status"] == "PUBLISHED"
     assert live["publishedAt"] >= live["createdAt"]
     assert (await api("GET", f"/destinations/{target}")).json["transformVersion"] == 1
-    assert (await api("POST", f"{path}/publish")).json == live  # it is that already
+    assert (await api("POST", f"{path}/publish")).json == live  # it is already live
     assert (await api("DELETE", path)).code == "conflict"
     second = await published(api, target)
     found = (await api("GET", f"/destinations/{target}/transform-scripts")).json["items"]
@@ -79,7 +79,7 @@ async def test_versions_are_made_published_rolled_back_and_removed(
     assert (await api("DELETE", f"/transform-scripts/{second}")).status == 404
     ended = await api("POST", f"{path}/unpublish")
     assert (ended.status, ended.json["status"]) == (200, "SUPERSEDED")
-    assert (await made(api, target))["version"] == 3  # no number is given twice
+    assert (await made(api, target))["version"] == 3  # no number is used twice
     entries = (await api("GET", f"/audit-logs?objectId={first['id']}")).json["items"]
     assert [entry["action"].partition(".")[2] for entry in entries] == [
         "unpublish",
@@ -88,7 +88,7 @@ async def test_versions_are_made_published_rolled_back_and_removed(
         "create",
     ]
     assert entries[1]["changes"]["live"] == {"from": second, "to": first["id"]}
-    assert "function" not in str(entries)  # the sources are in the versions alone
+    assert "function" not in str(entries)  # only the versions contain the sources
 
 
 async def test_a_list_is_paged_and_bounded_in_bytes(api: Caller, receiver: Receiver) -> None:
@@ -118,7 +118,7 @@ async def test_what_cannot_be_a_script_is_refused(
     assert await refused(version=2) == (400, "invalid_request", ["version"])
     assert await refused(source="function transform(") == (400, "invalid_request", ["source"])
     broken = await api("POST", "/transform-scripts", draft | {"source": "\n\nlet 1 = 2;"})
-    assert (broken.status, "3" in broken.json["message"]) == (400, True)  # the line
+    assert (broken.status, "3" in broken.json["message"]) == (400, True)  # the error names the line
     missing = await refused(source="const x = 1;")
     assert missing == (400, "invalid_request", ["source"])
     assert (await refused(source="é" * (SOURCE_BYTES // 2 + 1)))[:2] == (413, "payload_too_large")
@@ -156,7 +156,7 @@ async def test_versions_have_no_gaps_and_one_is_live_however_many_are_at_it(
     assert [each["status"] for each in found].count("PUBLISHED") == 1
 
 
-# --- what they do to deliveries
+# --- effects on deliveries
 
 
 async def test_the_next_attempt_uses_what_was_published(
@@ -165,7 +165,7 @@ async def test_the_next_attempt_uses_what_was_published(
     receiver.hold = trio.Event()
     target = await destination(api, receiver.url())
     before = await post(api)
-    await receiver.reaches(1)  # and is under way
+    await receiver.reaches(1)  # the attempt is under way
     await published(api, target, "return {n: 1};")
     event = await post(api)
     await receiver.reaches(2)
@@ -181,7 +181,7 @@ async def test_the_next_attempt_uses_what_was_published(
     patched = await api("PATCH", f"/destinations/{target}", {"name": "another"})
     assert patched.status == 200
     await post(api)
-    assert (await receiver.reaches(4))[3].json == {"n": 2}  # a PATCH leaves it
+    assert (await receiver.reaches(4))[3].json == {"n": 2}  # a PATCH does not change the script
 
 
 async def test_body_type_and_headers_are_what_the_script_makes_and_are_shown(
@@ -254,7 +254,8 @@ async def test_a_failing_script_is_retried_on_schedule_until_another_is_publishe
     assert (attempt["responseStatus"], waiting["request"]) == (None, None)
     health = (await api("GET", f"/destinations/{target}/health")).json
     assert "no such thing" in health["lastError"]
-    assert health["circuit"]["state"] == "CLOSED"  # it says nothing of the receiver
+    # A script's error says nothing about the receiver.
+    assert health["circuit"]["state"] == "CLOSED"
     await published(api, target, "return {mended: true};")
     detail = await house.settled(api, waiting["id"])
     assert (detail["status"], receiver.received[0].json) == ("DELIVERED", {"mended": True})
@@ -275,7 +276,7 @@ async def test_a_script_that_always_fails_ends_in_the_dead_letter_queue(
     await published(api, target, "return {v: 2};")
     assert (await api("POST", f"/dlq/{detail['id']}/retry", {})).status == 200
     await receiver.reaches(1)
-    assert receiver.received[0].json == {"v": 2}  # a requeue uses what is published then
+    assert receiver.received[0].json == {"v": 2}  # a requeue uses the script that is published then
 
 
 @pytest.mark.parametrize("ordering", ["STRICT", "KEY"])
@@ -290,7 +291,7 @@ async def test_a_failing_head_keeps_its_lane_waiting_and_a_skipped_one_does_not(
     mine = {"correlationId": "lane"}
     events = [await post(api, payload={"n": n}, **mine) for n in range(5)]
     other = await post(api, payload={"n": 9}, correlationId="another")
-    heads = {events[0]} if ordering == "STRICT" else {events[0], other}  # the other lane goes on
+    heads = {events[0]} if ordering == "STRICT" else {events[0], other}  # the other lane continues
     await receiver.reaches(len(heads))
     await house.until(
         api,
@@ -328,7 +329,7 @@ async def test_a_test_a_dry_run_and_a_replay(
     assert (told["success"], told["errorCategory"]) == (False, "TRANSFORM")
     await api("PATCH", f"/destinations/{target}", {"delivery": {"dryRun": True}})
     dry = await delivery_of(house, api, await post(api))
-    assert (dry["status"], dry["attempts"]) == ("DRY_RUN", [])  # nothing ran
+    assert (dry["status"], dry["attempts"]) == ("DRY_RUN", [])  # no script ran
 
     await api("PATCH", f"/destinations/{target}", {"delivery": {"dryRun": False}})
     await published(api, target, "return {now: 1};")
@@ -464,7 +465,7 @@ async def test_a_run_gives_what_a_delivery_gives(
     assert by_body["output"] == request.json
 
 
-# --- plans, and destinations that end
+# --- plans, and archived destinations
 
 SMALL = "[plans.free]\ntransforms = 0\n[plans.pro]\ntransforms = 3\n"
 
@@ -509,7 +510,7 @@ async def test_many_at_once_do_not_pass_the_plan_and_what_goes_makes_room(
         again = await api("POST", "/transform-scripts", body)
         assert again.status == 201
         assert (await api("POST", "/transform-scripts", body)).status == 402
-        # An archived destination's count no more, once; they stay readable, and nothing else.
+        # An archived destination's scripts count no more, and they become read-only.
         path = f"/destinations/{targets[0]}/transform-scripts"
         number = len((await api("GET", path)).json["items"])
         live = f"/transform-scripts/{again.json['id']}"
@@ -550,7 +551,8 @@ async def test_a_smaller_plan_keeps_what_is_live_and_takes_nothing_more(
             assert (refused.status, refused.code) == (402, "plan_limit")
         await post(api)
         await receiver.reaches(1)
-        assert receiver.received[0].json == {"kept": "private"}  # it may be what hides something
+        # The script can be what hides data from the customer.
+        assert receiver.received[0].json == {"kept": "private"}
         run: Any = {"event": {"data": {}}}
         assert (await api("POST", f"/transform-scripts/{first}/run", run)).status == 200
         assert (await api("POST", f"/transform-scripts/{first}/unpublish")).status == 200
@@ -578,7 +580,7 @@ async def test_a_customer_has_the_scripts_of_its_own_destinations(
     path = f"/transform-scripts/{script['id']}/run"
     event = await post(api, customerExternalId="ada")
     assert (await ada("POST", path, {"eventId": event})).status == 200
-    hidden = await post(api)  # an event of nobody's
+    hidden = await post(api)  # an event without a customer
     assert (await ada("POST", path, {"eventId": hidden})).status == 404
     trial = {"destinationId": own, "source": script_of("return 1;"), "eventId": event}
     assert (await ada("POST", "/transform-scripts/preview", trial)).status == 200
@@ -591,7 +593,7 @@ async def test_a_customer_has_the_scripts_of_its_own_destinations(
 async def test_processes_that_publish_remove_and_archive_at_once_keep_the_numbers_true(
     house: ServiceHouse, tenant: Tenant, api: Caller, receiver: Receiver
 ) -> None:
-    """Straight at the tables, past the turns that the commands of one process take."""
+    """The test calls the tables directly, without the queue that orders one process's commands."""
     tables, pool = house.server.tables, house.server.bridge.pool
     auditor, workspace = Auditor(house.server.identity), tenant.workspace.id
     number = house.server.models.environment_of(workspace, Environment.DEVELOPMENT)
@@ -632,7 +634,7 @@ async def test_processes_that_publish_remove_and_archive_at_once_keep_the_number
                 nursery.start_soon(write)
         now = await tables.destinations.get(number.number, target)
         assert now is not None
-        if now.transform is not None:  # what is live is there
+        if now.transform is not None:  # the live version still exists
             assert await tables.transforms.get(number.number, now.transform.id) is not None
         assert not (done["publish"] and done["remove"])
         assert done["publish"] + done.get("archive", False) <= 1

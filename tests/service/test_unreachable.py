@@ -1,4 +1,4 @@
-"""Addresses that can never be reached: a 400 when a destination is made or changed."""
+"""Unreachable addresses: a destination with one is refused (400) when it is created or changed."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,20 +9,20 @@ from storage.database.bridge import Bridge
 from tests.api.house import Caller, Response
 from tests.service.house import open_service
 
-PUBLIC = "https://93.184.216.34/hook"  # an address: no test asks a name server
-# `localhost` is a name that resolves to private addresses alone, on every machine.
+PUBLIC = "https://93.184.216.34/hook"  # an address, so that no test asks a name server
+# `localhost` resolves to private addresses on every machine.
 UNREACHABLE = ("10.0.0.5", "169.254.169.254", "127.0.0.1", "[::1]", "[fd00::1]", "localhost")
 
 
 @pytest.fixture
 async def strict(bridge: Bridge) -> AsyncIterator[Caller]:
-    """A caller of a server that may connect to no private network."""
+    """A caller of a server that cannot connect to private networks."""
     async with open_service(bridge, egress_allow="") as house:
         yield await house.caller(await house.tenant("acme"))
 
 
 def told(answer: Response, field: str, host: str) -> None:
-    """Check that an answer refuses a host and says what allows its network."""
+    """Check that an answer refuses a host and names the setting that allows its network."""
     assert (answer.status, answer.code) == (400, "invalid_request"), answer.body
     (detail,) = answer.json["details"]
     assert detail["path"] == field

@@ -1,4 +1,4 @@
-"""The whole server: an event goes from its request to its receiver, and the log says so."""
+"""The whole server: an event goes from its request to its receiver, and is in the log."""
 
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, post

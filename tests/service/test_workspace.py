@@ -1,4 +1,4 @@
-"""A workspace's settings over HTTP: what is kept, what is refused, who sees it, and when it acts."""
+"""A workspace's settings over HTTP: what is stored, refused and shown, and when it takes effect."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The worst inputs of each route, made of what the route declares: a new route has its own at once."""
+"""The worst inputs of each route, derived from its declaration."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,8 +14,8 @@ NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
 INSTANT = "2026-01-01T00:00:00Z"
 OBJECTS: list[dict[str, int]] = [{}] * (MAX_CONTAINERS - 10)
 VALUES = {str(number): 0 for number in range(MAX_VALUES - 300)}
-# What is the longest where a schema says it in words of its own: a parameter that is not here, and whose
-# schema names no bound, fails.
+# The longest values where a schema has no bound. A parameter without a value here and without a bound
+# fails.
 NAMED = {
     "cursor": "A" * 200,
     "from": INSTANT,
@@ -23,7 +23,7 @@ NAMED = {
     "environment": "DEVELOPMENT",
     "metadata": "{" + ",".join(f'"{number}":0' for number in range(200)) + "}",
     "topics": "throughput,health,deliveries,replays,dlq",
-    "q": "\x01",  # begins the longest names
+    "q": "\x01",  # the first character of the longest names
     "contentType": "text/plain",
     "fileName": "f" * 256,
     "fileType": "text/plain",
@@ -35,7 +35,7 @@ NAMED = {
 
 
 def queries(route: Route) -> Iterator[str]:
-    """Yield the query strings that are tried: none, the largest page, and all parameters at their
+    """Yield the query strings to try: the required ones, the largest page, and all parameters at their
     longest."""
     schema = route.query.model_json_schema()
     required = schema.get("required", ())
@@ -58,7 +58,8 @@ def _pair(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> str:
 
 
 def _longest(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> list[object]:
-    """Return the longest values of a parameter. Raises LookupError where nothing says what they are."""
+    """Return the longest values of a parameter. Raises LookupError if neither the schema nor `NAMED`
+    gives one."""
     for each in schema.get("anyOf", ()):
         if each.get("type") != "null":
             return _longest(name, each, whole)
@@ -85,7 +86,7 @@ def _longest(name: str, schema: dict[str, Any], whole: dict[str, Any]) -> list[o
 
 
 def bodies(route: Route) -> Iterator[bytes]:
-    """Yield the bodies that are tried: one at each bound, in the place of each field too."""
+    """Yield the bodies to try: one at each bound, also in the place of each field."""
     if route.body is None:
         return
     yield orjson.dumps({str(number): {} for number in range(MAX_MEMBERS)})
