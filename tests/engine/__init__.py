@@ -1,1 +1,1 @@
-"""The engine's parts that are neither core, actors nor wire, with real fakes for the store."""
+"""The engine's parts other than core, actors and wire, tested with fakes of the store."""

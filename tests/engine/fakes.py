@@ -1,4 +1,5 @@
-"""Real fakes: a store that keeps what it is given and fails as told, and destinations that listen."""
+"""Fakes with real behavior: stores that keep their groups and can fail, and destinations that record
+calls."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -10,7 +11,7 @@ from tests.core.making import a_destination
 
 
 class FakeIntakeStore:
-    """Accepts groups; `script` holds an error (or None) for each coming call."""
+    """Accepts groups. `script` holds an error (or None) for each next call."""
 
     def __init__(self) -> None:
         self.groups: list[IntakeGroup] = []
@@ -21,7 +22,7 @@ class FakeIntakeStore:
         self.poison: Callable[[IntakeGroup], StoreError | None] = lambda _: None
         self.gate: trio.Event | None = None
         self.overlaps = self.running = 0
-        self.vanishing = False  # holders are gone by the time that a loser asks for them
+        self.vanishing = False  # the holders of keys are gone when a loser looks for them
         self._group = 0
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
@@ -83,7 +84,7 @@ class FakeIntakeStore:
 
 
 class FakeDestinations:
-    """Takes what arrives."""
+    """Records the deliveries that arrive."""
 
     def __init__(self) -> None:
         self.dirty: set[str] = set()
@@ -113,7 +114,7 @@ class FakeDestinations:
 
 
 class FakeSettleStore:
-    """Settles groups; `script` holds an error (or None) for each coming call."""
+    """Settles groups. `script` holds an error (or None) for each next call."""
 
     def __init__(self) -> None:
         self.groups: list[SettleGroup] = []
@@ -129,7 +130,7 @@ class FakeSettleStore:
 
 
 class Owner:
-    """Remembers what became durable."""
+    """Records durable outcomes and refusals."""
 
     def __init__(self, workspace: str = "w") -> None:
         self.config = a_destination(workspace=workspace)

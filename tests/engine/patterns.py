@@ -1,13 +1,13 @@
-"""Patterns of event types as regular expressions: what the router and its index are held to."""
+"""A slow model of event type patterns: a regular expression for each pattern."""
 
 import re
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return the regular expression of an event type pattern.
+    """Return a regular expression for an event type pattern.
 
-    A `*` stands for one segment between dots, at the end for one or more; `*` alone is everything
-    but the service's own `angarium.` types.
+    A `*` matches one segment between dots, and one or more segments at the end. `*` alone matches all
+    types except the service's own `angarium.` types.
     """
     if pattern == "*":
         return re.compile(r"(?!angarium\.).+")

@@ -1,4 +1,4 @@
-"""Random schemas and payloads, and a keyword that counts how often a validator examines anything."""
+"""Random schemas and payloads, and a keyword that counts a validator's examinations."""
 
 from random import Random
 from typing import Any
@@ -54,14 +54,14 @@ def random_value(random: Random, depth: int = 7) -> Any:
 
 
 def values_in(value: Any) -> int:
-    """Return how many values a payload has, names of members too."""
+    """Return the number of values in a payload, including the names of members."""
     if isinstance(value, dict):
         return 1 + sum(values_in(each) + 1 for each in value.values())
     return 1 + (sum(map(values_in, value)) if isinstance(value, list) else 0)
 
 
 class Tally:
-    """Counts how often a schema's `x-count` is come by."""
+    """Counts how often a validator evaluates a schema's `x-count`."""
 
     def __init__(self, schema: Any) -> None:
         self.calls = 0
@@ -77,7 +77,7 @@ class Tally:
         self._validator = jsonschema_rs.Draft202012Validator(schema, keywords={"x-count": Count})
 
     def count(self, value: Any) -> int:
-        """Return how often it is for one payload."""
+        """Return the number of evaluations for one payload."""
         self.calls = 0
         self._validator.is_valid(value)
         return self.calls

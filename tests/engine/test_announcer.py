@@ -1,4 +1,4 @@
-"""The announcer finds what began and what ended between two snapshots of a destination."""
+"""The announcer: it finds what began or ended between two snapshots of a destination."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ NOT_YET = Snapshot(taken_at=NOW, row=FailureRow(9, False, NOW - 9, None))
 
 
 def announced(before: Snapshot | None, after: Snapshot) -> list[tuple[str, Mapping[str, Any], str]]:
-    """Return what a change of snapshots announces: types, payloads, occasions."""
+    """Return the announcements for a change of snapshots: types, payloads, occasions."""
     found: list[tuple[str, Mapping[str, Any], str]] = []
 
     def announce(

@@ -1,4 +1,5 @@
-"""Background jobs: each fails alone, and none is lost while the nursery is not open."""
+"""Background jobs: one job's failure stops no other, and jobs that are spawned before the nursery opens
+run."""
 
 import structlog
 import trio
@@ -7,7 +8,7 @@ from trio.testing import wait_all_tasks_blocked
 from engine.runtime.background import Background
 from tests.patience import HANGS_S
 
-SPAWNED = 20  # one in each pass of the loop: more than a nursery needs to close
+SPAWNED = 20  # one per pass of the loop: more passes than a nursery needs to close
 
 
 async def test_a_job_that_raises_cancels_no_other_job() -> None:
@@ -22,7 +23,7 @@ async def test_a_job_that_raises_cancels_no_other_job() -> None:
 
     with structlog.testing.capture_logs() as lines:
         async with trio.open_nursery() as nursery:
-            background.spawn(broken)  # before it runs
+            background.spawn(broken)  # before the jobs' nursery is open
             await nursery.start(background.run)
             background.spawn(patient)
             background.spawn(broken)

@@ -1,4 +1,4 @@
-"""Bulk requests of one tenant, however many: other tenants' requests still go on."""
+"""Bulk requests of one tenant: however many there are, other tenants' requests continue."""
 
 from collections.abc import AsyncIterator
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""The engine's clock: it follows steps of the wall clock, and only these."""
+"""The engine's clock: it follows steps of the wall clock and nothing else."""
 
 import pytest
 import trio
@@ -6,18 +6,18 @@ from trio.testing import MockClock
 
 from engine.runtime.clock import LOOK_EVERY_S, Clock
 
-FOLLOWED_S = 5.0  # as the contract says
+FOLLOWED_S = 5.0  # the contract's limit
 
 
 class Wall:
-    """A wall clock that can be set, over the run's own."""
+    """A wall clock that a test can set, based on the run's own clock."""
 
     def __init__(self) -> None:
         self.ahead_s = 1_800_000_000.0
         self.read_takes_s = 0.0
 
     def read(self) -> float:
-        """Return what it shows."""
+        """Return the time in seconds."""
         clock = trio.lowlevel.current_clock()
         assert isinstance(clock, MockClock)
         now = self.ahead_s + trio.current_time()

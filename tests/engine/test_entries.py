@@ -1,4 +1,4 @@
-"""The second way in: entries between groups, one at a time, and every way that one can fail."""
+"""Entries to the intake beside groups: one at a time, with every way in which one can fail."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -44,7 +44,7 @@ def destinations() -> FakeDestinations:
 
 
 class QueueEntry:
-    """One delivery to `to`, or `nothing`; `script` holds an error (or None) for each coming run."""
+    """An entry with one delivery to `to`. `script` holds an error (or None) for each next run."""
 
     def __init__(self, store: FakeIntakeStore, to: str = "d1") -> None:
         self._store = store
@@ -77,7 +77,7 @@ class QueueEntry:
 
 @asynccontextmanager
 async def running(store: FakeIntakeStore, destinations: FakeDestinations) -> AsyncIterator[Intake]:
-    """An intake, closed at the end."""
+    """Run an intake during the block."""
     intake = Intake(store, destinations, IDENTITY, Settings(), trio.current_time)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(intake.run)
@@ -101,7 +101,7 @@ async def test_an_entry_is_written_and_told_to_its_actors(
     assert (entry.delivery.seq, again) == (base, False)
     assert [each.destination for each in dirty] == ["d1"]
     assert destinations.deliveries == [entry.delivery]
-    assert destinations.spared == list(dirty)  # who knows which of them something came for
+    assert destinations.spared == list(dirty)  # other deliveries may need these rows
 
 
 async def test_no_backlog_row_is_asked_for_where_there_is_one(
@@ -232,7 +232,7 @@ async def test_an_entry_that_breaks_concerns_itself_alone(
     async with running(store, destinations) as intake:
         with pytest.raises(StoreError) as told:
             await intake.entries.enter(broken)
-        assert not isinstance(told.value, StoreAwayError)  # it may have been written
+        assert not isinstance(told.value, StoreAwayError)  # the entry may have been written
         assert await intake.entries.enter(sound) == [sound.delivery]
 
 

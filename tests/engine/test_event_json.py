@@ -1,4 +1,4 @@
-"""Reading events: what is refused, with which path, and that a payload keeps its exact bytes."""
+"""The reader of events: its refusals with their paths, and payloads whose exact bytes are kept."""
 
 import itertools
 import json
@@ -263,7 +263,7 @@ def test_a_large_batch_is_sliced_in_steps_that_are_short(
 
 
 def _ignored(_number: int) -> None:
-    """What counts returns what nobody needs."""
+    """Discard the count."""
 
 
 def test_tiles_must_cover_the_whole_array() -> None:

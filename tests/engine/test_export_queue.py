@@ -1,4 +1,4 @@
-"""The queue of spans: bounded, counted, and harmless when the collector hangs, refuses or breaks."""
+"""The queue of spans: bounded, counted, and harmless if the collector hangs, refuses or breaks."""
 
 import logging
 import threading
@@ -26,12 +26,12 @@ from engine.tracing.tracer import AttemptSpan, Tracer
 from tests.patience import HANGS_S
 from tests.process.house import until
 
-RATE = 10.0 * QUEUE  # more spans than any test here ends
+RATE = 10.0 * QUEUE  # more spans than any of these tests ends
 ASKED: Any = ("http://collector.test/v1/traces", {}, None, True, None)
 
 
 class Exporter:
-    """An exporter that answers once it is released, with the given result."""
+    """An exporter that waits for `gate`, then returns the given result."""
 
     def __init__(self, says: Callable[[], bool] = lambda: True):
         self.gate = threading.Event()
@@ -52,11 +52,11 @@ class Exporter:
         return self._says()
 
     def shutdown(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
 
 def attributes_of(span: Span) -> dict[str, str]:
-    """Return a span's attributes, which are texts."""
+    """Return a span's attributes as texts."""
     return {each.key: each.value.string_value for each in span.attributes}
 
 
@@ -92,7 +92,7 @@ def test_a_collector_that_hangs_costs_the_spans_beyond_the_queue() -> None:
     assert exporter.entered.wait(HANGS_S)
     end(queue, QUEUE + 10)
     assert queue.statistics() == ExportStatistics(0, 0, 10, QUEUE + 1)
-    queue.close(0.0)  # the server's end does not wait for the exporter
+    queue.close(0.0)  # closing does not wait for the exporter
     assert queue.statistics() == ExportStatistics(0, 0, QUEUE + 10, 1)
     exporter.gate.set()
 
@@ -161,7 +161,7 @@ def test_spans_that_wait_for_the_rate_are_exported_in_whole_batches() -> None:
     queue = queue_of(exporter, float(rate), lambda: now[0])
     queue._closing = Closing()
     end(queue, 1)
-    assert exporter.entered.wait(HANGS_S)  # with the first span; what follows waits
+    assert exporter.entered.wait(HANGS_S)  # with the first span, while the following spans wait
     end(queue, 4 * BATCH)
     exporter.gate.set()
     while sum(exporter.sizes) < 4 * BATCH + 1:
@@ -176,7 +176,7 @@ def test_workspaces_take_turns_in_the_queue() -> None:
     exporter = Exporter()
     queue = queue_of(exporter)
     end(queue, 1)
-    assert exporter.entered.wait(HANGS_S)  # with the first span; the following spans wait
+    assert exporter.entered.wait(HANGS_S)  # with the first span, while the following spans wait
     end(queue, 10 * BATCH, workspace="first")
     end(queue, 3, workspace="second")
     exporter.gate.set()

@@ -1,4 +1,4 @@
-"""A cache that owners share: whoever fills it displaces what is its own."""
+"""A cache that several owners share: an owner that fills it displaces only its own entries."""
 
 from engine.runtime.fair_cache import FairCache
 
@@ -14,7 +14,7 @@ def test_an_owner_that_fills_the_cache_displaces_its_own() -> None:
 
 
 def test_newcomers_displace_owners_with_more_than_their_part_alone() -> None:
-    """In turn with all others, an owner of one entry lost it as often as the flood lost one."""
+    """Round-robin eviction would remove each small owner's only entry."""
     cache: FairCache[str, str, int] = FairCache(100, 100)
     for number in range(1_000):
         cache.put("flood", f"f{number}", number)

@@ -1,4 +1,5 @@
-"""The fair queue: lines keep their order, keys take turns, and it costs the same however much waits."""
+"""The fair queue: lines keep their order, keys take turns, and a turn's cost does not depend on the
+backlog."""
 
 from collections import Counter
 from itertools import count
@@ -13,13 +14,13 @@ KEYS = st.integers(0, 4)
 
 
 class Comparison(RuleBasedStateMachine):
-    """The fair queue beside a slow model of it: for each key its items, and when its last turn was."""
+    """Compares the fair queue with a slow model: each key's items, and the time of its last turn."""
 
     def __init__(self) -> None:
         super().__init__()
         self.queue: FairWaiters[int, int] = FairWaiters()
         self.lines: dict[int, list[int]] = {}
-        self.since: dict[int, int] = {}  # a key's last turn, or when it came, by `clock`
+        self.since: dict[int, int] = {}  # by key: its last turn or its arrival, in ticks of `clock`
         self.clock = count()
         self.names = count()
         self.passed: Counter[tuple[int, int]] = Counter()  # turns of one key while another waits
@@ -45,7 +46,7 @@ class Comparison(RuleBasedStateMachine):
 
     @rule(key=KEYS, place=st.integers(0, 5))
     def add_again(self, key: int, place: int) -> None:
-        """Who waits already keeps its place."""
+        """An item that already waits keeps its place."""
         if place < len(self.lines.get(key, ())):
             assert not self.queue.add(key, self.lines[key][place])
 
@@ -84,7 +85,7 @@ class Comparison(RuleBasedStateMachine):
         if key in self.lines:
             assert self.queue.first(key) == self.lines[key][0]
             assert self.queue.take_of(key) == self._taken(key)
-            self.passed.clear()  # whoever takes so decides by itself whose turn it is
+            self.passed.clear()  # such a caller chooses the key itself
 
     @rule(most=st.integers(0, 4))
     def turn(self, most: int) -> None:
@@ -95,7 +96,7 @@ class Comparison(RuleBasedStateMachine):
             return
         due = min(most, len(self.lines[order[0]]))
         assert taken == [self._taken(order[0]) for _ in range(due)]
-        self.passed.clear()  # a turn of several items passes over nobody
+        self.passed.clear()  # a turn of several items resets the fair order
 
     @rule(everything=st.booleans())
     def clear(self, everything: bool) -> None:
@@ -151,7 +152,7 @@ def test_keys_of_a_fair_queue_are_served_in_turn() -> None:
     for number in range(4):
         queue.add("greedy", number)
     queue.add("other", 9)
-    queue.add("greedy", 0)  # it waits already, and keeps its place
+    queue.add("greedy", 0)  # it already waits and keeps its place
     queue.leave("greedy", 1)
     queue.leave("nobody", 1)
     assert len(queue) == 4
@@ -178,8 +179,8 @@ def test_ten_thousand_items_of_one_key_delay_another_key_by_one() -> None:
 
 
 def test_a_fair_queue_is_drained_however_many_keys_and_items_it_has() -> None:
-    """Where a turn cost as much as there are keys, or a waiter as much as there are before it, these
-    200,000 would take minutes."""
+    """If a turn's cost grew with the number of keys, or a waiter's with the items before it, these
+    200,000 items would take minutes."""
     queue: FairWaiters[int, int] = FairWaiters()
     for item in range(100_000):
         queue.put(item % 50_000, item)

@@ -1,4 +1,5 @@
-"""The fair semaphore: many waiting tasks of one environment do not keep another from its first."""
+"""The fair semaphore: one environment's many waiting tasks do not delay another environment's first
+task."""
 
 from contextlib import AsyncExitStack
 
@@ -16,7 +17,7 @@ def autojump_clock() -> MockClock:
 
 
 class Work:
-    """Tasks that take a second each, in the order in which they were begun."""
+    """Tasks that take a second each, in order of their start."""
 
     def __init__(self, semaphore: FairSemaphore, nursery: trio.Nursery) -> None:
         self._semaphore = semaphore
@@ -107,5 +108,5 @@ async def test_a_turn_that_was_given_to_one_who_is_cancelled_goes_on_to_the_next
             await wait_all_tasks_blocked()
             work.ask(2, "b0")
             await wait_all_tasks_blocked()
-            first.cancel()  # it is given the turn before it runs again
+            first.cancel()  # it receives the turn before it runs again
     assert work.begun == ["b0"]

@@ -1,4 +1,4 @@
-"""The fair share: however many workspaces take all that they can, something is left for the next one."""
+"""The fair share: however much some workspaces take, capacity remains for the next one."""
 
 import pytest
 

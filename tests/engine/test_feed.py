@@ -1,4 +1,4 @@
-"""The feed: what a window keeps, and that nobody is called for while none is open."""
+"""The feed: what a window keeps, and no calls while no window is open."""
 
 from typing import Any
 

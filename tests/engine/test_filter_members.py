@@ -1,4 +1,4 @@
-"""The members of an event that a filter names, and their values."""
+"""The event members that a filter names, and their values."""
 
 from typing import Any
 

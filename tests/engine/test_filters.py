@@ -1,5 +1,4 @@
-"""Filters: the fields of an event that they see, the filters that are refused, and the place in the
-error."""
+"""Filters: the event fields that they see, refused filters, and the position in the error."""
 
 import subprocess
 import sys
@@ -52,13 +51,13 @@ TRUE = [
     "event.payload.on || event.payload.nothing == 1",
     "event.payload.nothing == 1 || event.payload.on",
     "double(event.payload.n) / 2.0 == 2.5 && event.payload.n / 2 == 2 && -7 / 2 == -3 && -7 % 2 == -1",
-    "event.payload.big > 1.0e29",  # a double: an integer longer than 64 bits
-    "event.payload.twice == 2",  # of two values with one name, the last
+    "event.payload.big > 1.0e29",  # a double, because the integer is longer than 64 bits
+    "event.payload.twice == 2",  # the last of two values with the same name
     "event.payload.lone == '\\ufffd'",
     "type(event.payload.tags) == list && type(event.payload.n) == int",
     "int('5') == event.payload.n && string(event.payload.n) == '5'",
     "'\\x41\\u00e9\\n' + r'\\n' == \"A\\u00e9\\n\\\\n\"",
-    "size('h\\u00e9') == 2",  # code points
+    "size('h\\u00e9') == 2",  # counted in code points
     "// a comment\n  true",
     "{'gold': 3, 'silver': 1}[event.payload.customer.tier] >= 2",
 ]
@@ -169,7 +168,7 @@ def test_a_bad_expression_is_refused_with_its_place(source: str, why: str) -> No
 def test_patterns_are_those_of_re2() -> None:
     for pattern, text, matches in [
         ("^\\\\w+$", "abc_1", True),
-        ("^\\\\w+$", "é", False),  # ASCII, as in RE2
+        ("^\\\\w+$", "é", False),  # ASCII only, as in RE2
         ("^[\\\\w-]+$", "a-b", True),
         ("^[\\\\W]$", "é", True),
         ("\\\\bvip\\\\b", "a vip here", True),
@@ -205,7 +204,7 @@ def test_a_number_beyond_doubles_is_infinite_and_stops_no_filter(
 
 
 def test_the_library_comes_without_its_command_line() -> None:
-    # In a process of its own: other tests load the command line's parts.
+    # In a separate process, because other tests import the library's command line.
     said = (
         "import sys, engine.filters; before = 'prompt_toolkit' in sys.modules;"
         " import cel.cli; print(before, hasattr(cel.cli, 'app'))"

@@ -1,4 +1,4 @@
-"""Filters give what the CEL library gives: over generated expressions and payloads, errors included."""
+"""Filters compared with the CEL library over generated expressions and payloads, including errors."""
 
 import re
 from typing import Any
@@ -29,7 +29,7 @@ values = st.recursive(
     ),
     max_leaves=6,
 )
-# Mostly of the kinds that operators want: of wild operands hardly any expression has a value.
+# Mostly of types that the operators accept. With random types hardly any expression has a value.
 payloads = st.one_of(
     st.fixed_dictionaries(
         {"a": numbers, "b": texts, "c": st.booleans(), "l": st.lists(scalars, max_size=3)}
@@ -64,7 +64,7 @@ MACROS = st.sampled_from(["all", "exists", "exists_one"])
 
 
 def expressions(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """What may be built of expressions."""
+    """Return expressions that contain expressions."""
     return st.one_of(
         st.tuples(inner, relations, inner).map(lambda p: f"({p[0]} {p[1]} {p[2]})"),
         st.tuples(inner, st.sampled_from(["&&", "||"]), inner).map(lambda p: f"({' '.join(p)})"),
@@ -113,7 +113,7 @@ def of_filter(source: str, payload: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal and of the same kinds, all the way down."""
+    """Return True if two values are equal and have the same types at every level."""
     if type(one) is not type(other):
         return False
     if isinstance(one, list):
@@ -124,8 +124,10 @@ def same(one: Any, other: Any) -> bool:
 
 
 def differs_by_intent(source: str, payload: bytes) -> bool:
-    """What is decided otherwise, see docs/filters.md: sizes count code points, where the library counts
-    bytes; unsigned integers take no part in arithmetic; a map's keys have an order."""
+    """Return True for intended differences from the library (see docs/filters.md).
+
+    Sizes count code points, not bytes. Arithmetic refuses unsigned integers. A map's keys have an order.
+    """
     if "size" in source and not payload.isascii():
         return True
     if "size" in source and re.search(r"\\U0001f600|\\U000000e9", source):

@@ -1,6 +1,6 @@
-"""Whatever a filter and a payload are made of, an evaluation ends within a bounded amount of work.
+"""Hostile filters and payloads: each evaluation ends within a bounded amount of work.
 
-Work is counted in calls (Python's and C's), not in time: the worst of these takes some 2 ms.
+Work is counted in calls (Python's and C's), not in time. The worst case takes some 2 ms.
 """
 
 import sys
@@ -12,7 +12,7 @@ from engine.filters import EvaluationError, Facts, FilterError, compile_filter
 from engine.filters.program import SOURCE_BYTES
 from engine.filters.scope import EVENT_STEPS, STEPS
 
-CALLS = 60_000  # of functions, built-in ones too: each some 50 ns
+CALLS = 60_000  # including built-in functions: each some 50 ns
 LONG = 250_000  # an event has 256 KiB
 
 
@@ -38,7 +38,7 @@ PAYLOAD: dict[str, Any] = {
 
 
 def filled(part: str, between: str = " && ") -> str:
-    """Return a part as often as a filter has room for it."""
+    """Return a part, repeated as often as fits in a filter."""
     return between.join([part] * ((SOURCE_BYTES + len(between)) // (len(part) + len(between))))
 
 
@@ -83,7 +83,7 @@ HOSTILE = {
 
 
 def calls_of(source: str) -> int:
-    """Return how many calls an evaluation makes."""
+    """Return the number of calls in an evaluation."""
     facts = Facts({"payload": PAYLOAD, "eventType": "t"})
     compiled = compile_filter(source)
     calls = 0
@@ -119,7 +119,8 @@ def test_all_filters_of_an_event_share_its_steps_and_plain_ones_need_none() -> N
     for left in (EVENT_STEPS - STEPS, EVENT_STEPS - 2 * STEPS):
         with pytest.raises(EvaluationError, match="too much to look at"):
             greedy.matches(facts)
-        assert facts.steps == left  # the first part used its own up, the others began nothing
+        # The first filter used up its own share, and the others did not start.
+        assert facts.steps == left
     assert modest.matches(facts)
     with pytest.raises(EvaluationError):
         greedy.matches(facts)

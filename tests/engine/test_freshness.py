@@ -1,4 +1,4 @@
-"""The configuration's age: what was not confirmed is not acted upon, and a held loop refuses nobody."""
+"""The configuration's age: unconfirmed configuration is stale, except while the loop was held up."""
 
 import pytest
 import trio
@@ -8,7 +8,7 @@ from engine.runtime.freshness import FORGIVEN_S, LOOK_S, STALE_S, Freshness
 
 
 class Configuration:
-    """What is confirmed now and then, as `storage.audit.changes` does."""
+    """A configuration that a test confirms, as `storage.audit.changes` does."""
 
     def __init__(self) -> None:
         self.confirmed_at: float | None = None
@@ -28,14 +28,14 @@ async def known(nursery: trio.Nursery, mock_clock: MockClock) -> Configuration:
 
 
 async def passes(clock: MockClock, seconds: float) -> None:
-    """Let time go by in which the loop runs."""
+    """Advance the time while the loop runs."""
     for _ in range(round(seconds / LOOK_S)):
         clock.jump(LOOK_S)
         await wait_all_tasks_blocked()
 
 
 async def held(clock: MockClock, seconds: float) -> None:
-    """Let time go by in one step of the loop."""
+    """Advance the time within one step of the loop."""
     clock.jump(seconds)
     await wait_all_tasks_blocked()
 
@@ -65,7 +65,7 @@ async def test_a_loop_that_was_held_refuses_nobody(
     await passes(mock_clock, 1.0)
     await held(mock_clock, seconds)
     assert not known.stale()
-    await passes(mock_clock, 3.0)  # the confirmation has as long as ever
+    await passes(mock_clock, 3.0)  # the confirmation has its usual time
     assert not known.stale()
     await passes(mock_clock, 2.0)
     assert known.stale(), "what the loop did since then counts"

@@ -1,15 +1,16 @@
-"""The halves of a group: every item is run or refused once, in order, and only bad ones fail."""
+"""The halves of a group: every item is run or refused once, in order, and only bad items fail."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.runtime.halves import Halves
 
-items = st.lists(st.booleans(), max_size=70)  # whether each is refused
+items = st.lists(st.booleans(), max_size=70)  # True for each item that is refused
 
 
 def run(bad: list[bool]) -> tuple[list[int], list[int], int]:
-    """Run a group whose items `bad` are refused; return what was written, what failed, and the tries."""
+    """Run a group whose `bad` items are refused. Return the written items, the failed items, and the
+    tries."""
     halves = Halves(range(len(bad)))
     written: list[int] = []
     failed: list[int] = []

@@ -1,4 +1,4 @@
-"""Ids are monotonic, whatever the clock does, and not ahead of a clock that has caught up with them."""
+"""Ids are monotonic, even if the clock is set back, and they rejoin a clock that catches up."""
 
 from collections.abc import Callable
 
@@ -28,12 +28,12 @@ def test_ids_rise_and_hardly_move_while_the_clock_is_behind(make: Make) -> None:
     identity = Identity(wall_ns=wall)
     last = make(identity)
     wall.ms -= 3_600_000
-    for _ in range(100_000):  # of 4,096 each they would be 25 ms ahead
+    for _ in range(100_000):  # with 4,096 ids each millisecond they would be 25 ms ahead
         following = make(identity)
         assert following > last
         last = following
     assert created_at_ms(last) == NOW_MS + 1
-    assert identity.wall_ms == wall.ms  # that an event occurred at by default
+    assert identity.wall_ms == wall.ms  # the default time at which an event occurred
     wall.ms = NOW_MS + 2
     assert created_at_ms(make(identity)) == NOW_MS + 2 > created_at_ms(last)
 

@@ -1,4 +1,4 @@
-"""The part of the time for which the loop has nothing to do."""
+"""The share of time in which the loop is idle."""
 
 import pytest
 import trio
@@ -26,9 +26,9 @@ async def test_a_loop_in_which_everybody_sleeps_rests() -> None:
 async def test_the_part_is_that_of_the_time_since_the_last_look(mock_clock: MockClock) -> None:
     idleness = Idleness()
     with idleness.running():
-        mock_clock.jump(3)  # something runs
+        mock_clock.jump(3)  # the loop is busy
         idleness.before_io_wait(9)
-        mock_clock.jump(1)  # nothing does
+        mock_clock.jump(1)  # the loop is idle
         idleness.after_io_wait(9)
         assert idleness.part() == 0.25
         mock_clock.jump(1)
@@ -42,7 +42,7 @@ async def test_a_look_for_what_is_ready_is_no_rest(mock_clock: MockClock) -> Non
         mock_clock.jump(1)
         idleness.after_io_wait(0)
         assert idleness.part() == 0
-        assert idleness.part() == 0  # of no time at all
+        assert idleness.part() == 0  # no time has passed
 
 
 async def test_what_was_before_it_was_entered_does_not_count(mock_clock: MockClock) -> None:

@@ -1,4 +1,4 @@
-"""Ingestion from bytes to reply, with a real router and intake and a store that remembers."""
+"""Ingestion from bytes to reply, with a real router and intake and a fake store."""
 
 import json
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ ENVIRONMENT = EnvironmentModel(1, "w", Environment.DEVELOPMENT)
 
 
 class Door:
-    """Posts to an Ingest and collects what it replies."""
+    """Posts to an Ingest and collects its replies."""
 
     def __init__(self, ingest: Ingest, store: FakeIntakeStore, arrived: FakeDestinations) -> None:
         self.ingest, self.store, self.arrived = ingest, store, arrived
@@ -177,7 +177,7 @@ async def test_a_large_batch_lets_others_run(autojump_clock: MockClock) -> None:
 async def test_large_batches_are_read_one_at_a_time_and_each_environment_in_turn(
     monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
 ) -> None:
-    monkeypatch.setattr(ingest_module, "SLICE_S", 0.0)  # every look at the clock lets others run
+    monkeypatch.setattr(ingest_module, "SLICE_S", 0.0)  # give way at every look at the clock
     order_of: list[int] = []
     read = Ingest._accept
 
@@ -197,17 +197,19 @@ async def test_large_batches_are_read_one_at_a_time_and_each_environment_in_turn
         other = EnvironmentModel(2, "v", Environment.DEVELOPMENT)
         third = EnvironmentModel(3, "u", Environment.DEVELOPMENT)
         door.ingest.submit(ENVIRONMENT, large, True, replies.append)
-        while not order_of:  # tasks that are started together begin in any order
+        while not order_of:  # tasks that start together run in any order
             await trio.lowlevel.checkpoint()
         for environment, body in (
             (ENVIRONMENT, large), (ENVIRONMENT, large), (other, large), (third, small),
         ):  # fmt: skip
             door.ingest.submit(environment, body, True, replies.append)
-        await trio.sleep(1)  # groups under load gather
+        await trio.sleep(1)  # under load, groups gather
     assert [reply.status for reply in replies] == [202] * 5
     without_small = [each for each in order_of if each != 3]
     joined = [
         each for at, each in enumerate(without_small) if without_small[at - 1] != each or not at
     ]
-    assert joined == [1, 2, 1]  # the second of the first environment waits for the other's
-    assert order_of.index(3) < len(order_of) - 1  # a small one waits for nobody's end
+    # The first environment's second body waits for the other environment's.
+    assert joined == [1, 2, 1]
+    # A small body does not wait for the large ones' end.
+    assert order_of.index(3) < len(order_of) - 1

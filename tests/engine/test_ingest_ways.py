@@ -1,4 +1,4 @@
-"""Short ways of ingestion: an event is judged and sent on as by the general way, whatever is in it."""
+"""The fast paths of ingestion: each event gets the same result as on the general path."""
 
 from typing import Any
 

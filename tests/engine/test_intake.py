@@ -1,5 +1,5 @@
-"""The intake under virtual time: groups, bounds, repeated idempotency keys, and every way a commit can
-fail."""
+"""The intake under virtual time: groups, bounds, repeated idempotency keys, and all failures of a
+commit."""
 
 import math
 from collections.abc import AsyncIterator, Sequence
@@ -58,7 +58,8 @@ def make(
     digest: bytes = b"x",
     environment: int = 1,
 ) -> Submission:
-    """Return a submission of `events` events, each with a delivery to `to`. It reports its fate."""
+    """Return a submission of `events` events, each with a delivery to `to`. It appends its fate to
+    `fates`."""
     made = [
         Event(IDENTITY.event(), environment, "t", 0, b"{}", idempotency_key=key, customer="c1")
         for _ in range(events)
@@ -89,7 +90,7 @@ async def test_actors_are_told_of_a_large_group_a_few_hundred_at_a_time(
     store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
 ) -> None:
     fates: list[Fate] = []
-    known: list[int] = []  # the number of submissions told, at each step of another task
+    known: list[int] = []  # the number of submissions with a fate, at each step of another task
     count = 3 * TOLD_AT_ONCE + 1
     async with running(store, destinations) as intake:
         submission = make(fates, events=count)
@@ -98,7 +99,7 @@ async def test_actors_are_told_of_a_large_group_a_few_hundred_at_a_time(
             known.append(len(destinations.deliveries))
             await trio.lowlevel.checkpoint()
     steps = [after - before for before, after in pairwise([*known, count])]
-    # trio shuffles tasks: two steps of the intake can follow each other
+    # trio shuffles tasks, so two steps of the intake can be adjacent
     assert max(steps) <= 2 * TOLD_AT_ONCE
     assert destinations.deliveries == submission.deliveries
     seqs = [each.seq for each in submission.deliveries]
@@ -203,7 +204,8 @@ async def test_a_key_is_held_for_a_day_by_the_clock_that_ends_it(
 ) -> None:
     async with running(store, destinations) as intake:
         submission = make([], key="k")
-        submission.claims[0].expires_at_ms = 1  # a wall clock that was set back made its id
+        # As if the wall clock was set back when the id was made.
+        submission.claims[0].expires_at_ms = 1
         intake.submit(submission)
         await wait_all_tasks_blocked()
     (group,) = store.groups
@@ -218,7 +220,7 @@ async def test_a_row_that_was_written_for_a_repetition_may_go_again(
         intake.submit(make(fates, key="k"))
         await wait_all_tasks_blocked()
         assert destinations.spared == []
-        destinations.dirty.clear()  # all events were delivered, and their rows forgotten
+        destinations.dirty.clear()  # all events were delivered, and their rows removed
         intake.submit(make(fates, key="k"))
         await wait_all_tasks_blocked()
     assert destinations.spared == store.groups[-1].dirty != []
@@ -271,7 +273,7 @@ async def test_who_cannot_wait_longer_is_told_so_and_the_group_is_still_delivere
 
 
 class LockedStore(FakeIntakeStore):
-    """A store that waits 100 ms for a lock, again and again, until it is `free`. `fault` is the error it
+    """A store whose lock wait times out after 100 ms, until it is `free`. `fault` is the error that it
     raises."""
 
     def __init__(self, fault: type[StoreError]) -> None:
@@ -290,8 +292,7 @@ class LockedStore(FakeIntakeStore):
 async def test_a_lock_that_is_kept_leaves_no_client_without_an_answer(
     fault: type[StoreError], destinations: FakeDestinations, autojump_clock: MockClock
 ) -> None:
-    """If an earlier try may have been written, the refusal is "internal"; otherwise it is
-    "overloaded"."""
+    """The refusal is "internal" if an earlier try may have been written, otherwise "overloaded"."""
     for lost, refusal in ((False, "overloaded"), (True, "internal")):
         fates: list[Fate] = []
         store = LockedStore(fault)
@@ -420,7 +421,7 @@ async def test_new_events_wait_while_deliveries_are_worked_off_but_not_for_slow_
     monkeypatch: pytest.MonkeyPatch,
     autojump_clock: MockClock,
 ) -> None:
-    monkeypatch.setattr(Idleness, "part", lambda _: 0.5)  # a clock that jumps shows no rest
+    monkeypatch.setattr(Idleness, "part", lambda _: 0.5)  # a clock that jumps shows no idle time
     waits: list[float] = []
     for a_step, held_after in ((100, AHEAD - 1), (1, AHEAD - 1), (100, 10**6)):
         fates: list[Fate] = []
@@ -436,7 +437,7 @@ async def test_new_events_wait_while_deliveries_are_worked_off_but_not_for_slow_
                     await trio.sleep(0.0039)
                     destinations.ended += a_step
 
-            for _ in range(8):  # a busy group comes first
+            for _ in range(8):  # a busy group first
                 intake.submit(make([]))
             await trio.sleep(0.1)
             nursery.start_soon(work_off)
@@ -477,7 +478,7 @@ async def test_who_brought_no_load_waits_for_no_deliveries_of_others(
                 await trio.sleep(0.0039)
                 destinations.ended += 100
 
-        for _ in range(8):  # a busy group comes first
+        for _ in range(8):  # a busy group first
             intake.submit(make([]))
         await trio.sleep(0.1)
         nursery.start_soon(work_off)
@@ -492,7 +493,7 @@ async def test_who_brought_no_load_waits_for_no_deliveries_of_others(
         await trio.sleep(0.1)
         nursery.cancel_scope.cancel()
     assert [name for name, _ in told] == ["light", "light", "heavy"]
-    # Other submissions do not restart the wait of the heavy one.
+    # Other submissions do not restart the heavy one's wait.
     assert told[1][1] < 0.05 < told[2][1] <= 0.07
 
 
@@ -513,7 +514,7 @@ async def test_a_tenant_that_fills_its_line_leaves_room_for_others(
 
 
 class BrokenDestinations(FakeDestinations):
-    """Destinations that raise when they are told of deliveries, a given number of times."""
+    """Destinations that raise on a given number of arrivals."""
 
     def __init__(self, times: int) -> None:
         super().__init__()
@@ -556,7 +557,7 @@ async def test_a_waiter_that_raises_costs_no_other_waiter_its_answer_and_no_deli
         intake.submit(each)
     with pytest.raises(RuntimeError):
         await intake.run()
-    # durable, but the caller cannot know it
+    # the events are durable, but the caller cannot know it
     assert [fate.refusal for fate in fates] == [None, "internal"]
     assert len(destinations.doubtful) == 3
 

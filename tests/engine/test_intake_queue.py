@@ -1,4 +1,4 @@
-"""What waits for its commit waits in its own environment's line, and no line holds up another."""
+"""The intake's queue: each environment has its own line, and no line delays another."""
 
 import random
 
@@ -39,7 +39,8 @@ def test_a_batch_that_fills_a_group_holds_up_no_single_event_and_comes_next() ->
     queue = filled(*batches, single)
     assert queue.gather(100, 1_000_000) == [batches[0]]
     assert queue.put(late)
-    assert queue.gather(100, 1_000_000) == [single, late]  # there was no room: it comes first
+    # The single event did not fit before, so it comes first.
+    assert queue.gather(100, 1_000_000) == [single, late]
     assert queue.gather(100, 1_000_000) == [batches[1]]
     assert queue.gather(100, 1_000_000) == [batches[2]]
 
@@ -61,7 +62,7 @@ def test_lines_that_are_held_up_stay() -> None:
 
 
 class Counting(frozenset[int]):
-    """Environments that are left out: none, and how often was asked."""
+    """An empty set of excluded environments that counts its look-ups."""
 
     asked = 0
 
@@ -88,7 +89,7 @@ def test_a_batch_that_is_larger_than_a_group_waits_for_one_round_at_most() -> No
     groups = 0
     while huge not in queue.gather(10, 1_000_000):
         groups += 1
-        for environment in range(20):  # there is always something of the others
+        for environment in range(20):  # the other environments always have submissions
             assert queue.put(make(environment))
     assert groups == 2
 

@@ -1,5 +1,7 @@
-"""Two intakes side by side: no workspace waits because another sends large batches, and two statements
-never write for one environment at once."""
+"""Two intakes side by side: one workspace's large batches delay no other workspace.
+
+The two intakes never write for the same environment at the same time.
+"""
 
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -21,7 +23,7 @@ from tests.engine.test_entries import QueueEntry
 from tests.engine.test_intake import make
 
 IDENTITY = Identity()
-LARGE = LARGE_ROWS // 2  # events that each have a delivery
+LARGE = LARGE_ROWS // 2  # the number of events, each with a delivery
 
 
 @pytest.fixture
@@ -30,12 +32,12 @@ def autojump_clock() -> MockClock:
 
 
 class Exclusive(FakeIntakeStore):
-    """A store that shares with another store the set of environments that are being written for."""
+    """A store that shares the set of environments in use with another store."""
 
     def __init__(self, busy: set[int], *, first: int) -> None:
         super().__init__()
         self.busy = busy
-        self._group = first  # so that the two stores never give the same seq
+        self._group = first  # the two stores never give the same seq
         self.order: list[int] = []  # environments, in the order in which their statements ended
         self.takes_s = 0.0
 
@@ -78,7 +80,7 @@ class Both:
         self.fates: list[Fate] = []
 
     def submit(self, environment: int, events: int = 1) -> None:
-        """Submit events that note their fate."""
+        """Submit events, and collect their fates."""
         self.intakes.submit(make(self.fates, events=events, environment=environment))
 
 
@@ -137,7 +139,7 @@ async def test_of_one_environment_singles_and_batches_take_turns(autojump_clock:
         await trio.sleep(0.1)
         both.small.takes_s = both.large.takes_s = 0.01
         both.small.order, both.large.order = [], both.small.order
-        # one list for both stores shows the order of the statements
+        # One list for both stores, to show the order of their statements.
         both.large.order = both.small.order
         marks: list[str] = []
 
@@ -151,11 +153,11 @@ async def test_of_one_environment_singles_and_batches_take_turns(autojump_clock:
                 marks.append(name)
 
         async with trio.open_nursery() as nursery:
-            for _ in range(3):  # so that submissions of both kinds wait at any time
+            for _ in range(3):  # submissions of both kinds wait at any time
                 nursery.start_soon(send, LARGE, "batch")
                 nursery.start_soon(send, 1, "single")
     assert marks.count("single") == marks.count("batch") == 12
-    # neither kind waits until the other has ended
+    # Neither kind waits until the other kind has ended.
     assert "batch" in marks[:8]
     assert "single" in marks[:8]
 
@@ -207,7 +209,7 @@ async def test_a_group_that_may_be_under_way_still_keeps_its_rows_at_the_end(
         both.submit(2)
         await wait_all_tasks_blocked()
         assert both.small.forgotten == [(2, "d3")]
-        # the submissions that it held are settled by now
+        # The cancelled intake's submissions are settled by now.
         nursery.start_soon(both.intakes.large.run)
         await wait_all_tasks_blocked()
         both.submit(2)
@@ -290,11 +292,9 @@ async def test_who_was_let_go_while_rows_were_forgotten_waits_for_no_other_batch
         both.submit(1, LARGE)
         await wait_all_tasks_blocked()
         both.large.takes_s = 1_000
-        both.submit(3, LARGE)  # comes next, and takes long
+        both.submit(3, LARGE)  # is next, and takes long
         both.destinations.forgettable = [(2, "d1")]
-        both.submit(
-            1
-        )  # comes while its environment is in hand; what is done meanwhile is forgetting
+        both.submit(1)  # its environment is in use, so the intake removes rows meanwhile
         await trio.sleep(1)
         assert both.small.forgotten == [(2, "d1")]
         assert [fate.refusal for fate in both.fates] == [None] * 3
@@ -316,7 +316,7 @@ async def test_where_the_second_connection_cannot_be_had_the_first_takes_everyth
         assert both.fates[-1].refusal is None
         assert both.large.script
         assert not both.intakes.away
-        await trio.sleep(10)  # the environment is free again
+        await trio.sleep(10)  # until the environment is free again
         both.submit(1, LARGE)
         await trio.sleep(0.1)
     assert [len(group.events) for group in both.large.groups] == [LARGE]
@@ -338,7 +338,7 @@ async def test_who_waits_for_what_nobody_knows_the_fate_of_is_told_so_and_nobody
         await wait_all_tasks_blocked()
         assert both.fates[-1].refusal is None
         await trio.sleep(10)
-        assert both.fates[-1].refusal is None  # the batch is accepted in the end
+        assert both.fates[-1].refusal is None  # the batch is accepted eventually
         both.submit(1)
         await wait_all_tasks_blocked()
     assert [fate.refusal for fate in both.fates].count(None) == 4
@@ -380,9 +380,9 @@ def test_an_intake_that_waits_for_an_environment_holds_it_next() -> None:
     other.release()
     assert woken == ["one"]
     other.request(lambda _: True)
-    assert other.barred == {1}  # it is the first one's turn
+    assert other.barred == {1}  # it is the first intake's turn
     other.fall_asleep()
-    one.request(lambda _: False)  # the first no longer waits for it
+    one.request(lambda _: False)  # the first intake does not wait for it any more
     assert woken == ["one", "other"]
     assert other.barred == set()
     other.hold([1])

@@ -1,4 +1,5 @@
-"""Filters that look at much give way: one event's at a time, environments in turn, and everybody pays."""
+"""Expensive filters: they run for one event at a time, environments take turns, and each one's use is
+charged."""
 
 import gc
 import json
@@ -31,7 +32,7 @@ from tests.engine.test_router import destination, rule
 
 DEAR = "event.payload.items.all(a, event.payload.items.exists(b, b == a + 1000) || a >= 0)"
 ITEMS = list(range(35))  # some 7,500 steps
-TICK_S = 0.0001  # that each look at the CPU's clock has used
+TICK_S = 0.0001  # the CPU time that passes at each look at the clock
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def autojump_clock() -> MockClock:
 
 
 class Senders(RecentSenders):
-    """Environments that share the process with others, or never do."""
+    """Senders for which environments always share the process, or never do."""
 
     __slots__ = ("_shared",)
 
@@ -53,7 +54,7 @@ class Senders(RecentSenders):
 
 
 class Place:
-    """An ingest whose every environment has a dear filter on `dear`."""
+    """An ingest in which every environment has an expensive filter on the type `dear`."""
 
     def __init__(self, nursery: trio.Nursery, *, shared: bool) -> None:
         self.used_s, self.tick_s = 0.0, TICK_S
@@ -85,7 +86,7 @@ class Place:
     def post(
         self, name: str, environment: int, *types: str, items: Any = ITEMS, key: str = ""
     ) -> None:
-        """Post an event, or several as a batch; the reply is kept under a name."""
+        """Post an event, or several as a batch. The reply is recorded with `name`."""
         more = {"idempotencyKey": key} if key else {}
         events = [{"eventType": each, "payload": {"items": items}, **more} for each in types]
         body: Any = events[0] if len(events) == 1 else {"events": events}
@@ -131,7 +132,7 @@ async def test_environments_take_turns_one_event_each(autojump_clock: MockClock)
         await trio.sleep(1)
         names = [name for name, _ in place.replies]
         assert names.count("many") == 6
-        assert names.index("one") <= 2  # which of them asks first for a turn is open
+        assert names.index("one") <= 2  # the order of the first turns is not defined
 
 
 async def test_who_works_for_long_keeps_another_environment_waiting_for_one_slice(
@@ -178,8 +179,8 @@ async def test_work_is_charged_as_an_event_is_and_refused_to_who_owes(
 async def test_work_that_waited_is_refused_for_what_was_charged_meanwhile(
     autojump_clock: MockClock,
 ) -> None:
-    """A session that asked for a hundred previews at once had all of them, and its workspace's events
-    waited behind these."""
+    """Without this, a session's hundred previews would all run, and its workspace's events would wait
+    behind them."""
     said: list[str] = []
 
     async def ask() -> None:
@@ -235,7 +236,7 @@ async def test_who_was_slow_is_judged_in_turn_from_the_start_until_it_is_quick_a
         steps = place.used_s
         place.tick_s = 0.0
         place.post("in turn", 1, "dear", items=[1])
-        assert place.used_s == steps  # nothing of it yet
+        assert place.used_s == steps  # no time is charged yet
         await trio.sleep(1)
         place.post("at once", 1, "dear", items=[1])
         place.post("quick", 2, "quick")
@@ -282,15 +283,15 @@ async def test_of_many_that_give_way_few_are_begun_before_their_turn(
 async def test_an_event_that_waited_is_refused_for_what_was_charged_meanwhile(
     autojump_clock: MockClock,
 ) -> None:
-    """Events that came before any was charged had all of what they asked for: they waited a minute, and
-    so did what came behind them."""
+    """Without this, events that arrive before any charge would all run, and later events would wait a
+    minute."""
     async with opened() as place:
         for _ in range(3 * HALF_WAY_EACH):
             place.post("dear", 1, "dear")
-        place.judging.charge(1, 10.0, 0)  # in whatever order they have their turns
+        place.judging.charge(1, 10.0, 0)  # before their turns, in whatever order
         await trio.sleep(1)
         codes = [reply.code for _, reply in place.replies]
-        assert codes.count(None) == HALF_WAY_EACH  # these had begun
+        assert codes.count(None) == HALF_WAY_EACH  # these had already started
         assert codes.count("overloaded") == 2 * HALF_WAY_EACH
 
 
@@ -309,7 +310,8 @@ async def test_who_is_refused_a_turn_is_refused_and_is_no_quicker_for_it(
         used_s = place.used_s
         for _ in range(4):
             place.post("in turn", 1, "dear", items=[1])
-        assert place.used_s == pytest.approx(used_s + 4 * place.tick_s)  # looks, and no slice
+        # The looks, without a slice.
+        assert place.used_s == pytest.approx(used_s + 4 * place.tick_s)
         await trio.sleep(1)
         assert [reply.code for name, reply in place.replies if name == "in turn"].count(
             "overloaded"
@@ -383,7 +385,7 @@ def test_work_that_is_given_up_lets_go_of_what_it_holds_at_once() -> None:
         pause()
 
     known: list[weakref.ref[Held]] = []
-    gc.disable()  # nothing waits for it
+    gc.disable()  # the objects must go without the collector
     try:
         half_way = Slices(holds)
         assert not half_way.go_on()

@@ -1,4 +1,4 @@
-"""Time for schemas and filters: what is ordinary is free, what goes on too long has to wait."""
+"""Time for schemas and filters: ordinary use is free, and excessive use waits."""
 
 import json
 from collections.abc import Callable
@@ -29,14 +29,14 @@ from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 
 
 class Clock:
-    """What was used of the CPU, and what passed."""
+    """The CPU time used, and the time passed."""
 
     def __init__(self) -> None:
         self.passed = self.used = 0.0
 
 
 class Slow:
-    """A schema whose check takes as long as is said."""
+    """A schema whose check takes a given time."""
 
     def __init__(self, clock: Clock, takes_s: float) -> None:
         self.clock, self.takes_s, self.checked = clock, takes_s, 0
@@ -89,7 +89,7 @@ def test_what_a_customers_sessions_ask_for_is_owed_by_that_customer(
     with pytest.raises(Refusal) as refusal:
         judging.admit(1, "ada")
     judging.admit(1, "bob")
-    judging.admit(1)  # events, and what the workspace's keys ask for
+    judging.admit(1)  # requests without a session: events, and the workspace's keys
     judging.admit(2, "ada")
     wait = refusal.value.retry_after_s
     assert wait is not None
@@ -154,7 +154,7 @@ async def test_events_past_it_are_not_accepted_and_those_that_nothing_judges_are
             await wait_all_tasks_blocked()
             return replies[-1]
 
-        await post("quick")  # a type that is known
+        await post("quick")  # a type whose duration is known
         mixed = json.loads((await post("slow", "slow", "slow", "quick")).body)
         assert [each["status"] for each in mixed["results"]] == [
             "ACCEPTED",

@@ -1,4 +1,4 @@
-"""Keys of refused events: looked up a few at a time, and never answered with a guess."""
+"""The idempotency keys of refused events: looked up a few at a time, and never guessed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,14 +21,14 @@ EVENT = b'{"eventType":"e","payload":{},"idempotencyKey":"k%d"}'
 
 
 class Refusing:
-    """A schema that nothing conforms to."""
+    """A schema that refuses every payload."""
 
     def check(self, payload: bytes, pause: Callable[[], None] = no_pause) -> None:
         raise Refusal("schema_violation", "payload: no")
 
 
 class Reader:
-    """Holds every look-up until it is told to go on."""
+    """Holds every look-up until `go` is set."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error

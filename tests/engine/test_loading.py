@@ -1,4 +1,4 @@
-"""Filling the read models leaves turns to others by time, however dear a row is."""
+"""Filling the read models gives way by time, however expensive a row is."""
 
 import trio
 
@@ -20,11 +20,11 @@ async def test_others_have_their_turn_after_a_slice_and_not_before() -> None:
         await trio.lowlevel.checkpoint()
         begun = turns
         breaks = Breaks(lambda: now)
-        for _ in range(10):  # cheap rows: nobody is let in for each of them
+        for _ in range(10):  # cheap rows: no turn for each of them
             now += SLICE_S / 100
             await breaks.when_due()
         assert turns == begun
-        for _ in range(10):  # dear ones
+        for _ in range(10):  # expensive rows
             now += SLICE_S * 1.5
             await breaks.when_due()
         assert turns >= begun + 10 - 1

@@ -1,4 +1,5 @@
-"""The loop watch names each long step, what it did and for whom, and forgets what the next step does."""
+"""The loop watch: it names each long step, its work and its workspace, and forgets them at the next
+step."""
 
 import gc
 from collections.abc import AsyncIterator, Callable
@@ -13,7 +14,7 @@ from engine.runtime.loop_watch import MARK, TASK_MARK, TELL_EVERY_S, LoopWatch
 
 
 class Clock:
-    """A clock that goes on when it is told to."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.at = 100.0
@@ -49,7 +50,7 @@ async def watch(clock: Clock, nursery: trio.Nursery) -> AsyncIterator[LoopWatch]
 
 
 async def step(work: Callable[[], object]) -> None:
-    """Do it in a step of its own."""
+    """Run `work` in its own step."""
     await trio.lowlevel.checkpoint()
     work()
     await trio.lowlevel.checkpoint()
@@ -138,7 +139,8 @@ async def test_the_collectors_part_of_a_long_step_is_told(watch: LoopWatch, cloc
             clock.work(0.5)
 
     def work() -> None:
-        gc.callbacks.insert(0, collected)  # before the watch is told of the end
+        # Runs before the watch's callback at the collection's end.
+        gc.callbacks.insert(0, collected)
         try:
             gc.collect()
         finally:
@@ -157,7 +159,7 @@ async def test_the_watch_is_taken_off_a_loop_with_its_task(clock: Clock) -> None
     before = len(gc.callbacks)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(made.run)
-        await step(lambda: clock.work(1))  # of the start
+        await step(lambda: clock.work(1))  # in the start's step
         assert made.statistics().long_steps == 0
         made.served.set()
         await wait_all_tasks_blocked()

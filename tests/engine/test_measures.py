@@ -1,4 +1,4 @@
-"""What a group of outcomes adds to the metrics: each outcome once, samples not at all."""
+"""The metrics of a group of outcomes: each outcome once, samples not at all."""
 
 from engine.core.counters import BUCKETS, latency_bucket
 from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
@@ -23,7 +23,7 @@ def ended(
     dead: bool = False,
     attempted: bool = True,
 ) -> Settlement:
-    """Return the settlement of an attempt that began so long after the acceptance of `EVENT`."""
+    """Return the settlement of an attempt that began `after_ms` after the acceptance of `EVENT`."""
     delivery = Delivery(
         "d",
         Event(event, environment, "t", 0, b"{}"),

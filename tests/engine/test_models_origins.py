@@ -1,4 +1,4 @@
-"""Which origins any workspace lists, through changes of who lists what."""
+"""The origins that any workspace allows, while workspaces change their lists."""
 
 from engine.model.quotas import WorkspaceSettings
 from engine.model.read_models import Models
@@ -15,7 +15,7 @@ def test_an_origin_is_listed_until_the_last_workspace_takes_it_off() -> None:
     steps: list[tuple[str, tuple[str, ...], list[str]]] = [
         ("one", (A,), [A]),
         ("two", (A, B), [A, B]),
-        ("one", (A,), [A, B]),  # the same again
+        ("one", (A,), [A, B]),  # no change
         ("one", (), [A, B]),
         ("two", (B,), [B]),
         ("two", (), []),
@@ -27,4 +27,4 @@ def test_an_origin_is_listed_until_the_last_workspace_takes_it_off() -> None:
         assert listed(models) == left
     models.put_settings(WorkspaceSettings(workspace="one", version=1, origins=(A,)))
     assert listed(models) == []  # an older version than the present one
-    assert not models._listed  # nothing is left of what nobody lists
+    assert not models._listed  # no origin is left that no workspace lists

@@ -1,4 +1,4 @@
-"""Origins as callers write them, and the one form in which browsers send them."""
+"""Origins as callers write them, and the form in which browsers send them."""
 
 import pytest
 

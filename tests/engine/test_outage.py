@@ -1,4 +1,4 @@
-"""How a user of the store outlasts an outage: what is run again, when, and what the run is told."""
+"""The retry of store calls in an outage: which calls, when, and with which argument."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -19,7 +19,7 @@ def away(*, maybe_written: bool = True) -> StoreAwayError:
 
 
 class Store:
-    """Raises what its script says, then answers."""
+    """Raises the errors of its script, then answers."""
 
     def __init__(self, *script: StoreError) -> None:
         self.script = list(script)

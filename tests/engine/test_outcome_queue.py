@@ -1,4 +1,4 @@
-"""Outcomes wait in a line for each workspace: a crowd's go ahead of nobody's, and hold nobody else up."""
+"""Outcomes wait in a line per workspace: one workspace's crowd delays no other workspace."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def settled(name: str, body: bytes = b"") -> Settlement:
 
 
 def names(taken: list[Waiting]) -> list[str]:
-    """Return what was taken, by the names of the deliveries."""
+    """Return the delivery names of the taken outcomes."""
     return [settlement.delivery.id for settlement, _ in taken]
 
 
@@ -101,5 +101,5 @@ def test_a_commit_is_bounded_in_bytes_and_in_destinations() -> None:
     assert len(queue.take()) == 1
     for _ in range(GROUP_OWNERS + 1):
         queue.add([settled("x"), settled("y")], Owner())
-    assert len(queue.take()) == 2 * GROUP_OWNERS - 1  # the last one's second waits
+    assert len(queue.take()) == 2 * GROUP_OWNERS - 1  # the last owner's second outcome waits
     assert len(queue.take()) == 3

@@ -1,4 +1,4 @@
-"""How many filtered rules one event type can meet: against an exhaustive search over short types."""
+"""The number of filtered rules that one event type can match, compared with an exhaustive search."""
 
 import itertools
 
@@ -17,7 +17,7 @@ TYPES = [
 
 
 def most(new: list[str], others: dict[str, list[str]]) -> int:
-    """Return how many rules, the new one among them, one type meets at the most."""
+    """Return the maximum number of rules, including the new one, that one type matches."""
 
     def met(given: list[str], event_type: str) -> bool:
         return any(compile_pattern(each).fullmatch(event_type) for each in given)

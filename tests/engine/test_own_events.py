@@ -1,4 +1,4 @@
-"""Own events on their way in: refused ones come again, doubtful ones enter once, all are bounded."""
+"""The intake of own events: refused ones are retried, doubtful ones enter once, and all are bounded."""
 
 from itertools import pairwise
 from typing import Any
@@ -24,7 +24,7 @@ TYPE = "angarium.destination.disabled"
 
 
 class Intake:
-    """Takes what is submitted, and settles it as a test says: by default at once, durable."""
+    """Takes submissions, and settles them at once as durable unless it holds them."""
 
     def __init__(self) -> None:
         self.submitted: list[Submission] = []
@@ -180,7 +180,7 @@ async def test_many_enter_a_few_at_a_time_and_others_run_between(
         seen.append(len(intake.submitted))
         await trio.lowlevel.checkpoint()
     steps = [after - before for before, after in pairwise([*seen, count])]
-    assert max(steps) <= 2 * own_events.SLICE  # trio shuffles: two steps may meet
+    assert max(steps) <= 2 * own_events.SLICE  # trio shuffles tasks, so two steps can be adjacent
     assert [payload["n"] for payload in intake.payloads()] == list(range(count))
     await own.wait_empty()
     assert own.statistics().entered == count

@@ -1,4 +1,4 @@
-"""Deliveries before new events: a process that is busy with them accepts no more than it delivers."""
+"""Deliveries have priority over new events: a busy process accepts no more than it delivers."""
 
 from itertools import cycle, islice
 
@@ -29,8 +29,7 @@ def autojump_clock() -> MockClock:
 
 
 class Work:
-    """What waits, and gets done in one step of time after another; `late`: it keeps others from being
-    woken in time."""
+    """A backlog, and the amount done in each step of time. `late`: the clock jumps past wake-ups."""
 
     def __init__(self, clock: MockClock, *each_step: int, late: bool = False) -> None:
         self.waits = 2 * AHEAD
@@ -47,7 +46,7 @@ class Work:
 
 
 class Rests(Idleness):
-    """A loop that rests for this part of the time."""
+    """A loop that is idle for this share of the time."""
 
     def __init__(self, part: float) -> None:
         super().__init__()
@@ -61,7 +60,7 @@ BUSY, RESTS = 0.1, 0.5
 
 
 def light() -> Submission:
-    """Return an event of an environment that has no part in the load."""
+    """Return an event of an environment without load."""
     event = Event("e", 2, "t", 0, b"{}")
     return Submission([event], [], [], 1, lambda _: None)
 
@@ -72,7 +71,7 @@ def paced(work: Work, rests: float, waiting: IntakeQueue) -> Pace:
 
 
 async def after_a_wait(work: Work, rests: float, last: int = GROUP) -> int:
-    """Return how many events the group may have that follows one of `last`."""
+    """Return the size limit of the group that follows a group of `last` events."""
     pace = paced(work, rests, IntakeQueue(GROUP, GROUP))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(work.run)
@@ -148,7 +147,7 @@ async def test_light_environments_are_written_meanwhile_and_the_bound_stays(
                 break
             waiting.clear()
             written += 1
-            await trio.sleep(0.009)  # their commit: the last one is behind the end of the wait
+            await trio.sleep(0.009)  # the commit, of which the last ends after the wait
         nursery.cancel_scope.cancel()
     assert written > 1
     assert LEAST_EVENTS < pace.most_events < GROUP

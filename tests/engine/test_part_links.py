@@ -1,4 +1,4 @@
-"""Links to the processes of parts: their way, and TLS by a certificate that the handshake proves."""
+"""Links to the processes of parts: their route, and TLS with a certificate that the handshake proves."""
 
 import socket
 import ssl
@@ -38,7 +38,7 @@ def links_of(folder: Path, rows: Sequence[NodeRow]) -> PartLinks:
 async def machine(
     digest: bytes, context: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[str, list[Caller]]]:
-    """Run a machine that answers what it is sent; give its address, and the callers that it met."""
+    """Run a machine that answers each message. Yields its address, and the list of its callers."""
     callers: list[Caller] = []
 
     async def serve(stream: trio.SocketStream) -> None:
@@ -48,7 +48,7 @@ async def machine(
             served = trio.SSLStream(stream, context, server_side=True, https_compatible=True)
         try:
             await served.send_all(b"answer to " + await served.receive_some(100))
-        except trio.BrokenResourceError:  # the dialler did not like the certificate
+        except trio.BrokenResourceError:  # the dialler refused the certificate
             await trio.aclose_forcefully(stream)
 
     async with trio.open_nursery() as nursery:
@@ -128,7 +128,7 @@ async def test_a_part_of_this_machine_is_reached_by_its_socket(tmp_path: Path) -
 
 def test_a_part_moves_when_it_has_another_node(tmp_path: Path) -> None:
     rows: list[NodeRow] = [node("a", 0, "x:1"), node("b", 1, "x:2")]
-    looks = [rows]  # a look at the nodes brings new rows
+    looks = [rows]  # the last item is the present list of nodes
     links = PartLinks(LocalLinks(tmp_path, 0, KEYS), lambda: looks[-1], "here", 2, KEYS)
     assert links.moved() == []
     looks.append([node("a", 0, "x:1", active=False), rows[1]])

@@ -1,4 +1,4 @@
-"""Whoever goes over all keys, rules or environments does so in slices, and lets others run between."""
+"""Loops over all keys, rules or environments: each works in slices and lets other tasks run between."""
 
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
@@ -38,7 +38,7 @@ def rule(identifier: str) -> RuleModel:
 
 
 class Steps(trio.abc.Instrument):
-    """Counts the steps of the task that made it."""
+    """Counts the steps of the task that created it."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -53,7 +53,7 @@ async def test_what_is_gone_is_found_in_slices() -> None:
 
     def clock() -> float:
         nonlocal now
-        now += SLICE_S / 9  # so that ten ids take a slice
+        now += SLICE_S / 9  # ten ids take a slice
         return now
 
     steps = Steps()
@@ -90,7 +90,7 @@ async def test_no_rule_leaves_the_read_models_while_they_are_gone_over(
     writer.commands = commands
     unused: Any = None
     rules = RuleCommands(cast("RuleStore", Rows()), unused, writer, unused, unused)
-    async with commands.turn:  # as the loader has it
+    async with commands.turn:  # as the loader holds it
         nursery.start_soon(rules.remove_all_of, unused, 1, "d")
         for _ in shown:
             await wait_all_tasks_blocked()
@@ -106,7 +106,7 @@ async def test_last_uses_are_written_a_few_at_a_time(monkeypatch: pytest.MonkeyP
     class Store:
         async def used(self, keys: Mapping[str, int]) -> None:
             written.append(dict(keys))
-            use.seen["late"] = now  # a request that comes meanwhile
+            use.seen["late"] = now  # a request during the flush
 
     use = LastUse(Store(), lambda: now)
     use.seen.update((str(number), now) for number in range(MANY))
@@ -139,5 +139,5 @@ async def test_failures_of_filters_are_written_a_few_at_a_time(
     assert written == [10] * 3
     away = False
     await counted.flush()
-    assert written == [10] * 10  # each once
+    assert written == [10] * 10  # each rule once
     assert all(counted.of(each, None) is None for each in rules)

@@ -1,4 +1,5 @@
-"""The index of patterns says what each pattern says by itself, and looks at no more than it must."""
+"""The index of patterns: it agrees with each single pattern, and looks at no more nodes
+than necessary."""
 
 from itertools import pairwise
 from typing import Any
@@ -18,7 +19,7 @@ TYPES = PATTERNS.map(lambda each: each.replace("*", "c"))
 
 
 class Indexed(RuleBasedStateMachine):
-    """An index beside a table of the same entries."""
+    """Compares the index with a table of the same entries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,7 +90,8 @@ def test_rules_that_cannot_match_take_no_step() -> None:
 
 
 def dearest(patterns: int) -> list[str]:
-    """Patterns of 127 segments that match but for the last one: all of the tree has to be walked."""
+    """Return patterns of 127 segments that match except for the last segment: a search must walk the
+    whole tree."""
     return [
         ".".join("*" if number >> bit & 1 else "a" for bit in range(14))
         + ".a" * 111

@@ -22,7 +22,7 @@ OLD, NEW = {b"old": b"o" * 32}, {b"new": b"n" * 32}
 
 
 async def shaken(dialler: Mapping[bytes, bytes], acceptor: Mapping[bytes, bytes]) -> object:
-    """Shake hands; return the client's address as the acceptor has it, or the acceptor's error."""
+    """Shake hands. Return the client's address as the acceptor sees it, or the acceptor's error."""
     one, other = trio.testing.memory_stream_pair()
     found: list[object] = []
 
@@ -88,7 +88,8 @@ async def test_strangers_hold_a_bounded_number_of_connections(
     monkeypatch.setattr("engine.peers.handshake.WITHIN_S", 10 * HANGS_S)
     async with accepting_links() as (port, _):
         strangers = [await greeted(port) for _ in range(2)]
-        third = await trio.open_tcp_stream("127.0.0.1", port)  # the kernel has accepted it
+        # The kernel has accepted it, but the acceptor has not.
+        third = await trio.open_tcp_stream("127.0.0.1", port)
         async with third:
             await trio.testing.wait_all_tasks_blocked(0.05)
             assert not third.socket.is_readable(), "it is not accepted yet"
@@ -117,7 +118,7 @@ async def test_silent_strangers_do_not_keep_a_server_out(monkeypatch: pytest.Mon
 async def accepting_links(
     end_soon: EndSoon = lambda _: None,
 ) -> AsyncIterator[tuple[int, trio.MemoryReceiveChannel[tuple[socket.socket, tuple[str, int]]]]]:
-    """Accept links; give the port, and the adopted ones."""
+    """Accept links. Yields the port, and the channel of adopted connections."""
     send, adopted = trio.open_memory_channel[tuple[socket.socket, tuple[str, int]]](2)
     with trio.fail_after(HANGS_S):
         async with trio.open_nursery() as nursery:
@@ -134,7 +135,7 @@ async def accepting_links(
 
 
 async def greeted(port: int) -> trio.SocketStream:
-    """Return a connection that the acceptor waits for."""
+    """Return a connection whose proof the acceptor awaits."""
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     greeting = b""
     while len(greeting) < len(MAGIC) + NONCE:
@@ -157,7 +158,7 @@ async def test_a_relay_carries_a_connection_and_ends_it_with_its_node(
             )
             port = links[0].socket.getsockname()[1]
             client = await trio.open_tcp_stream(*listener.getsockname()[:2])
-            await client.send_all(b"early")  # while no node is active
+            await client.send_all(b"early")  # before any node is active
             relay.aim("a", f"127.0.0.1:{port}")
             sock, address = await adopted.receive()
             assert address == client.socket.getsockname()[:2]
@@ -179,8 +180,11 @@ async def test_a_relay_carries_a_connection_and_ends_it_with_its_node(
 async def outlived(
     node: str,
 ) -> AsyncIterator[tuple[Relay, trio.SocketStream, trio.SocketStream]]:
-    """A relay whose standby has taken its part over, and the ends of a connection to `node` that it
-    carries on: the client's and the server's."""
+    """A relay after a takeover by its standby's own server.
+
+    Yields the relay, and the client's and the server's end of a connection to `node` that it still
+    carries.
+    """
     relay = Relay(NEW)
     (listener,) = listening_sockets("127.0.0.1", 0)
     with listener:
@@ -191,7 +195,7 @@ async def outlived(
                 relay.aim(node, f"127.0.0.1:{port}")
                 client = await trio.open_tcp_stream(*listener.getsockname()[:2])
                 sock, _ = await adopted.receive()
-                standby.cancel_scope.cancel()  # it has taken its part over
+                standby.cancel_scope.cancel()  # the standby has taken over
             yield relay, client, trio.SocketStream(trio.socket.from_stdlib_socket(sock))
             server_end.cancel_scope.cancel()
 
@@ -284,7 +288,7 @@ async def test_a_passage_leads_to_the_worker_that_it_names(tmp_path: Path) -> No
         one.passage(1)
     found, accepted = trio.open_memory_channel[socket.socket](1)
     async with trio.open_nursery() as nursery:
-        for _ in range(2):  # a worker that starts again takes its predecessor's place
+        for _ in range(2):  # a restarted worker replaces its predecessor
             scope = await nursery.start(accepting, other, found)
             with one.passage(1) as sent, await accepted.receive() as received:
                 sent.send(b"whole")

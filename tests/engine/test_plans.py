@@ -1,4 +1,4 @@
-"""Plans: the built-in ones, those of a file, and which one a workspace acts by."""
+"""Plans: the built-in ones, those of a file, and the plan that applies to a workspace."""
 
 from pathlib import Path
 

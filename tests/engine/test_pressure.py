@@ -1,4 +1,4 @@
-"""What is waited for is told once when it lasts, and once when it is over."""
+"""Long waits are reported twice: once when they last, and once when they end."""
 
 from structlog.testing import capture_logs
 
@@ -12,7 +12,7 @@ def test_what_lasts_is_told_once_and_so_is_its_end() -> None:
     )
     with capture_logs() as logs:
         pressure.look()
-        waiting.update(names=5, descriptors=0)  # a moment, and another
+        waiting.update(names=5, descriptors=0)  # two short moments
         pressure.look()
         assert logs == []
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""The reactor serves what is ready, isolates what raises and closes when nobody can be confused."""
+"""The reactor: it serves ready sockets, isolates handlers that raise, and closes sockets safely."""
 
 import socket
 from collections import Counter
@@ -27,7 +27,7 @@ from tests.patience import HANGS_S
 
 
 class Handler:
-    """Reads what comes and notes it."""
+    """Reads and records the data."""
 
     def __init__(self, reactor: Reactor, sock: socket.socket) -> None:
         self.sock = sock
@@ -188,8 +188,8 @@ async def test_readiness_is_asked_for_again_after_a_change_of_interest(reactor: 
 
 
 async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery) -> None:
-    """A hundred strangers, of whom each takes a millisecond: a known caller is heard before more than a
-    handful of them each time it has something to say, and so is a newcomer."""
+    """A hundred strangers take a millisecond each. Whenever a known caller or a newcomer has data, at
+    most a handful of strangers come before it."""
     now = 0.0
     reactor = Reactor(lambda error: None, lambda: now)
     order: list[str] = []
@@ -237,8 +237,8 @@ async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery
 async def test_strangers_rest_beside_known_callers_and_not_alone(
     mock_clock: MockClock, nursery: trio.Nursery
 ) -> None:
-    """Strangers without end. While a known caller has something to say they have one turn, and rest for
-    three times as long as the turn took; newcomers rest for as long. Alone they never rest."""
+    """Strangers and newcomers always have data. While a known caller has data too, strangers and
+    newcomers get one turn, then rest for three times as long as it took. Alone they never rest."""
     now = 0.0
     reactor = Reactor(lambda error: None, lambda: now)
     turns: Counter[int] = Counter()
@@ -248,7 +248,7 @@ async def test_strangers_rest_beside_known_callers_and_not_alone(
         def __init__(self, priority: int) -> None:
             self.priority = priority
             self.registration = reactor.register(pairs[priority][0], self, priority=priority)
-            pairs[priority][1].send(b"x")  # never read: always ready
+            pairs[priority][1].send(b"x")  # never read, so it is always ready
 
         def ready(self, readable: bool, writable: bool) -> None:
             nonlocal now
@@ -364,7 +364,8 @@ async def test_who_stopped_waiting_to_read_is_not_told_to_in_the_next_pass(
     nursery.start_soon(reactor.run)
     with trio.fail_after(HANGS_S):
         await second.woken.wait()
-    assert (first.seen, second.seen) == ([b"x"], [])  # told that it can write, not that it can read
+    # It was called because it can write, not because it can read.
+    assert (first.seen, second.seen) == ([b"x"], [])
     nursery.cancel_scope.cancel()
     for handler, theirs in ((first, one_peer), (second, two_peer)):
         reactor.close(handler.registration, handler.sock)

@@ -1,4 +1,4 @@
-"""The recorder under virtual time: groups, counters, congestion, and every way a commit can fail."""
+"""The recorder under virtual time: groups, counters, congestion, and all failures of a commit."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -64,7 +64,7 @@ def settled(
     origin: DeliveryOrigin = DeliveryOrigin.NORMAL,
     started_at: float = 119.999,
 ) -> Settlement:
-    """Return a settlement of attempt `number`, delivered or (with a category) to be tried again."""
+    """Return a settlement of attempt `number`: delivered, or (with a category) waiting for a retry."""
     delivery = Delivery(
         "d", Event("e", 1, "t", 0, b"{}"), to, DeliveryClass.STANDARD, origin=origin
     )
@@ -99,7 +99,7 @@ async def test_settlements_are_written_in_order_and_their_owners_told(
 
 
 class Clocked(Owner):
-    """Remembers when something became durable."""
+    """Records when an outcome became durable."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ async def test_what_came_while_a_group_was_written_gathers_by_its_own_need(
 ) -> None:
     owner, other = Clocked(), Clocked()
     began = trio.current_time()
-    store.script = [StoreAwayError(), None]  # the first group takes a while
+    store.script = [StoreAwayError(), None]  # the first group takes longer
     async with running(store) as recorder:
         recorder.put([settled()], owner)
         await trio.sleep(LINGER_S + RETRY_S / 2)
@@ -243,7 +243,7 @@ async def test_while_the_database_is_away_two_groups_of_outcomes_hold_every_work
     async with trio.open_nursery() as nursery:
         nursery.start_soon(recorder.run)
         recorder.put([settled()] * 30, Owner())
-        await trio.sleep(RETRY_S / 2)  # the first group is tried; twenty wait behind it
+        await trio.sleep(RETRY_S / 2)  # twenty outcomes wait behind the first group's retry
         recorder.put([settled()], Owner("other"))
         assert outcomes.holds("other")
         await recorder.wait_empty()
@@ -267,7 +267,7 @@ async def test_rows_of_thousands_that_come_to_rest_together_go_in_several_groups
     assert [len(group.settlements) for group in store.groups] == [1, 0, 0]
     marks = {mark.destination for group in store.groups for mark in group.marks}
     assert len(marks) == 2 * ROWS_AT_ONCE + 1
-    assert trio.current_time() - began <= LINGER_S  # groups that are full gather for nothing
+    assert trio.current_time() - began <= LINGER_S  # full groups do not linger
 
 
 async def test_an_unknown_outcome_is_written_again_until_it_is_known(
@@ -370,7 +370,7 @@ async def test_owners_behind_one_that_breaks_are_told_by_the_next_run(
 async def test_everybody_behind_one_that_breaks_is_told_by_the_next_run(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
-    """Or a replay job would wait for what has ended, a workspace for room, and a notice be missing."""
+    """Otherwise a replay job or a workspace's limit could wait forever, and notices would be missing."""
     told: list[str] = []
 
     def hears(name: str) -> Callable[..., None]:
@@ -424,7 +424,8 @@ async def test_rows_beside_an_outcome_that_stays_refused_are_written(
     )
     async with running(store) as recorder:
         recorder.put([settled(number) for number in range(1, 2 + others)], Owner())
-        recorder.mark(BacklogMark(1, DESTINATION, 1, 60_000))  # without it no waker finds the retry
+        # Without this mark no waker finds the retry.
+        recorder.mark(BacklogMark(1, DESTINATION, 1, 60_000))
         recorder.write_snapshot(SnapshotWrite(1, OTHER, b"s"))
         await recorder.wait_empty()
     assert [each.expects for group in store.groups for each in group.settlements] == [
@@ -442,7 +443,7 @@ async def test_rows_of_a_group_that_broke_are_written_by_whoever_runs_next(
 
     def broken(group: SettleGroup) -> StoreError | None:
         store.poison = lambda _: None
-        recorder.mark(BacklogMark(1, OTHER, 7, None))  # later than the one under way
+        recorder.mark(BacklogMark(1, OTHER, 7, None))  # later than the mark that is being written
         recorder.write_snapshot(SnapshotWrite(1, OTHER, b"third", b"second"))
         raise RuntimeError
 
@@ -472,7 +473,7 @@ def test_counters_follow_the_minute_in_which_an_attempt_ended() -> None:
     deltas = minute_deltas(
         [
             again,
-            settled(1),  # began at 119.999 s, ended 3 ms later: in minute 2
+            settled(1),  # began at 119.999 s and ended 3 ms later, in minute 2
             dead,
             settled(1, to=OTHER),
             settled(1, origin=DeliveryOrigin.INSPECTION),
@@ -481,7 +482,8 @@ def test_counters_follow_the_minute_in_which_an_attempt_ended() -> None:
     table = {(delta.destination, delta.minute): delta for delta in deltas}
     assert set(table) == {(DESTINATION, 2), (DESTINATION, 0), (DESTINATION, 1), (OTHER, 2)}
     second = table[DESTINATION, 1]
-    assert (second.attempts, second.dead_lettered) == (1, 0)  # it was counted when it died first
+    # It was already counted at its first death.
+    assert (second.attempts, second.dead_lettered) == (1, 0)
     first, failed = table[DESTINATION, 2], table[DESTINATION, 0]
     assert (first.attempts, first.delivered, first.failed, first.retried) == (1, 1, 0, 0)
     assert (failed.attempts, failed.failed, failed.retried, failed.dead_lettered) == (1, 1, 1, 1)
@@ -498,7 +500,7 @@ async def test_the_durable_are_told_by_environment_as_the_counters_of_minutes_ha
         settled(1, origin=DeliveryOrigin.INSPECTION),
         settled(2),
     ]
-    batch[3].attempt = None  # delivered without one
+    batch[3].attempt = None  # delivered without an attempt
     batch[1].delivery.event.environment = 2
     told: dict[int, Counts] = {}
 

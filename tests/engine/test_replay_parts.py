@@ -1,4 +1,4 @@
-"""The pure parts of replay jobs: how many wait, how quickly, how far, and what a selection says."""
+"""The pure parts of replay jobs: their window, pace, progress and selection."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def some(count: int, first: int = 1, destination: str = "d0", **more: Any) -> li
     return made
 
 
-# --- how many wait
+# --- the window
 
 
 def test_a_destination_may_have_a_window_and_is_refilled_when_it_is_worth_it() -> None:
@@ -106,7 +106,7 @@ def test_a_lane_that_others_overtake_is_stuck_and_one_that_waits_its_turn_is_not
     queued.settled(ends(second[:1], DeliveryStatus.DELIVERED), STUCK_S)
     found = {lane: queued.stuck("d0", lane, STUCK_S) for lane in ("c:a", "c:b", "c:c")}
     assert found == {"c:a": True, "c:b": False, "c:c": False}
-    assert queued.stuck("d0", "c:c", 2 * STUCK_S)  # nothing moves at all
+    assert queued.stuck("d0", "c:c", 2 * STUCK_S)  # no replay moves at all
 
 
 def test_lanes_that_are_stuck_leave_the_window_to_the_others_up_to_a_bound() -> None:
@@ -131,7 +131,7 @@ def test_where_nothing_moves_the_least_are_tried() -> None:
     assert queued.room_by_key("d0", WINDOW, STUCK_S + 1, congested=False) == 0
 
 
-# --- what goes of a stretch
+# --- the replays taken from a stretch
 
 
 def a_leg(**fields: Any) -> Leg:
@@ -159,7 +159,7 @@ def test_a_stuck_lane_is_passed_over_from_its_first_on_and_the_others_go() -> No
     found = fitting(Stretch(originals, ids[-1], lost, True), a_leg(), queued, 0.0)
     assert [each.id for each in found.stretch.originals] == [ids[0], ids[2], ids[3]]
     assert found.parks == {"c:a": shifted(ids[1], -1)}
-    # What the lane lost after that is found when it is read.
+    # Replays that the lane loses later are found when they are read again.
     assert list(found.stretch.lost) == [shifted(ids[0], 1), shifted(ids[3], 1)]
     assert (found.stretch.through, found.stretch.end, found.blocked) == (ids[-1], True, None)
 
@@ -193,7 +193,7 @@ def test_past_so_many_parked_lanes_a_leg_waits() -> None:
     assert not waits("c:b", leg, queued, 1_000.0)
 
 
-# --- how quickly
+# --- the pace
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def test_past_so_many_parked_lanes_a_leg_waits() -> None:
         (5.0, 1_001, 0),
         (5.0, 1_000, 1),
         (5.0, 1_201, 0),
-        (5.0, 90_000_000, 1),  # by a clock that was a day ahead
-        (0.01, 101_000, 0),  # a hundred seconds for each
+        (5.0, 90_000_000, 1),  # set by a clock that was a day ahead
+        (0.01, 101_000, 0),  # a hundred seconds for each replay
     ],
 )
 def test_a_rate_allows_what_a_span_is_worth(
@@ -252,7 +252,7 @@ def test_a_meter_follows_what_ends() -> None:
     assert meter.per_second < 1
 
 
-# --- how far
+# --- the progress
 
 
 def a_job(status: ReplayStatus = ReplayStatus.RUNNING, **fields: Any) -> ReplayJob:
@@ -299,7 +299,7 @@ def test_the_rate_is_told_in_tenths(status: ReplayStatus) -> None:
     assert progress(a_job(status, total=10, delivered=1), 119.3666, 10_000).per_second == 119.4
 
 
-# --- what is selected
+# --- the selection
 
 
 @pytest.mark.parametrize(

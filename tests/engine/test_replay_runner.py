@@ -1,4 +1,4 @@
-"""The runner of replay jobs on a store in memory: turns, pauses, rates, refusals, rests."""
+"""The runner of replay jobs on a store in memory: turns, pauses, rates, refusals, idle times."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -42,7 +42,7 @@ ZERO = "00000000-0000-0000-0000-000000000000"
 
 
 class FakeStore:
-    """Jobs, legs and originals in memory; it keeps the enqueued replays, in order."""
+    """Jobs, legs and originals in memory. It keeps the enqueued replays, in order."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, ReplayJob] = {}
@@ -50,8 +50,8 @@ class FakeStore:
         self.originals: dict[str, list[Delivery]] = {}  # by destination
         self.chunks: list[Chunk] = []
         self.settled: dict[str, int] = {}
-        self.poisoned: set[str] = set()  # destinations whose chunks are refused
-        self.away: set[str] = set()  # jobs whose reads find no database
+        self.poisoned: set[str] = set()  # destinations whose chunks the store refuses
+        self.away: set[str] = set()  # jobs whose reads fail because the database is away
 
     def add(self, *destinations: str, environment: int = 1, **fields: Any) -> str:
         identifier = Identity().other()
@@ -181,7 +181,7 @@ class FakeStore:
 
 
 class FakeIntake:
-    """An intake that only draws seqs."""
+    """An intake that can only draw seqs."""
 
     async def draw(self) -> int:
         await trio.lowlevel.checkpoint()
@@ -189,7 +189,7 @@ class FakeIntake:
 
 
 class Place:
-    """A runner with its entry queue, and receivers that answer as they are told."""
+    """A runner with its entry queue, and receivers that answer if `answering` is True."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self.store = FakeStore()
@@ -260,7 +260,7 @@ class Place:
 
 @pytest.fixture
 async def place(nursery: trio.Nursery) -> Place:
-    """A runner that is not running yet."""
+    """A runner that does not run yet."""
     return Place(nursery)
 
 
@@ -290,7 +290,7 @@ async def test_what_a_job_names_is_read_once(
     async def noting(job: ReplayJob, *arguments: Any) -> Any:
         asked.append(job.selection)
         if len(asked) == 3:
-            place.store.away.add(job.id)  # it is taken up anew
+            place.store.away.add(job.id)  # the runner starts it again
         elif len(asked) == 4:
             place.store.away.clear()
         return await read(job, *arguments)
@@ -388,7 +388,8 @@ def lanes_of(deliveries: Sequence[Delivery]) -> dict[str | None, list[str]]:
 
 
 @pytest.mark.parametrize("failing", [1, 10, 40])
-@pytest.mark.parametrize("heard", [True, False])  # of the failures, or of nothing from these lanes
+# True if the runner learns of the failures, False if it hears nothing from these lanes.
+@pytest.mark.parametrize("heard", [True, False])
 async def test_lanes_that_are_stuck_hold_up_no_other_and_are_taken_up_again_in_order(
     place: Place, autojump_clock: MockClock, failing: int, heard: bool
 ) -> None:
@@ -482,7 +483,7 @@ async def test_a_rate_holds(place: Place, autojump_clock: MockClock) -> None:
 async def test_a_rate_changed_elsewhere_holds_within_a_second(
     place: Place, autojump_clock: MockClock
 ) -> None:
-    """The slow rate had used itself up for a quarter of an hour."""
+    """At the slow rate alone, the next replay would come a quarter of an hour later."""
     job = place.store.add(place.destination("d1", 300), rate_per_second=0.001)
     place.nursery.start_soon(place.runner.run)
     await trio.sleep(10)

@@ -1,4 +1,4 @@
-"""Compiled routes are bounded by what they weigh, and a flood of types displaces the sender's own."""
+"""Compiled routes: a bounded total weight, and floods of types displace only their sender's routes."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_all_environments_together_have_a_bound(cache: RouteCache[str]) -> None:
 def test_floods_of_several_environments_displace_nobody_elses_routes(
     cache: RouteCache[str],
 ) -> None:
-    """In turn with all others they lost a route each, however few they had."""
+    """Round-robin eviction would also take routes from owners that have few."""
     for environment in range(10, 20):
         cache.put((environment, "kept", None), 1, "route", 1)
     for number in range(1_000):

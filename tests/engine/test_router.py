@@ -1,4 +1,4 @@
-"""Routing: patterns, priorities, customers, and that a change of the models is seen at once."""
+"""Routing: patterns, priorities, customers, and immediate effects of changes to the models."""
 
 import pytest
 from hypothesis import given
@@ -113,7 +113,8 @@ def test_who_sends_ever_new_types_to_very_many_patterns_has_to_wait() -> None:
 
 
 def test_a_slice_has_a_thousand_of_the_rules_that_name_one_type() -> None:
-    """Of a million rules with one pattern the route was compiled in steps of up to 600 ms."""
+    """A route is compiled in slices: a million rules with one pattern would otherwise be one step of
+    600 ms."""
     models = Models()
     for number in range(3):
         models.put_destination(destination(f"d{number}"))
@@ -123,7 +124,7 @@ def test_a_slice_has_a_thousand_of_the_rules_that_name_one_type() -> None:
         models.put_rule(rule(f"r{number}", to, "order.*", "*.created", priority=priority))
     pauses: list[None] = []
     choices = Router(models).route(1, "order.created", None, lambda: pauses.append(None)).plain
-    # Each rule is found twice, and looked at twice.
+    # Both patterns match, so each rule is looked at twice.
     assert len(pauses) >= 4 * 30_000 // SLICE_STEPS
     assert {each.destination.id: each.priority for each in choices} == {
         "d0": Priority.STANDARD,
@@ -140,7 +141,7 @@ def test_a_slice_has_a_thousand_of_the_rules_that_name_one_type() -> None:
 
 
 def test_a_route_keeps_no_more_destinations_than_are_refused() -> None:
-    """One of 100,000 destinations was too heavy to be kept, and was compiled for each event."""
+    """A route of 100,000 destinations would be too heavy for the cache, and compiled for each event."""
     models = Models()
     for number in range(MAX_FANOUT + 10):
         models.put_destination(destination(f"d{number}"))
@@ -185,7 +186,7 @@ def test_a_customers_events_go_to_its_destinations_and_to_those_tied_to_none() -
 
 
 def test_many_destinations_and_rules_are_kept_in_parts() -> None:
-    """One dict of each took 25 ms of the loop to grow, where there were 700,000."""
+    """Growing one dict of 700,000 entries would hold the loop for 25 ms."""
     models = Models()
     for number in range(WHOLE + 1):
         models.put_destination(destination(f"d{number}"))

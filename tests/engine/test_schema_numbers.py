@@ -1,4 +1,4 @@
-"""Long numbers in payloads: what they cost a schema's check is counted before the check sees them."""
+"""Long numbers in payloads: the cost for a schema's check is counted before the check sees them."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from engine.schemas.compiled import MAX_WORK, STEPS_BYTES, judged
 from engine.schemas.numbers import may_hold_long, price, prices
 
 UNIQUE = {"properties": {"ids": {"type": "array", "uniqueItems": True}}}
-ALIKE = [10**20 + number for number in range(11_900)]  # all one float, in groups of thousands
+ALIKE = [10**20 + number for number in range(11_900)]  # groups of thousands share one float
 
 
 def refusal_of(schema: Any, payload: str) -> Refusal:
@@ -97,7 +97,7 @@ def test_text_beside_a_run_of_digits_holds_no_long_number() -> None:
 
 
 def steps_of(schema: Any, payload: bytes) -> int:
-    """Return how often the check offers to give way."""
+    """Return the number of times that the check offers to give way."""
     paused = 0
 
     def pause() -> None:

@@ -1,4 +1,5 @@
-"""The judgement of the dearest schemas gives way after bounded work, counted in lines of our code."""
+"""The check of the most expensive schemas: it gives way after bounded work, counted in lines of our
+code."""
 
 import json
 import sys
@@ -12,7 +13,8 @@ from engine.model.errors import Refusal
 from engine.schemas.compiled import SCHEMA_BYTES
 from tests.fuzz.dearest import OURS
 
-MOST_LINES = 350_000  # between two pauses: short lines, some 6 ms. All of the dearest are 2 million
+# Between two pauses: short lines, some 6 ms. The most expensive check has 2 million in total.
+MOST_LINES = 350_000
 DEAREST: dict[str, Any] = {
     "alternatives": {"allOf": [{}] * 21_000},
     "formats": {"allOf": [{"format": "email"}] * 3_400},
@@ -59,7 +61,7 @@ def test_the_judgement_of_a_schema_gives_way(name: str) -> None:
     try:
         judge(draft, lines.pause)
     except Refusal:
-        pass  # which of them is too much for a value is not the question here
+        pass  # a payload may be refused here
     finally:
         sys.settrace(before)
     lines.pause()

@@ -1,4 +1,4 @@
-"""Schemas are judged when they are made: what they may be, and what they may cost."""
+"""Schemas are checked when they are created: their form and their cost."""
 
 import json
 from random import Random
@@ -40,7 +40,7 @@ def definition(name: str) -> dict[str, str]:
 
 
 def doubling(levels: int, keyword: str = "allOf") -> dict[str, Any]:
-    """Return a schema that doubles with each level, all on the same value."""
+    """Return a schema whose work on one value doubles with each level."""
     definitions: dict[str, Any] = {f"a{levels}": {"type": "object"}}
     for level in range(levels):
         definitions[f"a{level}"] = {keyword: [definition(f"a{level + 1}")] * 2}
@@ -184,7 +184,7 @@ def test_an_outline_refuses_nothing_that_its_schema_accepts(seed: int) -> None:
         assert part.is_valid(value) or not whole(schema).is_valid(value)
 
 
-# What costs most within the bounds; `large` makes a payload of so many values.
+# The most expensive schemas within the bounds. `large` makes a payload with the given number of values.
 HEAVY: dict[str, Any] = {
     "arrays compared": within("items", {"enum": [[n] for n in range(450)]}),
     "alternatives": within("items", {"anyOf": [{"const": n} for n in range(600)]}),
@@ -253,7 +253,7 @@ def test_values_are_judged_for_what_they_are(payload: bytes, schema: Any, confor
         with pytest.raises(Refusal) as refusal:
             compiled.check(payload)
         assert refusal.value.code == "schema_violation"
-        # of a number of 200,000 digits the validator cannot say where it is
+        # The validator cannot locate a number of 200,000 digits.
         path = "payload.x" if len(payload) < 1_000 else "payload"
         assert [each.path for each in refusal.value.details] == [path]
 
@@ -346,22 +346,22 @@ def test_a_compiled_schema_refuses_to_fetch() -> None:
 @pytest.mark.parametrize(
     "schema",
     [
-        {"pattern": r"\w" * 2_480},  # seconds
-        {"patternProperties": {rf"\d\d{number}": False for number in range(300)}},  # 0.1 s
+        {"pattern": r"\w" * 2_480},  # takes seconds
+        {"patternProperties": {rf"\d\d{number}": False for number in range(300)}},  # takes 0.1 s
     ],
 )
 def test_a_stored_schema_beyond_a_newer_bound_is_not_compiled(schema: Any) -> None:
     """A schema can be older than a bound. Compiling is one call, which nothing can interrupt."""
     check = SchemaCheck(active("a", "e", schema), SchemaCompiler())
     with capture_logs() as lines:
-        check.check(b'{"x117":1}')  # what both refuse
+        check.check(b'{"x117":1}')  # both checks would refuse these payloads
         check.check(b'"x117"')
     assert [line["event"] for line in lines] == ["schema.unusable"]
     assert lines[0]["action"].startswith("create and activate a version")
 
 
 def test_a_schema_is_compiled_in_steps_and_kept_once() -> None:
-    """While the first event's check pauses, another event can bring the compiled schema."""
+    """While the first event's check pauses, another event can finish compiling the schema."""
     compiler = SchemaCompiler()
     check = SchemaCheck(active("a", "e", {"pattern": "^a$"}), compiler)
     paused = 0
@@ -380,7 +380,7 @@ def test_a_schema_is_compiled_in_steps_and_kept_once() -> None:
 
 
 def test_members_may_depend_on_true_and_false() -> None:
-    """The weight of such a schema was asked of a boolean's length: 500."""
+    """A boolean schema has no length, so its weight must not use one."""
     compiled, weight = judged({"dependentSchemas": {"a": False, "b": True}})
     assert weight > 0
     compiled.check(b'{"b":1}')

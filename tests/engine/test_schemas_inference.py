@@ -1,4 +1,4 @@
-"""Inference: whatever was seen conforms to what is inferred from it."""
+"""Inference: all samples conform to the inferred schema."""
 
 import json
 from random import Random

@@ -1,4 +1,4 @@
-"""Long work of commands gives way: other tasks run between its slices, and environments take turns."""
+"""Long work of commands: other tasks run between its slices, and environments take turns."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Places of a workspace, and the parts of them that its customers' sessions have."""
+"""The slots of a workspace, and the share of them that its customers' sessions can use."""
 
 from contextlib import ExitStack
 

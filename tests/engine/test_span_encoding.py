@@ -1,4 +1,4 @@
-"""The encoding of spans: each is what the library's encoder makes of the same span."""
+"""The encoding of spans: the same bytes as from the library's encoder."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +25,7 @@ TEXTS = {"": "", "long": "x" * 20_000, "ü": "Zürich 雪", "b" * 300: "b" * 127
 
 @dataclass
 class Sent:
-    """The requests that an export has sent."""
+    """The requests that an export sent."""
 
     requests: list[bytes] = field(default_factory=list)
 
@@ -34,7 +34,7 @@ class Sent:
         return True
 
     def shutdown(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
 
 def span(**given: Any) -> EndedSpan:

@@ -1,4 +1,4 @@
-"""Deadlines are kept in order, cancelled ones cost nothing, and one that raises costs only itself."""
+"""Deadlines: kept in order, free once cancelled, and each failure stays its own."""
 
 from functools import partial
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The trace of a request, as W3C Trace Context has it read, passed on and ignored."""
+"""The trace of a request: read, passed on and ignored as in W3C Trace Context."""
 
 import pytest
 
@@ -27,10 +27,10 @@ PARENT = f"00-{TRACE}-{SPAN}-01"
         (f" {PARENT}\t", PARENT),
         (f"00-{TRACE}-{SPAN}-00", f"00-{TRACE}-{SPAN}-00"),
         (f"00-{TRACE}-{SPAN}-03", f"00-{TRACE}-{SPAN}-03"),
-        (f"00-{TRACE}-{SPAN}-ff", f"00-{TRACE}-{SPAN}-03"),  # flags that nobody knows yet
+        (f"00-{TRACE}-{SPAN}-ff", f"00-{TRACE}-{SPAN}-03"),  # flags without a meaning yet
         (f"cc-{TRACE}-{SPAN}-01", PARENT),  # a later version
         (f"cc-{TRACE}-{SPAN}-01-what-comes", PARENT),
-        (f"cc-{TRACE}-{SPAN}-01-x, {PARENT}", None),  # two fields that were joined
+        (f"cc-{TRACE}-{SPAN}-01-x, {PARENT}", None),  # two joined fields
         (f"cc-{TRACE}-{SPAN}-01.what-comes", None),
         (f"00-{TRACE}-{SPAN}-01-more", None),
         (f"ff-{TRACE}-{SPAN}-01", None),

@@ -1,4 +1,4 @@
-"""The opening of traces by the settings and OpenTelemetry's variables, and what is refused."""
+"""The opening of traces from the settings and OpenTelemetry's variables, and the refused values."""
 
 import subprocess
 import sys
@@ -95,7 +95,7 @@ def test_a_collector_that_does_not_take_spans_has_them_counted_as_failed(
     with open_collector() as collector:
         collector.status = status
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")  # too short for a repeat
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")  # too short for a retry
         assert exported_one().failed == 1
 
 
@@ -108,7 +108,7 @@ def test_a_huge_answer_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def exported_one() -> ExportStatistics:
-    """Export a span; return the counts."""
+    """Export a span, and return the counts."""
     tracing = open_tracing(ON, "n", lambda: 1.0, lambda _: None)
     assert tracing is not None
     with request_span(tracing, None, EnvironmentModel(1, "w", Environment.DEVELOPMENT), "/files"):

@@ -1,4 +1,4 @@
-"""The choice of traced requests: its share, and what a request costs that is left out."""
+"""The sampling of requests: its rate, and the cost of an unsampled request."""
 
 import random
 import sys
@@ -31,7 +31,7 @@ def test_the_smallest_share_is_chosen_from_as_any_other() -> None:
 
 
 class Calls:
-    """Counts the calls of functions, of Python and C, while the block runs."""
+    """Counts calls of functions (Python and C) during the block."""
 
     count = 0
 
@@ -66,7 +66,7 @@ class Ingest:
 def calls_of(ingest: Ingest | TracedIngest) -> int:
     with Calls() as calls:
         ingest.submit(ENVIRONMENT, b"", False, lambda _: None)
-    return calls.count - 1  # the exit of the block
+    return calls.count - 1  # without the exit of the block
 
 
 def test_a_request_that_is_left_out_costs_one_call_more() -> None:

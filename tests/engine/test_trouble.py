@@ -1,4 +1,4 @@
-"""The trouble log tells of circuits and dead letters once, names the destination, and is bounded."""
+"""The trouble log: it reports circuits and dead letters once, names the destination, and is bounded."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ from engine.recording.trouble import DESTINATIONS, LINES, SINGLY, SUM_S, Trouble
 
 
 class Announced:
-    """Keeps what is announced behind the log."""
+    """Records what is announced after the log."""
 
     def __init__(self) -> None:
         self.types: list[str] = []

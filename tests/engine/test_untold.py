@@ -1,4 +1,4 @@
-"""What the intake could not tell the directory of actors is told by the intake's next run."""
+"""Calls to the directory of actors that fail are repeated by the intake's next run."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -17,7 +17,7 @@ from tests.engine.test_intake import make
 
 
 class BreakingDestinations(FakeDestinations):
-    """Raises instead of the next calls of the methods that `breaks` names."""
+    """Raises at the next call of each method that `breaks` names."""
 
     def __init__(self, *breaks: str) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ def an_intake(store: FakeIntakeStore, destinations: FakeDestinations) -> Intake:
 
 
 async def run_again(intake: Intake) -> None:
-    """Run until something breaks, then once more until everything is done."""
+    """Run until a call fails, then once more until all is done."""
     with pytest.raises(RuntimeError):
         await intake.run()
     intake.close()

@@ -1,4 +1,4 @@
-"""The API's words are the names of enumerations, and some of them."""
+"""The API's words: names of enumeration members."""
 
 from typing import Any, get_args
 
