@@ -1,4 +1,4 @@
-"""Every end that a delivery can come to, with what its row then says."""
+"""Every possible end of a delivery, with the columns that its row then has."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""How PostgreSQL runs a statement: what it does on the very plan that a connection has cached."""
+"""The execution of a statement by PostgreSQL, on the plan that a connection has cached."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ async def prepare(connection: Connection, sql: str, name: str = "planned") -> No
 
 
 async def explain(connection: Connection, *arguments: Any, name: str = "planned") -> str:
-    """Run a prepared statement and return what was done, with the rows that each part handled."""
+    """Run a prepared statement, and return its plan with the rows that each node handled."""
     values = ", ".join(_literal(each) for each in arguments)
     rows = await connection.fetch(
         "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF)"
@@ -22,7 +22,7 @@ async def explain(connection: Connection, *arguments: Any, name: str = "planned"
 
 
 def most_rows(plan: str) -> int:
-    """The most rows that any part of a plan handled in all its loops, those thrown away too."""
+    """Return the most rows that any node of a plan handled in all its loops, including discarded rows."""
     counts = [0]
     for line in plan.splitlines():
         if match := re.search(r"rows=([\d.]+) loops=(\d+)", line):

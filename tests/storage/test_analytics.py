@@ -1,4 +1,4 @@
-"""Analytics equal the rows of the log, from minutes and from hours, whatever came late."""
+"""Analytics: they equal the rows of the log, from minutes and from hours, also for late outcomes."""
 
 import random
 import time
@@ -25,7 +25,7 @@ from tests.storage.world import (
 
 DESTINATION = identity.other()
 NOW = int(time.time() // 60)
-END = (NOW // 1_440 + 2) * 1_440  # a day is ahead of now at least, and whole
+END = (NOW // 1_440 + 2) * 1_440  # the end of a day, at least a day ahead of now
 START = END - 10 * 1_440
 TODAY = END - 1_440
 
@@ -42,7 +42,7 @@ def rollup(world: World) -> Rollup:
 async def outcomes(
     world: World, chance: random.Random, number: int, minutes: tuple[int, int], again: float = 0.0
 ) -> None:
-    """Settle deliveries with random outcomes that ended within some minutes."""
+    """Settle deliveries with random outcomes that end within `minutes`."""
     waiting = await world.accept(*[event() for _ in range(number)], to=[DESTINATION])
     while waiting:
         chance.shuffle(waiting)
@@ -68,7 +68,7 @@ async def outcomes(
 
 
 async def logged(world: World, size: int) -> tuple[dict[int, list[int]], Counter[ErrorCategory]]:
-    """Count by stretches of time what the rows themselves say."""
+    """Count the rows of the log by stretches of `size` minutes."""
     attempts = await world.rows("attempt_log")
     counts: dict[int, list[int]] = {}
     errors: Counter[ErrorCategory] = Counter()
@@ -92,7 +92,7 @@ async def logged(world: World, size: int) -> tuple[dict[int, list[int]], Counter
 
 
 async def holds(world: World, *, sizes: tuple[int, ...] = (1, 60, 1_440)) -> None:
-    """Compare the sums with the rows; a period begins and ends with any minute."""
+    """Compare the sums with the rows, for periods that begin and end at any minute."""
     analytics = PostgresAnalytics(world.bridge.pool)
     for size in sizes:
         parts = [
@@ -135,7 +135,7 @@ async def test_sums_equal_the_rows_with_and_without_hours_and_after_what_came_la
         await holds(world)
         await outcomes(world, chance, 6, (NOW - 30, NOW), again=0.5)
         await holds(world)
-        await outcomes(world, chance, 3, past, again=0.5)  # late, all of it
+        await outcomes(world, chance, 3, past, again=0.5)  # all of these are late
         await holds(world)
     await rollup.roll(ENVIRONMENT, DESTINATION, closed)
     await holds(world)
@@ -167,7 +167,8 @@ async def test_what_is_read_is_read_from_hours_once_they_are_there(
     await outcomes(world, random.Random(1), 10, (START, TODAY - 1_440))
     await rollup.roll(ENVIRONMENT, DESTINATION, (TODAY - 1_440) // 60)
     pool = world.bridge.pool
-    await pool.fetch("UPDATE destination_minutes SET attempts = 0")  # which nobody does
+    # Only a test does this, to show that hours are read.
+    await pool.fetch("UPDATE destination_minutes SET attempts = 0")
     analytics = PostgresAnalytics(pool)
     found = await analytics.tallies(ENVIRONMENT, DESTINATION, START, END, 1_440)
     assert sum(tally.attempts for _, tally in found) == len(await world.rows("attempt_log"))

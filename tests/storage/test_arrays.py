@@ -1,4 +1,4 @@
-"""What may be sent to PostgreSQL as an array."""
+"""The values that PostgreSQL can receive as an array."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Reads of the backlog: order, lanes, bounds, and the rows that recovery starts from."""
+"""Reads of the backlog: order, lanes, bounds, and the rows from which recovery starts."""
 
 import time
 from collections.abc import Sequence
@@ -46,9 +46,9 @@ async def store(world: World) -> PostgresBacklog:
 
 @pytest.fixture
 def few_examined(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a call look at ten rows only."""
+    """Limit a call to ten examined rows."""
     monkeypatch.setattr(backlog, "EXAMINED", 10)
-    # The bound is part of the cached statements: make new ones for this test, and drop them afterwards.
+    # The bound is part of the cached statements, so this test needs its own.
     for name in ("queue_statement", "passed_statement"):
         monkeypatch.setattr(backlog, name, getattr(backlog, name).__wrapped__)
 
@@ -163,7 +163,7 @@ async def test_long_settled_stretches_are_walked_in_bounded_steps(
 
 
 async def lanes(world: World, *names: str | None) -> list[Delivery]:
-    """Accept a delivery for each name, in the lane of that name."""
+    """Accept a delivery for each name, in the lane with that name."""
     deliveries = [each for name in names for each in deliveries_of(event(), A, lane=name)]
     await world.put(deliveries)
     return deliveries
@@ -209,7 +209,7 @@ async def test_one_lane_can_be_read_by_itself(world: World, store: PostgresBackl
     assert (found.through, found.skipped, found.end) == (deliveries[3].seq, {}, True)
 
 
-# --- retries, the dead, and recovery
+# --- retries, dead deliveries and recovery
 
 
 async def test_retries_are_read_when_due_the_earliest_first(
@@ -298,7 +298,7 @@ async def test_recovery_finds_dirty_destinations_due_ones_and_snapshots(
     assert await store.due_destinations(now + 2, 10) == [rows[B], rows[A]]
     assert await store.due_destinations(now + 1, 10) == [rows[B]]
     assert await store.due_destinations(now + 2, 1) == [rows[B]]
-    # A disabled destination stays due, and must not hide the others.
+    # A disabled destination stays due, but must not hide the others.
     await world.bridge.pool.fetch(DISABLED, ENVIRONMENT, B)
     assert await store.due_destinations(now + 2, 1) == [rows[A]]
     actors = [(ENVIRONMENT, B), (ENVIRONMENT, A), (ENVIRONMENT + 1, A)]

@@ -1,4 +1,4 @@
-"""The bridge: statements run whole, losses are noticed, and the driver's errors stay inside."""
+"""The bridge: it runs statements whole, notices losses, and hides the driver's errors."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -33,12 +33,12 @@ PATIENT = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
 
 
 async def end_backend(bridge: Bridge, connection: Connection) -> None:
-    """End a connection's server process, and wait until that is so."""
+    """End a connection's server process, and wait for its end."""
     await bridge.pool.fetch("SELECT pg_terminate_backend($1, 5000)", connection.backend)
 
 
 async def wait_running(bridge: Bridge, text: str) -> None:
-    """Wait until some statement with `text` runs on the server."""
+    """Wait until a statement that contains `text` runs on the server."""
 
     async def running() -> bool:
         found = await bridge.pool.fetch(
@@ -95,7 +95,7 @@ async def test_a_cancelled_statement_runs_to_its_end(bridge: Bridge) -> None:
 async def test_upkeep_is_given_up_when_cancelled(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch, in_order: bool
 ) -> None:
-    if not in_order:  # the server does not hear of the cancellation in time
+    if not in_order:  # the server receives the cancellation too late
         monkeypatch.setattr(connection_module, "CLOSE_TIMEOUT_S", 0)
     connection = bridge.connection(UPKEEP)
     with trio.CancelScope() as scope, trio.fail_after(HANGS_S):
@@ -248,7 +248,7 @@ async def test_a_statement_without_an_answer_is_ended_before_its_successor(bridg
     with pytest.raises(StoreAwayError):
         await connection.fetch("SELECT pg_sleep(30)")
     assert not connection.connected
-    connection._limit_s = HANGS_S  # the end of the statement takes a busy machine longer
+    connection._limit_s = HANGS_S  # a busy machine needs longer to end the statement
     await connection.ensure()
     left = await bridge.pool.fetch("SELECT FROM pg_stat_activity WHERE pid = $1", backend)
     assert left == []
@@ -282,7 +282,7 @@ async def test_errors_are_told_in_the_engines_words(
         await connection.fetch(sql, *arguments)
     assert caught.type is kind
     assert await connection.fetch_value("SELECT 1") == 1
-    assert connection.connects == 1  # an answer is no reason to throw a connection away
+    assert connection.connects == 1  # a late answer does not close the connection
 
 
 async def test_a_wrong_number_of_arguments_is_told_too(bridge: Bridge) -> None:

@@ -1,4 +1,4 @@
-"""News of configuration: heard with the commit, in order, and after a loss everything is read anew."""
+"""News of configuration: it arrives at the commit and in order, and a loss causes a full reload."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -13,14 +13,14 @@ from tests.postgres import eventually
 
 
 class Listener:
-    """What a process does with news: it counts them."""
+    """Counts the changes and reloads that a process receives."""
 
     def __init__(self, bridge: Bridge) -> None:
         self.heard: list[Change] = []
         self.reloads = 0
         self.hold = trio.Event()
         self.hold.set()
-        self.writes: Callable[[], Awaitable[None]] | None = None  # after each lot of news
+        self.writes: Callable[[], Awaitable[None]] | None = None  # called after each batch of news
         self.changes = Changes(bridge, self._change, self._reload)
 
     async def _change(self, news: Sequence[Change]) -> None:
@@ -155,7 +155,7 @@ async def test_more_news_than_can_wait_mean_reading_everything_anew(
     listener = Listener(bridge)
     nursery.start_soon(listener.changes.run)
     await listener.wait_reloads(1)
-    listener.hold = trio.Event()  # the first of them keeps it busy
+    listener.hold = trio.Event()  # the first change keeps the listener busy
     await bridge.pool.fetch(
         "SELECT pg_notify($1, json_build_object('kind', 'rule', 'id', n)::text)"
         " FROM generate_series(1, 50) AS n",
@@ -173,7 +173,7 @@ async def test_more_news_than_can_wait_mean_reading_everything_anew(
 async def test_who_writes_without_end_keeps_nobody_from_confirming(
     bridge: Bridge, listener: Listener
 ) -> None:
-    """There is more news whenever some was taken, and all the same it becomes known that it was."""
+    """Each batch of news is confirmed, although new writes follow at once."""
     confirmed: list[float | None] = []
 
     async def write() -> None:
@@ -196,7 +196,8 @@ async def test_a_row_that_was_written_often_is_read_once(
 ) -> None:
     listener.hold = trio.Event()
     async with bridge.pool.connection() as writer:
-        await notify(writer, "rule", "first")  # it waits with this one while the others come
+        # This change holds the listener up while the others arrive.
+        await notify(writer, "rule", "first")
     for number in range(60):
         await bridge.pool.fetch(
             "SELECT pg_notify($1, json_build_object('kind', 'rule', 'id', $2::text)::text)",
@@ -231,7 +232,7 @@ async def test_it_confirms_again_and_again(
 async def test_whoever_catches_up_has_what_was_written_before(
     bridge: Bridge, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes_module, "CHECK_S", 1e6)  # nothing is confirmed by itself
+    monkeypatch.setattr(changes_module, "CHECK_S", 1e6)  # no periodic confirmation
     async with bridge.pool.connection() as writer:
         for number in range(3):
             await notify(writer, "key", str(number))

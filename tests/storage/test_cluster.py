@@ -1,4 +1,4 @@
-"""The rows that machines agree on: the number of parts, and drains."""
+"""Rows that machines must agree on: the number of parts, and drains."""
 
 import pytest
 import trio
@@ -45,8 +45,8 @@ async def test_a_server_whose_number_of_parts_was_changed_meanwhile_does_not_joi
     bridge: Bridge,
 ) -> None:
     upkeep = bridge.connection(UPKEEP)
-    assert await agree_on_parts(upkeep, 4, 4) == 4  # two servers that start at once:
-    assert await agree_on_parts(upkeep, 8, 8) == 8  # neither has a node yet
+    assert await agree_on_parts(upkeep, 4, 4) == 4  # the first of two servers that start together
+    assert await agree_on_parts(upkeep, 8, 8) == 8  # the second: no node is registered yet
     late = Membership(bridge, Ownership(part=WorkerPart(0, 4)), address="127.0.0.1:7")
     with pytest.raises(PartsError, match="in 8 parts, and this one was started for 4"):
         await late.stand_by()
@@ -68,7 +68,7 @@ async def test_the_number_of_parts_does_not_change_while_a_node_registers(bridge
 
     node = Membership(bridge, Ownership(part=WorkerPart(0, 4)), address="127.0.0.1:7")
     async with trio.open_nursery() as nursery, registering.transaction():
-        await registering.fetch("SELECT FROM cluster FOR SHARE")  # as a node that registers
+        await registering.fetch("SELECT FROM cluster FOR SHARE")  # as a registering node does
         nursery.start_soon(change)
         while not await bridge.pool.fetch_value(LOCK_WAITS):
             await trio.lowlevel.checkpoint()
@@ -101,7 +101,7 @@ async def test_a_machine_that_was_killed_starts_again_under_its_name(
     node = Membership(bridge, Ownership(), machine="one")
     await node.stand_by()
     monkeypatch.setattr(namesake, "DEAD_S", 0.2)
-    await require_own_name(upkeep, "one")  # its session is there, but it does not beat
+    await require_own_name(upkeep, "one")  # its session exists, but its heartbeat is old
     monkeypatch.setattr(namesake, "DEAD_S", 10 * HANGS_S)
     await bridge.pool.fetch("SELECT pg_terminate_backend($1, 5000)", node._connection.backend)
     with trio.fail_after(HANGS_S):

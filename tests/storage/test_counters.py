@@ -1,4 +1,4 @@
-"""Counters a minute agree with the rows that they count."""
+"""The counters of each minute agree with the rows that they count."""
 
 import random
 import time
@@ -34,7 +34,7 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
         group, waiting = waiting[:17], waiting[17:]
         settlements = []
         for delivery in group:
-            # An hour back and forth, so that there are several minutes of each destination.
+            # Spread over two hours, so that each destination has several minutes.
             started_at = time.time() + chance.randrange(-3600, 3600)
             duration_ms = int(1.5 ** chance.randrange(30))
             fields: dict[str, Any] = {"started_at": started_at, "duration_ms": duration_ms}
@@ -53,7 +53,7 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
     await agree(world)
 
 
-# Of a group of successes, how many are the only one of their destination: by the destinations' places.
+# The destinations of a group's successes: none, some or all of them occur only once.
 MIXES = {
     Singles.NONE: [0] * 20,
     Singles.SOME: [*range(12), *range(12, 16), *range(12, 16)],
@@ -62,13 +62,13 @@ MIXES = {
 
 
 @pytest.mark.parametrize("single", Singles)
-# Kept in its delivery's row, and in one of its own.
+# Stored in the delivery's row, and in a row of its own.
 @pytest.mark.parametrize("body", [b"ok", b"x" * 200])
 async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
     world: World, single: Singles, body: bytes
 ) -> None:
     to = [identity.other() for _ in range(20)]
-    for _ in range(2):  # rows that are made, and rows that are there
+    for _ in range(2):  # new counter rows, then existing ones
         deliveries = []
         for place in MIXES[single]:
             deliveries += await world.accept(event(environment=1 + place % 3), to=[to[place]])
@@ -79,7 +79,7 @@ async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
         assert mark_singles(group)[0] is single
         await world.settle.settle(group)
         once = await world.contents()
-        group.again = True  # its answer was lost: now sums of ours say what is counted
+        group.again = True  # its answer was lost, so the counts must come from the rows themselves
         await world.settle.settle(group)
         assert await world.contents() == once
     await agree(world)

@@ -1,5 +1,4 @@
-"""The lean crossing keeps the bridge's promises: statements run whole, losses are noticed, errors are
-reported."""
+"""The lean crossing: like the bridge, it runs statements whole, notices losses and reports errors."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +20,7 @@ Ending = Callable[[Bridge, Connection], Awaitable[None]]
 
 
 async def connected(bridge: Bridge, limit_s: float = 20.0) -> Connection:
-    """A connection whose statements use the lean crossing."""
+    """Return a connection whose statements use the lean crossing."""
     profile = replace(LEAN, statement_timeout_s=None, command_timeout_s=limit_s)
     connection = bridge.connection(profile)
     await connection.ensure()
@@ -106,7 +105,8 @@ async def test_megabytes_pass_both_ways(bridge: Bridge) -> None:
 
 async def test_an_answer_that_is_an_error_leaves_the_connection(bridge: Bridge) -> None:
     connection = await connected(bridge)
-    midst = "SELECT 1 / (n - $1::int) FROM generate_series(1, 5000) AS n"  # after thousands of rows
+    # Fails after thousands of rows.
+    midst = "SELECT 1 / (n - $1::int) FROM generate_series(1, 5000) AS n"
     for sql, value in (("SELECT 1 / $1::int", 0), (midst, 4000), ("SELECT $1::int", "nonsense")):
         with pytest.raises(PoisonError):
             await connection.fetch(sql, value)
@@ -115,12 +115,12 @@ async def test_an_answer_that_is_an_error_leaves_the_connection(bridge: Bridge) 
 
 
 async def end_backend(bridge: Bridge, connection: Connection) -> None:
-    """End the server's process."""
+    """End the connection's server process."""
     await bridge.pool.fetch("SELECT pg_terminate_backend($1, 5000)", connection.backend)
 
 
 async def terminate(_: Bridge, connection: Connection) -> None:
-    """Close the connection on the driver's side only."""
+    """Close the connection only on the driver's side."""
     assert connection._raw is not None
     connection._raw.terminate()
 
@@ -163,7 +163,7 @@ async def test_one_that_the_driver_gave_up_leaves_no_descriptor_and_no_task(
     crossing, raw = connection._crossing, connection._raw
     assert crossing is not None
     assert raw is not None
-    # The server's last message has arrived, but not the end of its answer.
+    # The server's last message has arrived, but its answer is incomplete.
     fields = b"SFATAL\0C57P01\0Mterminating connection\0\0"
     raw._protocol.data_received(b"E" + (len(fields) + 4).to_bytes(4, "big") + fields)  # type: ignore[attr-defined]  # not in its stub
     with pytest.raises(StoreAwayError, match="another operation"):

@@ -1,4 +1,4 @@
-"""How long a statement may go without an answer, on a clock of its own."""
+"""The time limit of statements without an answer, on a virtual clock."""
 
 import socket
 from collections.abc import Callable, Coroutine, Generator, Iterator
@@ -15,7 +15,7 @@ LIMIT_S = 10.0
 
 
 class Answer:
-    """What the driver waits for."""
+    """The future that the driver awaits."""
 
     def __init__(self) -> None:
         self.given_up = False
@@ -24,7 +24,7 @@ class Answer:
         yield self
 
     def remove_done_callback(self, _: object) -> None:
-        """Nobody has been told to call."""
+        """Do nothing, because no callback was added."""
 
     def cancel(self) -> None:
         self.given_up = True
@@ -34,12 +34,12 @@ class Answer:
 
 
 class Driver:
-    """As much of the driver's connection as is taken over: the other end of `socket`."""
+    """The parts of the driver's connection that the crossing takes over. `socket` is our end."""
 
     def __init__(self, ours: socket.socket) -> None:
         self._ours = ours
         self._transport = self._protocol = self
-        self.ended: Callable[[object], object] = print  # whom to tell of its end
+        self.ended: Callable[[object], object] = print  # the callback for the connection's end
 
     def _on_waiter_completed(self) -> None: ...
 
@@ -58,7 +58,7 @@ class Driver:
 
 
 class Tasks:
-    """The loop, as far as it runs tasks of trio's."""
+    """A loop that can run trio tasks."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery

@@ -1,4 +1,4 @@
-"""A bridge that is cut: nobody goes on waiting for the database, and nothing of it is left behind."""
+"""A bridge that is cut: no task keeps waiting for the database, and no resource remains."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ ENDLESS = f"SELECT pg_sleep({10 * HANGS_S})"
 
 
 def without_limits(profile: Profile) -> Profile:
-    """Return a profile with which only a cut ends a statement."""
+    """Return a profile whose statements only a cut can end."""
     return replace(profile, statement_timeout_s=None, command_timeout_s=None)
 
 
@@ -43,7 +43,7 @@ async def test_a_statement_under_way_fails_at_once(
             nursery.cancel_scope.deadline = trio.current_time() + HANGS_S
             ours.cut()
         assert not nursery.cancel_scope.cancelled_caught
-        with pytest.raises(StoreAwayError):  # for good
+        with pytest.raises(StoreAwayError):  # permanently
             await connection.ensure()
 
 

@@ -1,6 +1,6 @@
-"""TLS to PostgreSQL as libpq does it: `sslmode` of the URL, else PGSSLMODE, else preferred.
+"""TLS to PostgreSQL with libpq's rules: the URL's `sslmode`, else PGSSLMODE, else `prefer`.
 
-The embedded PostgreSQL is built without TLS, so that a small front speaks TLS for it.
+The embedded PostgreSQL is built without TLS, so a small proxy provides TLS.
 """
 
 import ssl
@@ -21,7 +21,7 @@ from tests.pooler import SSL_REQUEST
 
 
 class Front:
-    """Answers on TCP for a server's socket. `spoke`: whether the last client spoke TLS."""
+    """A TCP proxy for a server's socket. `spoke` is True if the last client used TLS."""
 
     def __init__(self, socket_path: str, context: ssl.SSLContext | None) -> None:
         self.spoke = False
@@ -40,7 +40,7 @@ class Front:
                 client = trio.SSLStream(tcp, self._context, server_side=True)
                 try:
                     await client.do_handshake()
-                except (trio.BrokenResourceError, ssl.SSLError):  # it does not trust us
+                except (trio.BrokenResourceError, ssl.SSLError):  # the client does not trust us
                     await tcp.aclose()
                     return
                 self.spoke = True
@@ -65,7 +65,7 @@ async def _copy(
 
 @asynccontextmanager
 async def front(url: str, context: ssl.SSLContext | None) -> AsyncIterator[tuple[Front, str]]:
-    """Run a front before a database; yields it with its URL."""
+    """Run a proxy for a database. Yields the proxy and its URL."""
     parts, query = urlsplit(url), parse_qs(urlsplit(url).query)
     made = Front(f"{query['host'][0]}/.s.PGSQL.{query['port'][0]}", context)
     async with trio.open_nursery() as nursery:
@@ -76,7 +76,7 @@ async def front(url: str, context: ssl.SSLContext | None) -> AsyncIterator[tuple
         nursery.cancel_scope.cancel()
 
 
-# (query of the URL, environment, whether TLS is spoken where it is offered, and where it is not)
+# (the URL's query, the environment, the result with a server that offers TLS, and without)
 REFUSED = StoreAwayError
 CASES: list[tuple[str, dict[str, str], object, object]] = [
     ("", {}, True, False),

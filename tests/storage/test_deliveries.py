@@ -1,4 +1,4 @@
-"""Lists of deliveries against an oracle that filters all rows in Python, and other reads."""
+"""Lists of deliveries compared with a filter over all rows in Python, and other reads."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -40,7 +40,7 @@ from tests.storage.world import (
     unattempted,
 )
 
-# The same searches with time enough on a machine under load.
+# The same searches with enough time on a busy machine.
 PATIENT = replace(SEARCH, statement_timeout_s=30.0, command_timeout_s=60.0)
 DESTINATIONS = tuple(identity.other() for _ in range(4))
 JOB = identity.other()
@@ -53,7 +53,7 @@ def log(world: World) -> PostgresDeliveries:
 
 
 async def fill(world: World, chance: random.Random, events: int) -> list[Delivery]:
-    """Accept events, replay some, and let their deliveries come to every end that there is."""
+    """Accept events, replay some, and give their deliveries every possible end."""
     accepted: list[Delivery] = []
     for number in range(events):
         one = event(type=f"t.{number % 3}", customer=chance.choice([None, "c1", "c2"]))
@@ -84,7 +84,7 @@ async def fill(world: World, chance: random.Random, events: int) -> list[Deliver
 
 
 def replay(of: Delivery) -> Delivery:
-    """A replay of a delivery."""
+    """Return a replay of a delivery."""
     return Delivery(
         identity.other(),
         of.event,
@@ -98,7 +98,7 @@ def replay(of: Delivery) -> Delivery:
 
 
 def end(of: Delivery, chance: random.Random) -> Settlement | None:
-    """What a delivery comes to at its first attempt."""
+    """Return the settlement of a delivery's first attempt, or None if it has no attempt yet."""
     category = chance.choice(list(ErrorCategory))
     match chance.randrange(6):
         case 0:
@@ -114,7 +114,7 @@ def end(of: Delivery, chance: random.Random) -> Settlement | None:
 
 
 async def requeue(world: World, dead: list[Delivery]) -> None:
-    """What the retry of a DLQ entry does to its row."""
+    """Change rows as the retry of dead letters does."""
     await world.bridge.pool.fetch(
         """UPDATE deliveries SET status = 0, dlq_status = 2, trouble = 4
            WHERE environment = $1 AND id = ANY($2::uuid[])""",
@@ -124,7 +124,7 @@ async def requeue(world: World, dead: list[Delivery]) -> None:
 
 
 def passes(entry: DeliveryEntry, which: DeliveryFilter, job: dict[str, str | None]) -> bool:
-    """Whether an entry belongs into a list, as the contract says it."""
+    """Return True if the contract includes this entry in the list."""
     created = created_at_ms(entry.id)
     status = entry.status
     if status is DeliveryStatus.RETRYING and entry.destination in which.held:
@@ -153,13 +153,13 @@ def passes(entry: DeliveryEntry, which: DeliveryFilter, job: dict[str, str | Non
 
 
 def any_of(values: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Each value by itself, and each with the next one."""
+    """Return each value alone, and each with the next one."""
     each = list(values)
     return [*((one,) for one in each), *pairwise(each)]
 
 
 def filters(chance: random.Random, entries: list[DeliveryEntry]) -> Iterator[DeliveryFilter]:
-    """Each filter by itself with each of its values, then combinations of up to five."""
+    """Yield each filter alone with each of its values, then combinations of up to five."""
     times = sorted(created_at_ms(entry.id) for entry in entries)
     middle = times[len(times) // 2]
     values: dict[str, list[Any]] = {
@@ -201,7 +201,7 @@ def filters(chance: random.Random, entries: list[DeliveryEntry]) -> Iterator[Del
 async def every_page(
     log: PostgresDeliveries, which: DeliveryFilter, limit: int
 ) -> list[DeliveryEntry]:
-    """All pages of a list, one after the other."""
+    """Return the entries of all pages of a list."""
     entries: list[DeliveryEntry] = []
     below = None
     while True:
@@ -227,8 +227,7 @@ async def test_every_combination_of_filters_lists_exactly_what_passes_newest_fir
     first: int,
     searched: bool,
 ) -> None:
-    # With few rows examined for a page, pages are short, and the list must be the same. A search fills
-    # them.
+    # With few examined rows per page, pages are short, or a search fills them. The list stays the same.
     monkeypatch.setattr(walk, "EXAMINED", examined)
     monkeypatch.setattr(walk, "FIRST", first)
     monkeypatch.setattr(deliveries, "SCATTERED", examined)
@@ -339,7 +338,8 @@ async def test_attempts_are_paged_by_number_and_by_what_was_said(
     assert ([each.number for each in page.items], page.more) == ([5, 4], True)
     page = await log.attempts(ENVIRONMENT, delivery.id, 4, 100, 2_500)
     assert ([each.number for each in page.items], page.more) == ([3, 2], True)
-    page = await log.attempts(ENVIRONMENT, delivery.id, 2, 100, 10)  # one at least
+    # At least one attempt, whatever its size.
+    page = await log.attempts(ENVIRONMENT, delivery.id, 2, 100, 10)
     assert ([each.number for each in page.items], page.more) == ([1], False)
     assert await log.attempts(ENVIRONMENT, delivery.id, 1, 9, 9) == AttemptPage([], more=False)
 

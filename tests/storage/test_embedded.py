@@ -1,4 +1,4 @@
-"""The embedded server: made, stopped, killed, taken over; as root and as an ordinary account."""
+"""The embedded server: created, stopped, killed and taken over, as root and as an ordinary account."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ from tests.patience import HANGS_S
 from tests.postgres import eventually
 
 ROOT = Path(__file__).parents[2]
-# Starts a server in a data folder, says so, and waits to be told how to go on.
+# Starts a server in a data folder, reports it, and waits for a line before it stops.
 OWNER = """
 import encodings.ascii, os, pwd, sys  # what is imported late may be closed to the account
 from pathlib import Path
@@ -47,7 +47,7 @@ print("stopped", flush=True)
 
 
 class Owner:
-    """A process that has an embedded server."""
+    """A process that runs an embedded server."""
 
     def __init__(self, data_dir: Path, account: str = "") -> None:
         self.process = subprocess.Popen(
@@ -59,7 +59,7 @@ class Owner:
         )
         assert self.process.stdout is not None
         words: list[str] = []
-        while words[1:] not in (["True"], ["False"]):  # past the lines of the log
+        while words[1:] not in (["True"], ["False"]):  # skip the log's lines
             line = self.process.stdout.readline()
             if not line:
                 self.kill()
@@ -69,19 +69,19 @@ class Owner:
         self.taken_over = words[1] == "True"
 
     def kill(self) -> None:
-        """Kill -9."""
+        """Kill the process with SIGKILL."""
         self.process.kill()
         self.process.communicate()
 
     def end(self) -> None:
-        """Let it stop its server and exit."""
+        """Let the process stop its server and exit."""
         out, _ = self.process.communicate("\n", timeout=HANGS_S)
         assert out.endswith("stopped\n")
         assert self.process.returncode == 0
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process is there and has not ended."""
+    """Return True if a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -108,7 +108,7 @@ def unmade(data_dir: Path) -> Iterator[EmbeddedServer]:
 
 @pytest.fixture
 def server(made: Path, unmade: EmbeddedServer) -> EmbeddedServer:
-    """A server that is not started yet. Its cluster is a copy: `initdb` takes as long as a test."""
+    """A stopped server with a copied cluster, because `initdb` takes as long as a test."""
     subprocess.run(["cp", "-a", str(made), str(unmade.data_dir)], check=True)
     return unmade
 

@@ -1,4 +1,4 @@
-"""The driver's errors as the engine knows them, whatever language the server speaks."""
+"""The driver's errors as errors of the engine, in any language of the server."""
 
 import asyncpg
 import pytest

@@ -1,4 +1,4 @@
-"""Events as they are read: pages, filters, and every byte as it was received."""
+"""Reads of events: pages, filters, and payloads with their exact bytes."""
 
 import itertools
 
@@ -21,7 +21,7 @@ def log(world: World) -> PostgresEvents:
 
 
 async def every_page(log: PostgresEvents, which: EventFilter, limit: int) -> list[EventEntry]:
-    """All pages of a list."""
+    """Return the entries of all pages of a list."""
     entries: list[EventEntry] = []
     below = None
     while True:

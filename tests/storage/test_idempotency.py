@@ -1,4 +1,4 @@
-"""Idempotency keys: exactly one winner, whoever comes when."""
+"""Idempotency keys: exactly one winner, in any order of arrival."""
 
 import trio
 
@@ -43,7 +43,7 @@ async def test_winners_and_losers_of_one_group_are_told_apart(world: World) -> N
     assert set(acceptance.lost) == {events[1].id}
     assert acceptance.lost[events[1].id].event == taken.id
     written = {str(row["id"]): row for row in await world.rows("deliveries")}
-    # The loser's place in the order stays empty.
+    # The loser's seq stays unused.
     for place, delivery in enumerate(deliveries):
         if place != 1:
             assert written[delivery.id]["seq"] == acceptance.base + place
@@ -75,7 +75,7 @@ async def test_the_same_key_in_another_environment_is_another_key(world: World) 
 async def test_of_concurrent_claims_on_many_keys_each_has_one_winner(
     world: World, database_url: str
 ) -> None:
-    """Several connections of one owner, as if statements could overlap: keys in opposite orders."""
+    """Several connections of one owner claim the same keys in opposite orders at once."""
     rounds, keys = 6, [f"k{number}" for number in range(12)]
     lost: list[Acceptance] = []
     claimed: list[Event] = []

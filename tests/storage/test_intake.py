@@ -1,4 +1,4 @@
-"""The intake statement: whole groups, keys with one winner, order, reruns and ownership."""
+"""The intake statement: whole groups, one winner per key, order, reruns and ownership."""
 
 import itertools
 
@@ -36,7 +36,7 @@ A, B = sorted(identity.other() for _ in range(2))
 
 
 def full_event() -> Event:
-    """An event with every field, hostile bytes where bytes may be."""
+    """Return an event with all fields, and hostile bytes in the fields that allow bytes."""
     return event(
         origin=Origin.FILE,
         metadata=b'{"\x00":1}',
@@ -98,8 +98,11 @@ async def test_every_field_of_an_event_and_its_deliveries_is_written(world: Worl
 async def test_rows_that_differ_in_every_column_are_written_as_they_are(
     world: World, numbers: tuple[int, ...]
 ) -> None:
-    """Columns that are equal throughout travel apart; here none is. `numbers`: of each event's
-    deliveries. Where each event has one, both rows share parameters."""
+    """Columns with one value in all rows are sent separately, but here each column varies.
+
+    `numbers` has each event's number of deliveries. If each event has one delivery, both rows share
+    parameters.
+    """
     events = [
         event(environment=place, type=f"t{place}", customer=f"c{place}", occurred_at_ms=place)
         for place in range(1, 6)
@@ -144,7 +147,7 @@ async def test_an_event_without_deliveries_is_accepted(world: World) -> None:
 
 
 async def test_deliveries_of_events_that_were_accepted_before_are_accepted(world: World) -> None:
-    """What a replay is."""
+    """A replay is such a delivery."""
     one = event()
     await world.accept(one, to=[A])
     again = Delivery(identity.other(), one, A, DeliveryClass.REPLAY, origin=DeliveryOrigin.REPLAY)
@@ -199,7 +202,7 @@ async def test_rows_are_forgotten_also_before_any_event_has_come(world: World) -
     assert await world.rows("destination_backlog") == []
 
 
-# --- poison and ownership
+# --- unwritable groups and ownership
 
 
 async def test_a_group_with_something_unwritable_is_refused_whole(world: World) -> None:
@@ -244,7 +247,7 @@ async def test_who_was_replaced_forgets_no_backlog_row_that_its_successor_relies
 
 async def test_a_statement_of_an_older_epoch_of_ones_own_is_run_again(world: World) -> None:
     await world.accept(event(), to=[A])
-    # as where another connection has renewed it, and the answer to that was lost
+    # As if another connection had renewed the epoch, and the answer was lost.
     world.ownership.intake_epoch -= 1
     with pytest.raises(ContentionError):
         await world.accept(event(), to=[A])

@@ -1,4 +1,5 @@
-"""Groups whose first run had an unknown outcome: written once, and told what was written."""
+"""Groups whose first run had an unknown outcome: they are written once, and the rerun reports the
+stored rows."""
 
 import trio
 
@@ -75,11 +76,12 @@ async def test_a_loser_whose_holder_vanished_meanwhile_is_in_doubt(world: World)
 async def test_a_statement_whose_connection_is_lost_commits_before_the_rerun_or_never(
     world: World,
 ) -> None:
-    """The server has the statement, the client has lost it: the rerun must find its rows."""
+    """The server has the statement, but the client lost the connection. The rerun must find the
+    statement's rows."""
     one = event()
     deliveries = deliveries_of(one, A)
     group = intake_group([one], deliveries)
-    await world.intake.accept(intake_group([event()]))  # connected, prepared
+    await world.intake.accept(intake_group([event()]))  # connects and prepares
     backend = world.intake_connection.backend
     locker = world.bridge.connection(UPKEEP)
 
@@ -92,7 +94,7 @@ async def test_a_statement_whose_connection_is_lost_commits_before_the_rerun_or_
                 await trio.lowlevel.checkpoint()
 
     async with locker.transaction():
-        await locker.execute("LOCK TABLE deliveries IN SHARE MODE")  # holds the statement up
+        await locker.execute("LOCK TABLE deliveries IN SHARE MODE")  # delays the statement
         async with trio.open_nursery() as nursery:
             outcome: list[Acceptance] = []
 
@@ -110,7 +112,7 @@ async def test_a_statement_whose_connection_is_lost_commits_before_the_rerun_or_
 
 
 async def waiting_for_a_lock(world: World, backend: int | None) -> bool:
-    """Whether that backend waits."""
+    """Return True if the backend waits for a lock."""
     found = await world.bridge.pool.fetch_value(
         "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $1", backend
     )

@@ -1,4 +1,4 @@
-"""Rows that another session has locked: they cost the request that needs them, and no other request."""
+"""Rows that another session has locked: only requests that need them are delayed."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ _LOCK = "SELECT FROM idempotency WHERE environment = $1 AND key = $2 FOR UPDATE"
 
 @asynccontextmanager
 async def locked(bridge: Bridge, key: str, *, committed: bool) -> AsyncIterator[None]:
-    """Hold the row of an idempotency key in a transaction of another session."""
+    """Hold an idempotency key's row in another session's transaction."""
     other = bridge.connection(UPKEEP)
     await other.ensure()
     if committed:
@@ -38,7 +38,7 @@ async def locked(bridge: Bridge, key: str, *, committed: bool) -> AsyncIterator[
 
 
 class Desk:
-    """Makes submissions of one event with a key, and hears of their fates."""
+    """Makes submissions of one event with a key, and collects their fates."""
 
     def __init__(self) -> None:
         self._tell, self._fates = trio.open_memory_channel[tuple[str, str | None]](100)
@@ -53,7 +53,7 @@ class Desk:
         return Submission([one], [], [claim(one, key)], 100, settle)
 
     async def fates(self, count: int) -> dict[str, str | None]:
-        """Return the refusals of the next submissions that end, by key."""
+        """Return the refusals of the next `count` submissions that end, by key."""
         return dict([await self._fates.receive() for _ in range(count)])
 
 
@@ -72,7 +72,8 @@ async def test_a_locked_row_costs_its_own_request_alone(
                 intake.submit(desk.submission(key))
             nursery.start_soon(intake.run)
             fates = await desk.fates(count)
-            assert fates.pop(blocked) == "overloaded"  # surely not accepted: it may be sent again
+            # Certainly not accepted, so the caller can send it again.
+            assert fates.pop(blocked) == "overloaded"
             assert set(fates.values()) <= {None}
             intake.submit(desk.submission("later"))
             assert await desk.fates(1) == {"later": None}

@@ -1,4 +1,4 @@
-"""Groups that are written in parts: they have the rows of one statement, all of them or none."""
+"""Groups that are written in parts: the rows are the same as from one statement, all or none."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ A, B = sorted(identity.other() for _ in range(2))
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts of two or three events."""
+    """Limit parts to two or three events."""
     monkeypatch.setattr(storage.intake.large, "PART_ROWS", 6)
 
 

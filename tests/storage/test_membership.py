@@ -1,4 +1,4 @@
-"""Membership: a node's heartbeat and session, and what it sees of others."""
+"""Membership: a node's heartbeat and session, and its view of other nodes."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,14 +31,14 @@ HIGH = "ffffffff-ffff-4fff-bfff-ffffffffffff"  # all bits of its lock's number a
 
 @pytest.fixture
 async def node(bridge: Bridge) -> Membership:
-    """A node that has taken the database over."""
+    """A node that owns the database."""
     ownership = Ownership()
     await ownership.take(bridge.connection(UPKEEP))
     return Membership(bridge, ownership)
 
 
 async def another(bridge: Bridge, node: str) -> None:
-    """Write another node's rows, as a server that joins would."""
+    """Write another node's rows, as a joining server would."""
     await bridge.pool.fetch("INSERT INTO processes (id, epoch) VALUES ($1::uuid, 1)", node)
     await bridge.pool.fetch(
         "INSERT INTO nodes (id, name, version) VALUES ($1::uuid, 'other', '1.3')", node

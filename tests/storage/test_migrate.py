@@ -1,4 +1,4 @@
-"""Migrations: in order, once, whole, and never on a database that is not ours to change."""
+"""Migrations: in order, once, completely, and never on a foreign database."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -34,7 +34,7 @@ CREATE INDEX CONCURRENTLY by_n ON first (n);
 
 @pytest.fixture
 async def empty(postgres: TestServer) -> AsyncIterator[Bridge]:
-    """A bridge to a database without anything in it."""
+    """A bridge to an empty database."""
     async with postgres.database("template0") as url, open_bridge(url) as bridge:
         yield bridge
 
@@ -111,7 +111,7 @@ async def test_one_that_waits_for_a_lock_lets_the_others_pass_and_goes_on_when_i
             nursery.start_soon(migrate, upkeep, [FIRST, WIDER])
             while not await other.fetch_value(f"{LOCK_WAITS} AND wait_event = 'relation'"):
                 await trio.lowlevel.checkpoint()
-            # Behind the file's lock it would wait for as long as the holder likes.
+            # If the migration did not give up its lock request, this statement would wait behind it.
             await other.fetch("INSERT INTO first VALUES (3)")
             assert await other.fetch_value("SELECT count(*) FROM schema_migrations") == 1
     assert await other.fetch_value("SELECT count(*) FROM schema_migrations") == 2
@@ -195,9 +195,9 @@ async def test_a_cancelled_one_leaves_whole_migrations_and_no_lock(
 
 
 async def test_the_schema_is_the_sum_of_the_files(upkeep: Connection, bridge: Bridge) -> None:
-    """Both ways: applied by us, and run by hand in one go."""
+    """Compare the database that the program migrated with one that ran all files in one transaction."""
     script = "\n".join(migration.sql for migration in known_migrations())
-    script = script.replace(" CONCURRENTLY", "")  # which nothing of one go may be
+    script = script.replace(" CONCURRENTLY", "")  # CONCURRENTLY is not possible in a transaction
     await upkeep.execute(f"BEGIN; {script}; COMMIT")
     columns = """
         SELECT relname, attname, atttypid::regtype::text, attnotnull, attnum

@@ -1,4 +1,4 @@
-"""Old counters go, of every destination and of no other, and what stays is not read on the way."""
+"""The removal of old counters: it covers every destination, and does not read counters that stay."""
 
 import pytest
 
@@ -20,19 +20,19 @@ FROM generate_series(1, $3::integer) d, unnest($4::integer[]) days, generate_ser
 
 @pytest.fixture
 async def upkeep(bridge: Bridge) -> Connection:
-    """A connection as housekeeping has it."""
+    """A connection like housekeeping's."""
     return bridge.connection(UPKEEP)
 
 
 async def fill(upkeep: Connection, destinations: int, days: list[int], each: int = 1) -> None:
-    """Count something for some destinations on some days before now."""
+    """Add counters for some destinations on some days before now."""
     for table, instant, unit in (("minutes", "minute", 60_000), ("hours", "hour", 3_600_000)):
         sql = _FILL.format(table=f"destination_{table}", instant=instant)
         await upkeep.fetch(sql, NOW_MS, unit, destinations, days, each)
 
 
 async def counts(upkeep: Connection) -> tuple[int, int]:
-    """How many rows are left: minutes, hours."""
+    """Return the numbers of remaining rows: minutes, hours."""
     sql = "SELECT (SELECT count(*) FROM destination_minutes) AS m, count(*) AS h FROM destination_hours"
     (row,) = await upkeep.fetch(sql)
     return row["m"], row["h"]
@@ -64,7 +64,7 @@ async def test_what_stays_is_not_read(upkeep: Connection) -> None:
     await upkeep.execute("ANALYZE destination_minutes")
     await prepare(upkeep, delete_statement("destination_minutes", "minute"))
     bound = NOW_MS // 60_000 - 31 * 1_440
-    for look_at in (100, 0):  # what is old, and then nothing
+    for look_at in (100, 0):  # with old rows to remove, then without
         plan = await explain(upkeep, bound, 0, LOWEST, 1_000, look_at or 100)
         assert most_rows(plan) <= 400, plan
         if look_at:

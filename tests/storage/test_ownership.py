@@ -28,7 +28,7 @@ _SETTLE = f"""
     WITH {SETTLE_OWNER.format(process="$1", epoch="$2", shards="$5")}
     INSERT INTO written (n) SELECT $3::int FROM owner, pg_advisory_xact_lock_shared($4) RETURNING n
 """
-# The keys of the locks that a statement takes: nobody has that one.
+# Keys of the advisory locks that statements take. Only HELD is ever held.
 FREE, HELD = (
     1,
     2,
@@ -37,7 +37,7 @@ HOLD = f"SELECT pg_advisory_xact_lock({HELD})"
 
 
 class Server:
-    """The part of a server that writes: its ownership and its two hot connections."""
+    """A server's writing part: its ownership and its two hot connections."""
 
     def __init__(self, bridge: Bridge, part: WorkerPart = WHOLE) -> None:
         self.bridge = bridge
@@ -51,7 +51,7 @@ class Server:
         return takeover.live_writers
 
     async def intake(self, number: int, lock: int = FREE) -> bool:
-        """Write a row as intake does; whether it was written."""
+        """Write a row as intake does. Return True if it was written."""
         await self.intake_connection.ensure()
         own = self.ownership
         return bool(
@@ -59,7 +59,7 @@ class Server:
         )
 
     async def settle(self, number: int, shards: list[int], lock: int = FREE) -> bool:
-        """Write a row as settlement does."""
+        """Write a row as settlement does. Return True if it was written."""
         await self.settle_connection.ensure()
         own = self.ownership
         return bool(
@@ -70,14 +70,14 @@ class Server:
 
 
 def unhurried(profile: Profile) -> Profile:
-    """Return a profile without a time limit on statements."""
+    """Return a profile without time limits for statements and locks."""
     settings = {**profile.settings, "lock_timeout": "0"}
     return replace(profile, statement_timeout_s=None, command_timeout_s=None, settings=settings)
 
 
 @pytest.fixture
 async def bridge(bridge: Bridge) -> Bridge:
-    """A database with a table that the statements of these tests write."""
+    """A database with a table for these tests' statements."""
     await bridge.pool.execute("CREATE TABLE written (n int)")
     return bridge
 
@@ -87,7 +87,7 @@ async def rows(bridge: Bridge) -> list[int]:
 
 
 async def wait_stuck(bridge: Bridge, part: str = "intake", on: str = "advisory") -> None:
-    """Wait until a statement of a server waits for a lock of this kind."""
+    """Wait until a server's statement waits for a lock of this kind."""
     sql = """SELECT FROM pg_stat_activity WHERE datname = current_database()
         AND application_name = 'angarium ' || $1 AND wait_event_type = 'Lock'
         AND (wait_event = 'advisory') = ($2 = 'advisory')"""
@@ -122,7 +122,7 @@ async def test_a_start_waits_for_the_statement_that_still_runs(
 
     async def take_over() -> None:
         await second.start()
-        seen.extend(await rows(bridge))  # what recovery would read
+        seen.extend(await rows(bridge))  # the rows that recovery would read
 
     async with trio.open_nursery() as nursery, holding(bridge, HOLD):
         if part == "intake":
@@ -189,7 +189,7 @@ async def test_a_reconnect_takes_a_new_epoch_that_fences_the_old_statement(bridg
         await eventually(gone)
     assert await server.intake(3)
     assert await server.settle(4, [1])
-    # What the lost connection had sent comes late, from wherever it was held up.
+    # The lost connection's statement arrives late.
     assert await bridge.pool.fetch(_INTAKE, *old, 5, FREE) == []
     assert await rows(bridge) == [1, 2, 3, 4]
 
@@ -199,7 +199,7 @@ async def test_a_renewal_that_comes_late_does_not_set_the_epoch_back(bridge: Bri
     await server.start()
     assert await server.intake(1)
     assert await server.settle(2, [1])
-    late = Ownership(server.ownership.process)  # asks as a lost connection did before this one
+    late = Ownership(server.ownership.process)  # a late request of a lost connection
     late.taken = True
     for renew in (late.renew_intake, late.renew_settle):
         with pytest.raises(OwnershipLostError):
@@ -223,7 +223,7 @@ async def test_a_reconnect_ends_the_statement_of_the_lost_connection(bridge: Bri
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(cut)
                 await wait_stuck(bridge)
-                # The client's end goes away, the server's does not notice.
+                # Close the client's end without notice to the server.
                 raw = server.intake_connection._raw
                 assert raw is not None
                 raw.terminate()
@@ -296,11 +296,11 @@ async def test_a_node_that_stands_still_in_its_takeover_holds_up_no_other(
         nursery.cancel_scope.cancel()
 
 
-# --- parts: each worker has one
+# --- parts: one per worker
 
 
 async def writes(server: Server, number: int) -> bool:
-    """Return whether a server can still write: both ways or none."""
+    """Return True if a server can write both ways, False if neither way."""
     shard = [server.ownership.part.number]
     try:
         taken_in = await server.intake(number)
@@ -343,7 +343,7 @@ async def test_whoever_loses_one_slot_loses_all(bridge: Bridge) -> None:
     workers = [Server(bridge, WorkerPart(number, 2)) for number in range(2)]
     for worker in workers:
         await worker.start()
-    await Server(bridge, WorkerPart(2, 3)).start()  # slots of both
+    await Server(bridge, WorkerPart(2, 3)).start()  # shares slots with both workers
     for worker in workers:
         assert not await writes(worker, 1)
     left = await bridge.pool.fetch("SELECT DISTINCT process FROM shard_leases")
@@ -355,7 +355,7 @@ async def test_a_worker_waits_for_the_statement_of_its_predecessor(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     monkeypatch.setattr(ownership_module, "_PATIENCE_MS", int(HANGS_S * 1000))
-    # Slot 4 is of both.
+    # Both servers own slot 4.
     first, second = (
         Server(bridge, WorkerPart(1, 3)),
         Server(bridge, WorkerPart(0, 2)),
@@ -381,8 +381,8 @@ async def test_a_worker_waits_for_the_statement_of_its_predecessor(
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_no_slot_ever_has_two_that_can_write(bridge: Bridge, seed: int) -> None:
-    """Servers with any parts start in any order; some reconnect. The last one writes, and no other that
-    shares a slot with a writer."""
+    """Servers with any parts start in any order, and some reconnect. The last server can write, and no
+    server that shares a slot with it."""
     random = Random(seed)
     servers: list[Server] = []
     for number in range(8):

@@ -1,4 +1,4 @@
-"""Partitions: whole days, a week ahead, made without standing in anybody's way."""
+"""Partitions: whole days, created a week ahead without blocking other statements."""
 
 from datetime import date
 
@@ -25,7 +25,7 @@ from storage.log.partitions import (
 )
 from tests.patience import HANGS_S
 
-NOON = midnight_ms(date(2031, 3, 1)) + DAY_MS // 2  # no other test's days
+NOON = midnight_ms(date(2031, 3, 1)) + DAY_MS // 2  # no other test uses these days
 _ADD_EVENT = """
     INSERT INTO events (environment, id, origin, type, occurred_at_ms, payload)
     VALUES (1, $1::uuid, 1, 'a', 0, '{}') RETURNING tableoid::regclass::text

@@ -1,4 +1,4 @@
-"""What the database tells a worker of its part: rows of its own workspaces alone."""
+"""The database's reports to a worker: only rows of its part's workspaces."""
 
 import pytest
 
@@ -16,7 +16,8 @@ PARTS = [WHOLE, *(WorkerPart(number, 3) for number in range(3))]
 
 
 async def furnished(bridge: Bridge) -> dict[int, str]:
-    """Make workspaces with an environment each, and rows in it; return them by environment."""
+    """Create workspaces, each with an environment and rows in it. Return the workspaces by
+    environment."""
     found = {}
     for workspace in WORKSPACES:
         await bridge.pool.fetch(

@@ -1,4 +1,4 @@
-"""When the plans of a connection are remade."""
+"""The times at which a connection's plans are remade."""
 
 import pytest
 import trio
@@ -9,19 +9,19 @@ from storage.database.plan_refresh import FIRST_S, LONGEST_S, PlanRefresh
 
 
 class Scripted:
-    """A connection that notes the scripts it runs, and when."""
+    """A connection that records its scripts and their times."""
 
     def __init__(self) -> None:
         self.scripts: list[tuple[float, str]] = []
 
     async def execute(self, script: str) -> str:
-        """Note a script."""
+        """Record a script."""
         self.scripts.append((trio.current_time(), script))
         return ""
 
 
 async def times_of_remaking(clock: MockClock, until: float, step: float) -> list[float]:
-    """Run one statement every `step` seconds and return when plans were remade."""
+    """Run one statement every `step` seconds. Return the times at which plans were remade."""
     connection = Scripted()
     fresh = PlanRefresh(connection)  # type: ignore[arg-type]  # just what is used of it
     start = trio.current_time()

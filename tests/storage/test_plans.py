@@ -1,4 +1,4 @@
-"""Statements planned while the tables were empty, run on 30,000 rows: none reads them all."""
+"""Statements planned on empty tables, then run on 30,000 rows: none reads all rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,11 +35,11 @@ from tests.storage.world import (
 A, B = (identity.other() for _ in range(2))
 ROWS = 30_000
 ACTORS = 100_000
-# What a statement may look at beyond what it was asked for: pages of an index, ends of partitions.
+# The rows that a statement may read beyond those requested: index pages and partitions' ends.
 SLACK = 100
 
-# Half of them wait for A, a tenth is retrying and a tenth dead there; the rest are B's. The ids fill
-# the last hour, a few in each millisecond.
+# Half of the rows wait for A, a tenth is retrying and a tenth is dead there. The rest belong to B. The
+# ids fill the last hour, a few in each millisecond.
 _LOAD = """
 WITH n AS (
     SELECT n, lpad(to_hex($1::bigint + n / 30), 12, '0')
@@ -68,12 +68,12 @@ async def load(world: World, rows: int = ROWS) -> None:
 
 
 async def arguments_of_settling(world: World, deliveries: Sequence[Delivery], how: Any) -> Any:
-    """The text and the arguments with which deliveries would be settled."""
+    """Return the SQL and arguments for settling the deliveries."""
     return arguments_of(world, settle_group([how(each) for each in deliveries]))
 
 
 def arguments_of(world: World, group: SettleGroup) -> Any:
-    """The text and the arguments with which a group would be settled."""
+    """Return the SQL and arguments for settling a group."""
     statement = outcomes.bind(group)
     owner = (world.ownership.process, world.ownership.settle_epoch, group.shards)
     return statement.sql, (*owner, *statement.arguments)
@@ -83,7 +83,7 @@ def arguments_of(world: World, group: SettleGroup) -> Any:
 @pytest.mark.parametrize("days", [1, 2])
 async def test_settling_follows_the_primary_key(world: World, how: Any, days: int) -> None:
     deliveries = await world.accept(*[event() for _ in range(41)], to=[B])
-    if days == 2:  # then it is the parent that is updated
+    if days == 2:  # then the parent table is updated
         tomorrow = [event(id=shifted(identity.event(), DAY_MS)) for _ in range(41)]
         others = await world.accept(*tomorrow, to=[B])
         deliveries = [each for pair in zip(deliveries, others, strict=True) for each in pair]
@@ -91,7 +91,7 @@ async def test_settling_follows_the_primary_key(world: World, how: Any, days: in
     await world.settle.settle(settle_group([how(each) for each in deliveries[:2]]))
     sql, arguments = await arguments_of_settling(world, deliveries[2:4], how)
     await prepare(connection, sql)
-    await explain(connection, *arguments)  # planned for a handful of rows
+    await explain(connection, *arguments)  # planned for few rows
     await load(world)
     world.settle._freshness._remake_at = 0.0
     await world.settle.settle(settle_group([how(each) for each in deliveries[4:8]]))
@@ -103,7 +103,7 @@ async def test_settling_follows_the_primary_key(world: World, how: Any, days: in
 @pytest.mark.parametrize("how", [success, failure])
 @pytest.mark.parametrize("rows", [0, 300, 1_000, 5_000])
 async def test_settling_reads_at_most_a_small_table_once(world: World, how: Any, rows: int) -> None:
-    """And no table once for each outcome, or a larger one once for each group."""
+    """Settling reads no table once per outcome, and no large table once per group."""
     deliveries = await world.accept(*[event() for _ in range(32)], to=[B])
     await load(world, rows)
     await world.settle_connection.ensure()
@@ -224,7 +224,7 @@ async def test_the_oldest_waiting_delivery_is_read_by_few_of_its_queue(world: Wo
     )
     waiting = [row["id"] for row in rows]
     log = queues.PostgresQueues(world.bridge.pool)
-    for sent in (0, 60):  # so many of the oldest are in flight
+    for sent in (0, 60):  # the number of the oldest that are in flight
         found = await log.oldest(ENVIRONMENT, [A, B], waiting[:sent])
         assert found == {A: created_at_ms(waiting[sent]) / 1000}
 
@@ -237,7 +237,8 @@ RETURNING destination::text"""
 
 async def test_snapshots_of_many_actors_are_looked_up_one_by_one(world: World) -> None:
     connection = world.bridge.connection(backlog.BACKLOG)
-    await world.bridge.pool.execute("ANALYZE destination_snapshots")  # known to be empty
+    # The planner knows that it is empty.
+    await world.bridge.pool.execute("ANALYZE destination_snapshots")
     await prepare(connection, backlog._SNAPSHOTS)
     await explain(connection, [ENVIRONMENT], [A])
     rows = await world.bridge.pool.fetch(_ACTORS, ENVIRONMENT, ACTORS)
@@ -268,7 +269,7 @@ FILTERS = {
 
 
 async def list_arguments(which: DeliveryFilter, look_at: int) -> tuple[str, tuple[Any, ...]]:
-    """The text and arguments of a step of a list."""
+    """Return the SQL and arguments of one step of a list."""
     selection = select(which)
     assert selection is not None
     low, high = id_bounds(which.from_ms, which.to_ms, None)

@@ -1,4 +1,4 @@
-"""Statements on scripts and files, planned while their tables were empty: none reads all rows."""
+"""Statements on scripts and files, planned on empty tables: none reads all rows."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.storage.plans import explain, most_rows, prepare
 from tests.storage.world import identity, now_ms
 
 ROWS = 50_000
-SLACK = 100  # pages of an index, ends of partitions
+SLACK = 100  # index pages and partitions' ends
 ENVIRONMENT = 1
 _FILES = """
 INSERT INTO files (environment, id, event, size, position, state, purpose, source, sha256, due_ms)
@@ -46,7 +46,7 @@ def _id(number: int) -> str:
 async def _loaded(
     bridge: Bridge, connection: Connection, statements: list[tuple[str, Any]]
 ) -> None:
-    """Plan statements while there is nothing, for good; then load."""
+    """Plan statements permanently on empty tables, then load rows."""
     await connection.execute("SET plan_cache_mode = force_generic_plan")
     for index, (sql, arguments) in enumerate(statements):
         await prepare(connection, sql, f"s{index}")

@@ -1,7 +1,7 @@
-"""Lists of a million rows: whatever is filtered by, a page looks at a bounded number of them.
+"""Lists over a million rows: each page reads a bounded number of them, with any filters.
 
-One test fills the tables once; each class of filters that the API can ask for is then read as the control
-plane's connections read it.
+One test fills the tables once. It then reads each class of filters that the API allows, through
+connections like the control plane's.
 """
 
 import re
@@ -36,11 +36,12 @@ from tests.storage.world import DAY_MS, ENVIRONMENT, World, identity, now_ms
 ROWS = 1_000_000
 EVENTS = 300_000
 LOOK_AT = 200
-SLACK = 100  # pages of an index, ends of partitions
+SLACK = 100  # index pages and partitions' ends
 A, B, ELSEWHERE = (identity.other() for _ in range(3))
 
-# Evenly over yesterday and today. Of a hundred 84 were delivered, 4 wait, 4 are retrying, 4 dead, 2
-# discarded and 2 were dry runs; one in a thousand is a replay, one in fifty thousand a file.
+# Evenly over yesterday and today. Of a hundred deliveries, 84 were delivered, 4 wait, 4 are retrying, 4
+# are dead, 2 were discarded and 2 were dry runs. One in a thousand is a replay, one in fifty thousand a
+# file.
 _IDS = """
 n AS (
     SELECT n, lpad(to_hex($1::bigint + n::bigint * {span}::bigint / $2::integer), 12, '0')
@@ -69,10 +70,10 @@ FROM n"""
 END_MS = now_ms()
 START_MS = (END_MS // DAY_MS - 1) * DAY_MS
 MIDDLE_MS = (START_MS + END_MS) // 2
-# Empty partitions may be read whole.
+# Only empty partitions may be read whole.
 _DAYS = "|".join(day_of(at).strftime("%Y%m%d") for at in (START_MS, END_MS))
 WHOLE = re.compile(rf"Seq Scan on [a-z]+_({_DAYS})")
-# What the query of GET /deliveries can say, a value that is common and one that is rare of each.
+# The filters in the query of GET /deliveries, each with a common and a rare value.
 VALUES: dict[str, list[Any]] = {
     "events": [(identity.event(),), (identity.event(), identity.event())],
     "destinations": [(A,), (A, B), (ELSEWHERE,)],
@@ -97,8 +98,8 @@ VALUES: dict[str, list[Any]] = {
 
 
 def classes() -> Iterator[DeliveryFilter]:
-    """Each value by itself, each two filters together, and all combinations of those that an index serves
-    with all of the others at once."""
+    """Yield each value alone, each pair of filters, and combinations of the filters that an index
+    serves, with all others."""
     yield DeliveryFilter()
     for name, values in VALUES.items():
         for value in values:
@@ -125,7 +126,7 @@ def classes() -> Iterator[DeliveryFilter]:
 
 
 async def plan_of(connection: Connection, sql: str, *arguments: Any) -> str:
-    """What a statement does, by the plan that the connection makes now."""
+    """Return a statement's present plan, with the rows that each node handled."""
     await prepare(connection, sql, "asked")
     plan = await explain(connection, *arguments, name="asked")
     await connection.execute("DEALLOCATE asked")
@@ -185,7 +186,7 @@ async def look_at_the_queue(connection: Connection) -> None:
 
 
 async def look_at_a_backlog(connection: Connection) -> None:
-    """What is read for an actor: of a destination that has nothing, beside one that has it all."""
+    """Run an actor's reads for a destination without rows, beside one that has all rows."""
     everything = list(DeliveryClass)
     reads: dict[str, tuple[Any, ...]] = {
         backlog._DEAD: (100,),
@@ -201,7 +202,7 @@ async def look_at_a_backlog(connection: Connection) -> None:
 
 
 async def fill(world: World) -> None:
-    """Fill the tables; their indexes are made afterwards, in a third of the time."""
+    """Fill the tables, then create their indexes, which takes a third of the time."""
     connection = world.bridge.connection(UPKEEP)
     await connection.execute("SET maintenance_work_mem = '256MB'")
     indexes = await connection.fetch(
@@ -219,7 +220,7 @@ async def fill(world: World) -> None:
 async def test_every_list_looks_at_a_bounded_number_of_a_million_rows(world: World) -> None:
     pool = world.bridge.pool
     await fill(world)
-    for known in (False, True):  # to the planner, that most rows are alike
+    for known in (False, True):  # without and with statistics on the values' frequencies
         if known:
             await pool.execute("ANALYZE deliveries; ANALYZE events")
         connection = world.bridge.connection(LOG)
@@ -227,7 +228,7 @@ async def test_every_list_looks_at_a_bounded_number_of_a_million_rows(world: Wor
         await look_at_events(connection)
         await look_at_the_queue(connection)
         await look_at_a_backlog(world.bridge.connection(backlog.BACKLOG))
-    # Who follows the cursors comes to an end, and to everything on the way.
+    # Following the cursors reaches the end and finds all rows.
     log = PostgresDeliveries(world.bridge.make_pool(LOG, 1))
     for which, expected in (
         (DeliveryFilter(kinds=(DeliveryKind.FILE,)), ROWS // 50_000),

@@ -1,4 +1,5 @@
-"""A pooler in front of the database: by session it serves, by transaction it is refused at the start."""
+"""A pooler in front of the database: session pooling works, transaction pooling is refused at the
+start."""
 
 import shutil
 import subprocess
@@ -37,7 +38,8 @@ default_pool_size = {most}
 
 @asynccontextmanager
 async def pooled(url: str, mode: str, *, real: Path | None, most: int = 100) -> AsyncIterator[str]:
-    """Yield the URL of a pooler in front of a database: PgBouncer in a folder, or the small one."""
+    """Yield the URL of a pooler in front of a database: PgBouncer, or the small pooler if `real` is
+    None."""
     parts, query = urlsplit(url), parse_qs(urlsplit(url).query)
     folder, port = query["host"][0], query["port"][0]
 
@@ -76,7 +78,7 @@ async def pooled(url: str, mode: str, *, real: Path | None, most: int = 100) -> 
 
 @pytest.fixture(params=["small", "PgBouncer"])
 def real(request: pytest.FixtureRequest, data_dir: Path) -> Path | None:
-    """The folder of PgBouncer's configuration, None for the pooler of `tests.pooler`."""
+    """The folder of PgBouncer's configuration, or None for the pooler of `tests.pooler`."""
     if request.param == "small":
         return None
     if shutil.which("pgbouncer") is None:
@@ -139,7 +141,7 @@ async def test_a_connection_that_nobody_has_left_names_the_limits(
     ):
         await bridge.connection(UPKEEP).ensure()
         bridge.connection(INTAKE)
-        # Only from here on: on a slow machine the first connection may take longer.
+        # Only from here: the first connection can take longer on a slow machine.
         monkeypatch.setattr(connection_module, "CONNECT_TIMEOUT_S", 0.5)
         with pytest.raises(StoreAwayError, match="default_pool_size"):
             await bridge.connect()

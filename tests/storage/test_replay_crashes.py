@@ -1,4 +1,4 @@
-"""A replay job under crashes and lost answers: what it replayed is what was selected, each once."""
+"""A replay job with crashes and lost answers: it replays each selected delivery exactly once."""
 
 import random
 from collections.abc import Collection, Iterable, Sequence
@@ -34,25 +34,25 @@ from tests.storage.test_replays import Jobs, jobs
 from tests.storage.world import ENVIRONMENT, World, event, failure, settle_group, success
 
 __all__ = ["jobs"]
-EACH = 150  # originals of each destination
+EACH = 150  # the number of originals of each destination
 
 
 class CrashError(BaseException):
-    """The process is gone: nothing catches that."""
+    """The process is killed. No code catches this."""
 
 
 class Faults:
-    """What goes wrong, by a seed; after a while nothing does, so that the job can end.
+    """Random failures from a seed. Their number is limited, so that the job can end.
 
-    Lanes in `broken` are delivered only when everything else was (`awaited` is empty).
+    Lanes in `broken` are delivered only after everything else (`awaited` is empty).
     """
 
     def __init__(self, seed: int, broken: Sequence[str] = ()) -> None:
         self.random = random.Random(seed)
         self.left = 16
         self.broken = frozenset(broken)
-        self.awaited: set[str | None] = set()  # originals of the other lanes
-        self.parked: set[str] = set()  # lanes that were, when nothing else was left
+        self.awaited: set[str | None] = set()  # undelivered originals of the other lanes
+        self.parked: set[str] = set()  # lanes that were parked when only broken lanes remained
 
     def strikes(self, chance: float) -> bool:
         struck = self.left > 0 and self.random.random() < chance
@@ -61,7 +61,7 @@ class Faults:
 
 
 class FlakyReplays(PostgresReplays):
-    """A store whose answers get lost, and whose process dies, before and after it has written."""
+    """A store that can lose its answer or crash, before or after it writes."""
 
     faults: Faults
 
@@ -87,8 +87,10 @@ class FlakyReplays(PostgresReplays):
 
 
 class Deliverer:
-    """Stands for the actors: everything that arrives is delivered, or dies, and is settled. The first of
-    a broken lane is tried in vain and holds up what is behind it."""
+    """Replaces the actors: each arriving delivery is delivered or dies, and is settled.
+
+    The first delivery of a broken lane fails and blocks those behind it.
+    """
 
     def __init__(self, world: World, faults: Faults) -> None:
         self.dirty: set[str] = set()
@@ -96,7 +98,7 @@ class Deliverer:
         self.awaited = Awaited()
         self._world = world
         self._faults = faults
-        self._held: dict[tuple[str, str], list[Delivery]] = {}  # of broken lanes
+        self._held: dict[tuple[str, str], list[Delivery]] = {}  # the deliveries of broken lanes
         self._arrivals, self._work = trio.open_memory_channel[list[Delivery]](1_000)
 
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
@@ -146,16 +148,17 @@ class Deliverer:
         await self._world.settle.settle(settle_group([end]))
         if end.status is not DeliveryStatus.RETRYING and self._faults.awaited:
             self._faults.awaited.discard(end.delivery.replay_of)
-            if not self._faults.awaited:  # looked at here: the process may die in the next step
+            # Checked here because the process can die in the next step.
+            if not self._faults.awaited:
                 rows = await self._world.rows("replay_parked")
                 self._faults.parked.update(row["lane"] for row in rows)
         if self._faults.strikes(0.02):
-            raise CrashError  # settled, and nobody was told
+            raise CrashError  # settled, but without a notice to the runner
         self.settled.put([end])
 
 
 async def one_life(url: str, faults: Faults, destinations: dict[str, Destination]) -> bool:
-    """Run a process until all jobs have ended (True) or it crashes."""
+    """Run a process until all jobs have ended (True) or it crashes (False)."""
     async with open_bridge(url) as bridge:
         return await lived(await World(bridge).take(), faults, destinations)
 
@@ -178,7 +181,7 @@ async def lived(world: World, faults: Faults, destinations: dict[str, Destinatio
         FROM deliveries WHERE status IN (0, 4) ORDER BY seq
         """
     )
-    for row in waiting:  # what a start finds in the backlog
+    for row in waiting:  # as a start reads them from the backlog
         left = Delivery(row[0], event(), row[1], DeliveryClass.REPLAY, row[3], row[2])
         left.attempt_count, left.replay_of, left.replay_job = row[4:]
         deliverer.arrived([left])

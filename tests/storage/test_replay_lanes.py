@@ -1,5 +1,5 @@
-"""Lanes that a replay passes over, in PostgreSQL: none of their deliveries is missed, doubled or out of
-order."""
+"""Lanes that a replay passes over, in PostgreSQL: their deliveries are neither lost, doubled nor
+reordered."""
 
 import pytest
 
@@ -13,11 +13,11 @@ from tests.storage.test_replays import WINDOW, Jobs, jobs
 from tests.storage.world import DAY_MS, now_ms, settle_group, success
 
 __all__ = ["jobs"]
-LANES = "abacabacab"  # of the originals, in order
+LANES = "abacabacab"  # the lanes of the originals, in order
 
 
 class Lanes:
-    """A replay job at one destination, whose originals belong to three lanes."""
+    """A replay job to one destination whose originals belong to three lanes."""
 
     def __init__(self, jobs: Jobs, job: ReplayJob, originals: list[Delivery]) -> None:
         self.jobs = jobs
@@ -41,7 +41,7 @@ class Lanes:
         return chunk
 
     async def parking(self, lane: str) -> Chunk:
-        """Return a chunk of the first five originals that passes over one lane."""
+        """Return a chunk of the first five originals that parks one lane."""
         chunk = await self.chunk(5)
         first = next(each for each in self.originals if each.lane == lane)
         chunk.parks = {lane: shifted(first.id, -1)}
@@ -58,7 +58,7 @@ class Lanes:
 
 @pytest.fixture
 async def lanes(jobs: Jobs) -> Lanes:
-    """A running job of ten originals at one destination."""
+    """A running job with ten originals of one destination."""
     originals = [each for lane in LANES for each in await jobs.settled(1, jobs.a, customer=lane)]
     return Lanes(jobs, await jobs.begun(destination=jobs.a), originals)
 
@@ -69,7 +69,7 @@ async def test_a_parked_lane_is_passed_over_until_it_is_taken_up(lanes: Lanes) -
     assert leg.parked == {"c:a": shifted(lanes.of("a")[0], -1)}
     assert (leg.cursor, leg.step, leg.enqueued) == (lanes.originals[4].id, 1, 2)
 
-    chunk = await lanes.chunk(2)  # the leg goes on, with the others
+    chunk = await lanes.chunk(2)  # the leg continues with the other lanes
     assert [each.lane for each in chunk.deliveries] == ["c:b", "c:c"]
     assert await lanes.jobs.enqueue(chunk) == 2
     reached = (await lanes.leg()).cursor
@@ -80,7 +80,7 @@ async def test_a_parked_lane_is_passed_over_until_it_is_taken_up(lanes: Lanes) -
     leg = await lanes.leg()
     assert (leg.cursor, leg.parked) == (reached, {"c:a": lanes.of("a")[1]})
 
-    rest = await lanes.chunk(9, "c:a")  # up to where the leg is, and no further
+    rest = await lanes.chunk(9, "c:a")  # up to the leg's cursor and no further
     assert [each.replay_of for each in rest.deliveries] == lanes.of("a")[2:4]
     assert rest.exhausted
     assert await lanes.jobs.enqueue(rest) == 2
@@ -113,7 +113,7 @@ async def test_what_was_read_before_a_lane_was_let_go_is_not_written_after_it(
     lanes: Lanes,
 ) -> None:
     await lanes.jobs.enqueue(await lanes.parking("c:a"))
-    stale = await lanes.chunk(9)  # passes over the lane
+    stale = await lanes.chunk(9)  # this chunk passes over the lane
     await lanes.jobs.enqueue(await lanes.chunk(9, "c:a"))
     assert (await lanes.leg()).parked == {}
     assert await lanes.jobs.enqueue(stale) is None

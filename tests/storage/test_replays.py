@@ -1,4 +1,4 @@
-"""Replay jobs in PostgreSQL: what is selected; a chunk and its cursor are one, whatever happens."""
+"""Replay jobs in PostgreSQL: their selections, and chunks that are written together with their cursor."""
 
 import msgspec
 import pytest
@@ -37,7 +37,7 @@ WINDOW = 1 << 20
 
 
 class Jobs:
-    """Stores, and two destinations of an environment."""
+    """Stores, and two destinations of one environment."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -110,7 +110,7 @@ class Jobs:
 
 @pytest.fixture
 async def jobs(world: World) -> Jobs:
-    """Two destinations, of which nothing was delivered yet."""
+    """Two destinations without deliveries."""
     made = Jobs(world)
     for destination in (made.a, made.b):
         await world.bridge.pool.fetch(
@@ -125,13 +125,13 @@ async def jobs(world: World) -> Jobs:
     return made
 
 
-# --- what is selected
+# --- selections
 
 
 async def test_what_is_settled_is_selected_each_destination_for_itself(jobs: Jobs) -> None:
     first = await jobs.settled(3, jobs.a)
     await jobs.settled(2, jobs.b)
-    await jobs.world.accept(event(), to=[jobs.a])  # waits still
+    await jobs.world.accept(event(), to=[jobs.a])  # still waits
     job = await jobs.begun(from_ms=0)
     legs = await jobs.store.all_legs(job)
     assert job.total == 5
@@ -222,13 +222,13 @@ async def test_a_step_looks_at_a_bounded_number_of_rows(
         plan = await explain(connection, *arguments[:TYPES_PLACE], *also, name="types")
         assert most_rows(plan) <= 2_000 * 2
         assert most_rows(await explain(connection, *arguments, name="counting")) <= 2_000 * 2
-        for lane in (None, "c:x"):  # all but what is parked; what is
+        for lane in (None, "c:x"):  # all lanes except the parked one, then only the parked one
             window = 128, WINDOW, lane, [] if lane else ["c:x"]
             plan = await explain(connection, *arguments, *window, name="reading")
             assert most_rows(plan) <= 2_000 * 2
 
 
-# --- a chunk and its cursor
+# --- chunks and their cursors
 
 
 async def test_a_chunk_is_written_once_however_often_it_is_run(jobs: Jobs) -> None:
@@ -315,9 +315,9 @@ async def test_a_delivery_whose_event_is_gone_is_skipped_and_counted(jobs: Jobs)
     await remove(originals[0])
     with capture_logs() as logs:
         stretch = await jobs.store.read(job, leg, 100, WINDOW)
-    assert logs == []  # it is what retention does, and nobody's fault
+    assert logs == []  # retention removes rows normally
     assert stretch.lost == {originals[0].id: None}
-    await remove(originals[2])  # between the reading and the writing
+    await remove(originals[2])  # between the read and the write
     assert await jobs.enqueue(jobs.chunk(job, leg, stretch)) == 2
     found = await jobs.read(job)
     assert (found.enqueued, found.skipped, found.total) == (2, 2, 4)
@@ -329,7 +329,7 @@ async def test_an_archived_destinations_rest_is_skipped(jobs: Jobs) -> None:
     job = await jobs.begun(destination=jobs.a)
     (leg,) = await jobs.store.all_legs(job)
     await jobs.enqueue(jobs.chunk(job, leg, await jobs.store.read(job, leg, 2, WINDOW)))
-    assert not await jobs.store.abandon(job, leg)  # as it was before the chunk
+    assert not await jobs.store.abandon(job, leg)  # the leg as it was before the chunk
     (leg,) = await jobs.store.all_legs(job)
     assert await jobs.store.abandon(job, leg)
     assert not await jobs.store.abandon(job, leg)
@@ -337,7 +337,7 @@ async def test_an_archived_destinations_rest_is_skipped(jobs: Jobs) -> None:
     assert (found.enqueued, found.skipped) == (2, 3)
 
 
-# --- what became of them
+# --- outcomes
 
 
 async def test_a_job_completes_when_all_that_was_enqueued_is_settled(jobs: Jobs) -> None:
@@ -360,7 +360,7 @@ async def test_a_job_completes_when_all_that_was_enqueued_is_settled(jobs: Jobs)
     )
     await settle(group)
     group.again = True
-    await settle(group)  # nothing counts twice
+    await settle(group)  # no outcome counts twice
     ended = await jobs.store.complete(job, now_ms())
     assert ended is not None
     assert (ended.status, ended.delivered, ended.failed) == (ReplayStatus.COMPLETED, 2, 2)

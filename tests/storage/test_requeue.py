@@ -1,4 +1,4 @@
-"""The dead-letter queue is requeued and discarded by statements that expect what they change."""
+"""Requeueing and discarding dead letters: the statements check the state that they change."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +36,7 @@ WORKSPACE = identity.other()
 
 
 def chunk_audit(counted: str | None = None, before: int = 0, **fields: Any) -> ChunkAudit:
-    """An audit entry of a retry."""
+    """Return a retry's audit entry."""
     changes = b'{"retried":{"from":0,"to":0}}' if counted else b'{"dlqStatus":{}}'
     fields = {
         "id": identity.other(),
@@ -74,7 +74,7 @@ async def destinations(world: World, *ids: str, status: int = 1) -> None:
 
 
 async def dead(world: World, count: int = 1, to: str = A, **fields: Any) -> list[Delivery]:
-    """Accept deliveries and let them die."""
+    """Accept deliveries, and let them die."""
     deliveries = await world.accept(*[event(**fields) for _ in range(count)], to=[to])
     await world.settle.settle(
         settle_group([failure(each, DeliveryStatus.FAILED) for each in deliveries])
@@ -180,7 +180,8 @@ async def test_a_settlement_of_its_former_life_does_not_touch_a_requeued_deliver
     )
     await world.settle.settle(settle_group([death]))
     _, requeued = await retry(world, store, [delivery])
-    await world.settle.settle(settle_group([death], again=True))  # its answer had been lost
+    # A rerun, because the first answer was lost.
+    await world.settle.settle(settle_group([death], again=True))
     assert (await world.row(delivery))["status"] == 0
     await world.settle.settle(settle_group([success(requeued.alive[0])]))
 
@@ -208,7 +209,7 @@ async def test_run_again_it_returns_what_the_first_run_wrote_and_writes_nothing(
     _, second = await retry(world, store, deliveries, by, base=base, again=True)
     assert second == first
     assert await world.contents() == contents
-    # One was read back and sent by its actor before anybody knew: it is not told of again.
+    # Its actor already read and sent one of them. The rerun must not return that one.
     await world.settle.settle(settle_group([success(first.alive[0])]))
     _, third = await retry(world, store, deliveries, by, base=base, again=True)
     assert third.done == first.done
@@ -286,7 +287,7 @@ async def test_a_request_in_chunks_has_one_audit_entry_that_counts_up(
     assert (entry["action"], entry["object_id"]) == ("dlq.retry", "*")
 
 
-# --- looking through the queue
+# --- searches in the queue
 
 
 FILTERS = {

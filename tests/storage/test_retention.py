@@ -1,4 +1,4 @@
-"""Retention: old days go, and nothing goes that is unsettled or that something newer belongs to."""
+"""Retention: it drops old days, but no unsettled rows and no rows that newer rows need."""
 
 import uuid
 
@@ -39,7 +39,7 @@ async def now_of(connection: Connection) -> int:
 
 
 async def old_day(connection: Connection, age_days: int = 40) -> int:
-    """Make the partitions of a day long ago, and return an instant of it."""
+    """Create the partitions of a long past day, and return a time on it."""
     instant = await now_of(connection) - age_days * DAY_MS
     await make_partitions(connection, instant, back=0, ahead=0)
     return instant
@@ -57,7 +57,7 @@ async def add(
     event: str | None = None,
     dlq_status: DlqStatus | None = None,
 ) -> str:
-    """Write an event (unless there is one), a delivery and an attempt; return the event's id."""
+    """Write a delivery and an attempt, and an event unless one is given. Return the event's id."""
     origin = DeliveryOrigin.NORMAL if event is None else DeliveryOrigin.REPLAY
     delivery = identifier(instant)
     if event is None:

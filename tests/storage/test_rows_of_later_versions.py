@@ -1,4 +1,4 @@
-"""Rows that a later version of the service has written, as this one reads them."""
+"""Rows from a later version of the service, as this version reads them."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""Searches of the log find rows in ranges of pages with a summary, and in the last range, without one."""
+"""Searches of the log: they find rows in page ranges with a summary, and in the last range
+without one."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,10 +22,10 @@ from storage.log.events import PostgresEvents
 from storage.log.summarising import Summarising
 from tests.storage.world import ENVIRONMENT, World, identity, now_ms
 
-COMMON = 6_000  # rows of several full ranges of either table
-ABOVE = 2_500  # common rows above the last rare ones: more than a walk looks at
+COMMON = 6_000  # rows that fill several ranges of both tables
+ABOVE = 2_500  # common rows newer than the rare ones: more than a walk reads
 JOB = identity.other()
-# What is found must not depend on the machine's speed.
+# The results must not depend on the machine's speed.
 PATIENT = replace(SEARCH, statement_timeout_s=30.0, command_timeout_s=60.0)
 _IDS = """
 WITH n AS (
@@ -45,7 +46,7 @@ UPDATE events SET type = 'rare', customer = 'rare', correlation_id = 'rare', req
     idempotency_key = 'rare', deliveries = 0
 WHERE environment = $1 AND id = (SELECT event FROM deliveries WHERE environment = $1 AND id = $2::uuid)
 RETURNING id::text"""
-# What becomes rare of a delivery, and the filters that find it.
+# Each rare change of a delivery, and the filters that find it.
 WAYS: tuple[tuple[str, tuple[DeliveryFilter, ...]], ...] = (
     (
         "event_type = 'rare', customer = 'rare', response_status = 207",
@@ -95,13 +96,13 @@ class Log:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._ms = now_ms()  # of all ids, so that they are in one partition
+        self._ms = now_ms()  # the time of all ids, so that they share a partition
         self._rows = 0
-        self.events: list[str] = []  # rare ones, by age
+        self.events: list[str] = []  # rare events, oldest first
         self.deliveries: list[list[str]] = [[] for _ in WAYS]
 
     async def common(self, count: int) -> list[str]:
-        """Add so many rows that no filter asks for, and return the deliveries."""
+        """Add `count` rows that no filter matches, and return the deliveries."""
         place = (ENVIRONMENT, self._ms, self._rows, self._rows + count - 1)
         self._rows += count
         await self._pool.fetch(_EVENTS, *place)
@@ -109,7 +110,7 @@ class Log:
         return sorted(row["id"] for row in rows)
 
     async def rare(self) -> None:
-        """Add a delivery that is rare in each way, and an event that is rare in all."""
+        """Add a rare delivery for each entry of `WAYS`, and a rare event."""
         made = await self.common(len(WAYS))
         self.events.append(await self._pool.fetch_value(_RARE_EVENT, ENVIRONMENT, made[0]))
         for (change, _), found, identifier in zip(WAYS, self.deliveries, made, strict=True):
@@ -157,7 +158,7 @@ async def test_every_filter_finds_rare_rows_with_and_without_a_summary(
 
 
 async def _unsummarised(world: World, index: str) -> Any:
-    """Summarise what was left, and return in how many ranges."""
+    """Summarise the remaining ranges, and return their number."""
     return await world.bridge.pool.fetch_value(
         "SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits"
         " WHERE inhparent = $1::text::regclass",

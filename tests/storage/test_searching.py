@@ -1,4 +1,4 @@
-"""Searches of the log below a walk: their windows, their end, and the summaries that they read."""
+"""Searches of the log beyond a walk: their windows, their end, and their summaries."""
 
 import re
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ from tests.storage.plans import explain, most_rows, prepare
 from tests.storage.world import DAY_MS, ENVIRONMENT, World, event, identity, now_ms
 
 MINUTE_MS = 60_000
-# Events of 300 customers, by the first digits of their ids.
+# Events of 300 customers. All ids begin with the same given digits.
 _MANY = """
 INSERT INTO events (environment, id, origin, type, occurred_at_ms, payload, customer)
 SELECT $1, ($2::text || lpad(to_hex(n / 4096), 3, '0') || '-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
     1, 'common', 0, 'x', 'c' || n % 300
 FROM generate_series(1, $3::integer) n"""
-# Deliveries of which one in thirty is a dead letter.
+# Deliveries, of which one in thirty is a dead letter.
 _TROUBLED = """
 INSERT INTO deliveries (environment, id, event, event_type, destination, seq, class, status, trouble,
     dlq_status, error_category, dead_lettered_at_ms)
@@ -43,7 +43,7 @@ PATIENT = replace(SEARCH, statement_timeout_s=30.0, command_timeout_s=60.0)
 
 
 class Rows:
-    """Rows at these instants, newest first. A window older than `slow_ms` takes too long."""
+    """Rows at these times, newest first. A window older than `slow_ms` takes too long."""
 
     def __init__(self, instants: Sequence[int], slow_ms: int = 0) -> None:
         self.ids = sorted(map(lowest_id, instants), reverse=True)
@@ -100,7 +100,7 @@ async def test_a_search_has_a_time_limit_in_the_database(world: World) -> None:
     searchers = world.bridge.make_pool(SEARCH, 1)
     with pytest.raises(TooSlowError):
         await searchers.fetch("SELECT pg_sleep(30)")
-    assert await searchers.fetch_value("SELECT 1") == 1  # the connection is as good as before
+    assert await searchers.fetch_value("SELECT 1") == 1  # the connection is still usable
 
 
 async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(world: World) -> None:
@@ -116,7 +116,7 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
     before = most_rows(await explain(connection, *given))
     await Summarising(world.bridge.pool, now_ms).run_once()
     assert most_rows(await explain(connection, *given)) < before / 2
-    # The last range is not full: inserts would write its summary again and again.
+    # The last range is not full, so it stays without a summary, which inserts would rewrite repeatedly.
     summaries = """
         SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits
         WHERE inhparent = 'deliveries_found'::regclass"""
@@ -124,7 +124,7 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
 
 
 async def test_a_window_of_one_day_is_not_read_in_the_order_of_its_ids(world: World) -> None:
-    """The planner expects a hundred rows of each customer: the first twenty in order seem near."""
+    """The planner expects a hundred rows of each customer, so it would expect the first twenty nearby."""
     last = identity.event()
     await world.bridge.pool.fetch(_MANY, ENVIRONMENT, last[:15], 30_000)
     await Summarising(world.bridge.pool, now_ms).run_once()
@@ -154,7 +154,7 @@ async def test_a_rare_dead_letter_is_not_searched_for_among_all_that_had_trouble
 
 
 async def test_the_last_range_of_a_day_has_a_summary_once_the_day_is_over(world: World) -> None:
-    made = [event() for _ in range(3_000)]  # more than a range of either table, less than many
+    made = [event() for _ in range(3_000)]  # more than one range of either table, but not many
     for first in range(0, len(made), 1_000):
         await world.accept(*made[first : first + 1_000], to=[identity.other()])
     tomorrow_ms = now_ms() + DAY_MS

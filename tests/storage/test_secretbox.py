@@ -118,7 +118,7 @@ def test_a_key_that_came_meanwhile_is_looked_for_where_the_others_were(tmp_path:
     file.write([old, NEW])
     assert box.open(SecretBox([NEW]).seal(b"secret", "a"), "a") == b"secret"
     assert box.ids == (key_id(old), key_id(NEW))
-    # the new key opens secrets, and seals none yet
+    # The new key opens secrets, but does not seal yet.
     assert key_of(box.seal(b"", "a")) == key_id(old)
     file.write([NEW, old])
     assert box.reread()
@@ -148,7 +148,7 @@ def test_a_key_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     file = KeyFile(tmp_path / KEY_FILE)
     file.make()
     (first,) = file.again()
-    file.make()  # an existing file stays
+    file.make()  # an existing file stays unchanged
     assert file.again() == [first]
     file.write([NEW, first])
     assert file.again() == [NEW, first]

@@ -1,4 +1,4 @@
-"""The settle statement: every end of a delivery, what recovery needs, ownership and pages."""
+"""The settle statement: every end of a delivery, recovery's data, ownership and pages."""
 
 import itertools
 from typing import Any
@@ -56,7 +56,7 @@ STATE = (
 
 
 def state(row: dict[str, Any]) -> dict[str, Any]:
-    """What of a row a settlement decides, without what is null or nothing."""
+    """Return the columns that a settlement decides, without empty ones."""
     return {name: row[name] for name in STATE if row[name]}
 
 
@@ -153,7 +153,6 @@ async def test_the_one_small_attempt_of_a_delivery_needs_no_row_of_its_own(
     await world.settle.settle(settle_group([make(each) for each in deliveries[:1]]))
     assert len(await world.rows("attempts")) == rows
     assert len(await world.rows("attempt_log")) == 1
-    # In company it is where all of the group are.
     await world.settle.settle(settle_group([make(each) for each in deliveries[1:]]))
     assert len(await world.rows("attempt_log")) == 2
 
@@ -171,7 +170,7 @@ async def test_a_page_whose_deliveries_all_succeed_at_once_has_room_for_them(wor
     where = "SELECT id, (ctid::text::point)[0] AS page FROM deliveries ORDER BY id"
     before = await world.bridge.pool.fetch(where)
     await world.settle.settle(settle_group([success(each, body=SMALL) for each in deliveries]))
-    assert await world.bridge.pool.fetch(where) == before  # so none had to be entered into an index
+    assert await world.bridge.pool.fetch(where) == before  # so no index needed a new entry
 
 
 async def test_a_delivery_goes_through_retries_dlq_and_requeue(world: World) -> None:
@@ -283,9 +282,9 @@ async def test_one_shard_that_is_not_ours_keeps_the_whole_group_from_being_writt
 async def test_a_successor_waits_for_a_statement_that_is_still_running(
     world: World, bridge: Bridge
 ) -> None:
-    """What a dead predecessor's statement does is done before its successor has taken over."""
+    """A dead predecessor's statement ends before its successor has taken over."""
     (delivery,) = await world.accept(event(), to=[A])
-    await world.settle.settle(settle_group([]))  # connected
+    await world.settle.settle(settle_group([]))  # connects
     locker = bridge.connection(UPKEEP)
     taken = trio.Event()
 
@@ -310,7 +309,7 @@ async def test_a_successor_waits_for_a_statement_that_is_still_running(
 
 
 async def waiting_backends(world: World, name: str) -> int:
-    """How many backends of that name wait for a lock."""
+    """Return the number of this application's backends that wait for a lock."""
     count: int = await world.bridge.pool.fetch_value(
         f"{LOCK_WAITS} AND application_name = $1", name
     )
@@ -353,7 +352,7 @@ async def test_every_variant_of_the_statement_is_valid_sql(world: World) -> None
     await world.settle_connection.ensure()
     successes = [Successes(*each) for each in itertools.product((False, True), Singles)]
     for uniform, again, checkpoint, replays in itertools.product((False, True), repeat=4):
-        for some in [None] if again else [None, *successes]:  # what is run again has no lean text
+        for some in [None] if again else [None, *successes]:  # reruns have no lean statement
             for counts in ((False, False), (True, False), (True, True)):
                 shape = Shape("deliveries", some, uniform, again, *counts, checkpoint, replays)
                 await try_out(world, settle_statement(shape))
@@ -368,5 +367,5 @@ def test_texts_of_days_that_are_past_do_not_stay() -> None:
 
 
 async def try_out(world: World, sql: str) -> None:
-    """Let the server prepare a text."""
+    """Let the server prepare a statement."""
     await world.settle_connection.execute(f"PREPARE tried AS {sql}; DEALLOCATE tried")

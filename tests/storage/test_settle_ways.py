@@ -1,4 +1,4 @@
-"""Short ways of the settle statement leave the same rows as the general way, whatever a group holds."""
+"""Fast paths of the settle statement: they write the same rows as the general path."""
 
 import time
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ ends = st.fixed_dictionaries(
 
 
 def general(way: str, patch: pytest.MonkeyPatch) -> None:
-    """Have a short way closed."""
+    """Disable a fast path."""
     if way == WAYS[0]:
         patch.setattr(outcomes, "are_successes", lambda _: False)
     elif way == WAYS[1]:
@@ -49,7 +49,7 @@ def general(way: str, patch: pytest.MonkeyPatch) -> None:
 async def settled(
     world: World, group: Sequence[dict[str, Any]], now: float
 ) -> tuple[list[Delivery], list[str]]:
-    """Accept and settle a group's deliveries; return them and their destinations."""
+    """Accept and settle a group's deliveries. Return the deliveries and their destinations."""
     to = [identity.other() for _ in range(5)]
     made: list[Delivery] = []
     for end in group:
@@ -73,7 +73,7 @@ def _success(of: Delivery, end: dict[str, Any], now: float) -> Settlement:
 
 
 async def seen(world: World, made: Sequence[Delivery], to: Sequence[str]) -> Any:
-    """Return what readers see of deliveries: rows, attempts and counters, by their places."""
+    """Return what readers see of the deliveries: rows, attempts and counters, with positions for ids."""
     place = {each.id: str(number) for number, each in enumerate(made)}
     place |= {each: str(number) for number, each in enumerate(to)}
     found = []
@@ -112,4 +112,5 @@ async def test_both_ways_leave_the_same(way: str, world: World) -> None:
     def every(group: list[dict[str, Any]]) -> None:
         trio.from_thread.run(compare, group)
 
-    await trio.to_thread.run_sync(every)  # hypothesis is not async, and the world is open here
+    # Hypothesis is not async, and the world belongs to this loop.
+    await trio.to_thread.run_sync(every)

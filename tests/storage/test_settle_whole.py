@@ -1,4 +1,4 @@
-"""A group is settled whole or not at all, however often it is run."""
+"""Settlement of a group: all or nothing, also in reruns."""
 
 import pytest
 
@@ -114,7 +114,7 @@ async def test_a_row_of_a_partition_that_is_gone_is_poison_and_nothing_to_wait_f
 
 async def test_an_unwritable_response_is_poison_and_writes_nothing(world: World) -> None:
     deliveries = await world.accept(event(), event(), to=[A])
-    bad = success(deliveries[1], status=70_000)  # no smallint
+    bad = success(deliveries[1], status=70_000)  # too large for a smallint
     with pytest.raises(PoisonError):
         await world.settle.settle(settle_group([success(deliveries[0]), bad]))
     assert {row["status"] for row in await world.rows("deliveries")} == {0}

@@ -1,4 +1,4 @@
-"""Walks down the log against all rows at once: days, steps and streams must change nothing."""
+"""Walks down the log compared with all rows at once: days, steps and streams change no result."""
 
 import random
 from bisect import bisect_left
@@ -16,18 +16,18 @@ Row = dict[str, Any]
 
 
 class Table:
-    """Rows as the statement of a step would find them, and how much was asked of it."""
+    """Rows as a step's statement would find them, and a record of its requests."""
 
     def __init__(self, rows: Sequence[Row], streams: int) -> None:
         self.rows = sorted(rows, key=lambda row: row["id"])
         self.streams = [
             [row for row in self.rows if row["stream"] == stream] for stream in range(streams)
         ]
-        self.steps: list[tuple[str, str]] = []  # how far down, and from where
+        self.steps: list[tuple[str, str]] = []  # the bounds of each step
         self.examined = 0
 
     async def take(self, low: str, high: str, look_at: int, wanted: int) -> Step:
-        """One step."""
+        """Run one step."""
         self.steps.append((low, high))
         seen: list[Row] = []
         cut: list[str] = []
@@ -48,7 +48,7 @@ class Table:
 
 
 def table(chance: random.Random, number: int, streams: int, rarity: int) -> Table:
-    """Rows of some days of a month, in clusters; some of the days are still to come."""
+    """Return clusters of rows on some days of a month, including future days."""
     days = chance.sample(range(-30, 3), 6)
     rows = []
     for n in range(number):
@@ -110,7 +110,7 @@ async def test_a_page_that_today_fills_is_read_from_today_alone() -> None:
 
 async def test_what_is_rare_is_looked_for_in_few_steps() -> None:
     chance = random.Random(2)
-    for passing in (0, 1, 30, 300):  # of 6,000
+    for passing in (0, 1, 30, 300):  # matching rows of 6,000
         log = table(chance, 6_000, 1, 10**9)
         for row in chance.sample(log.rows, passing):
             row["passes"] = True

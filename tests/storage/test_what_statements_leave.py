@@ -1,4 +1,4 @@
-"""A statement that has ended keeps nothing of whoever asked for it."""
+"""A finished statement keeps no reference to its caller."""
 
 import gc
 import weakref
@@ -18,7 +18,7 @@ PLAIN = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
 
 
 class Request:
-    """Something that a task's context holds, as the framework's requests are held."""
+    """An object in a task's context, as the framework keeps requests."""
 
 
 _REQUEST: ContextVar[Request] = ContextVar("request")
@@ -44,7 +44,7 @@ async def listen(connection: Connection) -> None:
 @pytest.mark.parametrize("profile", [PLAIN, POOL], ids=lambda each: each.purpose)
 async def test_what_asked_is_gone_once_it_was_answered(bridge: Bridge, profile: Profile) -> None:
     connection = bridge.connection(profile)
-    await connection.ensure()  # the driver has a timer for connecting, once
+    await connection.ensure()  # the driver has a timer while it connects
     asked: list[weakref.ref[Request]] = []
 
     async def request(ask: Callable[[Connection], Awaitable[None]]) -> None:
@@ -61,7 +61,7 @@ async def test_what_asked_is_gone_once_it_was_answered(bridge: Bridge, profile: 
 
 
 class Text(str):
-    """An argument that can be seen to go."""
+    """An argument that supports weak references."""
 
 
 async def test_a_refused_statement_leaves_nothing_to_the_collector(bridge: Bridge) -> None:
@@ -73,7 +73,7 @@ async def test_a_refused_statement_leaves_nothing_to_the_collector(bridge: Bridg
     gc.collect()
     gc.disable()
     try:
-        with suppress(PoisonError):  # what pytest keeps of an error keeps the statement
+        with suppress(PoisonError):  # pytest would keep the error, and with it the statement
             await connection.fetch(sql, given)
         del given
         assert seen() is None

@@ -1,4 +1,4 @@
-"""A small world for tests of the delivery log: stores on a fresh database, and what they take."""
+"""The stores of the delivery log on a fresh database, with makers of their arguments."""
 
 import time
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ identity = Identity()
 
 
 def now_ms() -> int:
-    """The present instant."""
+    """Return the present time in milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 def event(**fields: Any) -> Event:
-    """An event of the test environment."""
+    """Return an event of the test environment."""
     fields = {
         "id": identity.event(),
         "environment": ENVIRONMENT,
@@ -52,7 +52,7 @@ def event(**fields: Any) -> Event:
 
 
 def deliveries_of(of: Event, *destinations: str, **fields: Any) -> list[Delivery]:
-    """An event's deliveries, one to each destination."""
+    """Return an event's deliveries, one to each destination."""
     fields = {"queue": DeliveryClass.STANDARD, "lane": of.lane, **fields}
     return [
         Delivery(id=delivery_id(of.id, place), event=of, destination=destination, **fields)
@@ -68,7 +68,7 @@ def intake_group(
     dirty: Sequence[str] = (),
     **fields: Any,
 ) -> IntakeGroup:
-    """A group for the intake."""
+    """Return a group for the intake."""
     fields = {"now_ms": now_ms(), **fields}
     return IntakeGroup(
         list(events),
@@ -81,14 +81,14 @@ def intake_group(
 
 
 def claim(of: Event, key: str, deliveries: int = 0, **fields: Any) -> KeyClaim:
-    """A claim of an event to a key, which is put into the event."""
+    """Return an event's claim to a key, and set the key in the event."""
     of.idempotency_key = key
     fields = {"digest": b"d" * 32, "expires_at_ms": now_ms() + DAY_MS, **fields}
     return KeyClaim(of.environment, key, of.id, deliveries, **fields)
 
 
 def success(of: Delivery, **fields: Any) -> Settlement:
-    """An attempt that was answered with 200, advancing the delivery as its actor does."""
+    """Return the settlement of an attempt that was answered with 200."""
     return settled(of, DeliveryStatus.DELIVERED, **{"status": 200, **fields})
 
 
@@ -98,7 +98,7 @@ def failure(
     category: ErrorCategory = ErrorCategory.HTTP_5XX,
     **fields: Any,
 ) -> Settlement:
-    """An attempt that failed; FAILED means dead here."""
+    """Return the settlement of a failed attempt. FAILED makes the delivery dead."""
     dead = becomes is DeliveryStatus.FAILED
     return settled(
         of,
@@ -128,7 +128,7 @@ def settled(
     started_at: float | None = None,
     **fields: Any,
 ) -> Settlement:
-    """A settlement with an attempt."""
+    """Return a settlement with an attempt."""
     outcome = Outcome(
         started_at or time.time(),
         duration_ms,
@@ -155,12 +155,12 @@ def settled(
 
 
 def unattempted(of: Delivery, becomes: DeliveryStatus, **fields: Any) -> Settlement:
-    """A settlement without an attempt."""
+    """Return a settlement without an attempt."""
     return Settlement(of, becomes, None, of.attempt_count, **{"at": time.time(), **fields})
 
 
 def settle_group(settlements: Sequence[Settlement], **fields: Any) -> SettleGroup:
-    """A group for the settle statement, as the recorder builds it."""
+    """Return a group for the settle statement, as the recorder builds it."""
     group = build_group(list(settlements), fields.pop("marks", []), fields.pop("snapshots", []))
     group.now_ms = now_ms()
     for name, value in fields.items():
@@ -169,7 +169,7 @@ def settle_group(settlements: Sequence[Settlement], **fields: Any) -> SettleGrou
 
 
 def minute(destination: str, **fields: Any) -> MinuteDelta:
-    """Counters of a minute, empty but for what is given."""
+    """Return a minute's counters: zero except for `fields`."""
     fields = {
         "attempts": 0,
         "failed": 0,
@@ -184,7 +184,7 @@ def minute(destination: str, **fields: Any) -> MinuteDelta:
 
 
 def shifted(identifier: str, by_ms: int) -> str:
-    """An id as it would have been made at another time."""
+    """Return an id as if it was created `by_ms` later."""
     stamp = f"{created_at_ms(identifier) + by_ms:012x}"
     return f"{stamp[:8]}-{stamp[8:]}{identifier[13:]}"
 
@@ -201,14 +201,15 @@ class World:
         self.settle = PostgresSettle(self.settle_connection, self.ownership)
 
     async def take(self) -> "World":
-        """Become the owner of the database."""
+        """Take ownership of the database."""
         upkeep = self.bridge.connection(UPKEEP)
         await self.ownership.take(upkeep)
         await self.bridge.release(upkeep)
         return self
 
     async def accept(self, *events: Event, to: Sequence[str] = ()) -> list[Delivery]:
-        """Accept events with a delivery each to every destination, and return these, with seq."""
+        """Accept events with one delivery each to every destination. Return the deliveries with their
+        seq."""
         deliveries = [delivery for each in events for delivery in deliveries_of(each, *to)]
         await self.put(deliveries, events)
         return deliveries
@@ -221,12 +222,12 @@ class World:
             delivery.seq = seq
 
     async def rows(self, table: str) -> list[dict[str, Any]]:
-        """All rows of a table."""
+        """Return all rows of a table."""
         found = await self.bridge.pool.fetch(f"SELECT * FROM {table}")
         return [dict(row) for row in found]
 
     async def row(self, of: Delivery) -> dict[str, Any]:
-        """A delivery's row."""
+        """Return a delivery's row."""
         found = await self.bridge.pool.fetch_row(
             "SELECT * FROM deliveries WHERE environment = $1 AND id = $2",
             of.event.environment,
@@ -244,6 +245,6 @@ class World:
         )
 
     async def contents(self) -> dict[str, list[dict[str, Any]]]:
-        """All rows that settle statements write, in an order that depends on them alone."""
+        """Return all rows that settle statements write, in an order that depends only on the rows."""
         tables = ("attempts", "deliveries", "destination_minutes", "destination_snapshots")
         return {name: sorted(await self.rows(name), key=repr) for name in tables}
