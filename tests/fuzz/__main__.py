@@ -1,9 +1,8 @@
-"""The fuzzer of one door, guided by the branches that inputs reach: `python -m tests.fuzz DOOR --minutes
-5`.
+"""A fuzzer for one door, guided by branch coverage: `python -m tests.fuzz DOOR --minutes 5`.
 
-It needs atheris, which is not among the dependencies, and says so if it is missing. An input that raises
-is kept in the corpus under its hash; whoever fixes the bug gives the file a name. The smallest inputs
-that reach new branches are kept too.
+It needs atheris, which is not a dependency, and reports if it is missing. An input that raises is kept
+in the corpus under its hash. The developer who fixes the bug names the file. The smallest inputs that
+reach new branches are kept too.
 """
 
 import argparse
@@ -19,13 +18,13 @@ from pathlib import Path
 
 from tests.fuzz.door import CORPUS, NAMES, door
 
-# bytes of an input; for inputs whose cost grows with their length, other tests count steps
+# In bytes. Other tests count the steps of inputs whose cost grows with their length.
 LONGEST = 4_096
-SLOW_S = 20  # an input that takes longer hangs
-LARGEST_MIB = 2_048  # of the fuzzer's memory
-# inputs of a door that are kept for the branches they reach: the suite replays all of them
+SLOW_S = 20  # an input that takes longer counts as a hang
+LARGEST_MIB = 2_048  # the fuzzer's memory limit
+# The number of a door's inputs that are kept for their branches. The suite replays all of them.
 KEPT = 20
-KEPT_BYTES = 400  # the size of each of these inputs at most
+KEPT_BYTES = 400  # the maximum size of each of these inputs
 GROWN = "grown"
 REACHES = "reaches-"
 _FOUND = ("crash", "timeout", "oom", "slow")
@@ -90,7 +89,7 @@ def _keep(name: str, grown: Path) -> None:
 
 
 def _fuzz(name: str, place: Path, watched: list[str], minutes: float, seed: int) -> int:
-    """Fuzz in this process; the fuzzer itself ends the process."""
+    """Fuzz in this process, which the fuzzer ends."""
     atheris = importlib.import_module("atheris")
     with atheris.instrument_imports(include=[*watched, f"tests.fuzz.doors.{name}"]):
         target = door(name)

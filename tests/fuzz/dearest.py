@@ -1,17 +1,19 @@
-"""A search for a door's dearest input, by counted work: `python -m tests.fuzz.dearest event`.
+"""A search for a door's most expensive input: `python -m tests.fuzz.dearest event`.
 
-The work of an input is the number of lines that our code executes for it, with all that it calls in
-Python. The work of a test's own oracle is not counted. Seconds depend on the machine; lines depend on
-the input alone. One call of our code out of a check is one step of the loop: `Work.most` is the dearest.
+The work of an input is the number of Python lines that run for it: our code, and the Python code that
+it calls. The lines of a check's own oracle do not count. Seconds depend on the machine, but lines only
+on the input. A call of our code from a check is one step of the loop: `Work.most` is the most expensive
+one.
 
-An input is a `Recipe`: a head, a part that is repeated, and a tail. The search climbs on small inputs
-and adopts each change that makes an input no cheaper for its bytes. The winners are tried at the door's
-largest size and kept in its corpus as `dearest-...`. `counted` counts any other function likewise:
-`counted(lambda: read_event(body)).most`.
+An input is a `Recipe`: a head, a repeated part, and a tail. The search mutates small inputs and adopts
+each change that does not lower the work per byte. It tries the best ones at the door's largest size,
+and keeps them in the corpus as `dearest-...`. `counted` measures any other function: `counted(lambda:
+read_event(body)).most`.
 
-A call of a library in C counts as one line, whatever it is given. Such calls are held to be linear
-elsewhere (`test_patterns.py`); the command prints the CPU's milliseconds beside the lines. The suite
-(`test_dearest.py`) replays each corpus as recipes, and holds each door to `Door.most_lines`.
+A C call of a library counts as one line. Other tests show that such calls are linear
+(`test_patterns.py`), and the command prints the CPU's milliseconds beside the lines. The suite
+(`test_dearest.py`) replays each corpus as recipes, and requires each door to stay within
+`Door.most_lines`.
 """
 
 import argparse
@@ -31,27 +33,27 @@ from tests.fuzz.door import CORPUS, NAMES, Door, door
 ROOT = Path(__file__).parents[2]
 OURS = tuple(f"{ROOT}/{package}/" for package in ("api", "engine", "storage", "clients"))
 DEAREST = "dearest-"
-MARK = b"<<<repeated>>>"  # between the parts of a recipe in its file
-SMALL = 2_000  # bytes of an input that is tried in the search
-KEPT = 3  # recipes of a door that the search keeps
+MARK = b"<<<repeated>>>"  # separates the parts of a recipe in its file
+SMALL = 2_000  # the size in bytes of an input during the search
+KEPT = 3  # the number of a door's recipes that the search keeps
 
 
 class Work(Struct, frozen=True):
     """Lines of our code that ran."""
 
     total: int
-    most: int  # of one call
+    most: int  # in one call
 
 
 class _Counter:
-    """Counts lines while a frame of ours, or one that it called, is on the stack."""
+    """Counts lines while a frame of our code is on the stack."""
 
     def __init__(self) -> None:
         self.total = self.most = self._now = 0
         self._outermost: FrameType | None = None
 
     def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
-        """Called for each call, as sys.settrace documents."""
+        """Count a line or a call (see `sys.settrace`)."""
         if self._outermost is None:
             if not frame.f_code.co_filename.startswith(OURS):
                 return None
@@ -70,7 +72,7 @@ class _Counter:
 
 
 def counted(function: Callable[[], object]) -> Work:
-    """Call `function` and return its work. Raises what it raises."""
+    """Call `function` and return its work. Raises the function's exceptions."""
     counter = _Counter()
     before = sys.gettrace()
     sys.settrace(counter.trace)
@@ -82,42 +84,43 @@ def counted(function: Callable[[], object]) -> Work:
 
 
 class Recipe(Struct, frozen=True):
-    """An input of any size: a part that is repeated between a head and a tail."""
+    """An input of any size: a repeated part between a head and a tail."""
 
     head: bytes
     repeated: bytes
     tail: bytes
 
     def of(self, size: int) -> bytes:
-        """Return it with as many repetitions as fit into `size` bytes, at least one."""
+        """Return the input with as many repetitions as fit into `size` bytes, at least one."""
         room = size - len(self.head) - len(self.tail)
         return self.head + self.repeated * max(1, room // max(1, len(self.repeated))) + self.tail
 
     def file(self) -> bytes:
-        """Return the content of its file."""
+        """Return the recipe as a file's content."""
         return MARK.join((self.head, self.repeated, self.tail))
 
 
 def read_recipe(data: bytes) -> Recipe:
-    """Return the recipe of a file. An input that is no recipe is repeated as a whole."""
+    """Return the recipe in a file. Any other input becomes a repeated part."""
     parts = data.split(MARK)
     return Recipe(*parts) if len(parts) == 3 else Recipe(b"", data, b"")
 
 
 def recipes(target: Door) -> list[Recipe]:
-    """Return a door's known inputs: its dearest recipes, then its seeds and the rest of its corpus."""
+    """Return a door's known inputs: its most expensive recipes, then the rest of its corpus and its
+    seeds."""
     known = sorted(target.corpus(), key=lambda path: not path.name.startswith(DEAREST))
     files = [path.read_bytes() for path in known]
     return [read_recipe(data) for data in (*files, *target.seeds)]
 
 
 def work_of(target: Door, data: bytes) -> Work:
-    """Return the work of one input of a door. Raises what its check raises."""
+    """Return the work of one input of a door. Raises the check's exceptions."""
     return counted(lambda: target.check(data))
 
 
 class Search:
-    """Climbs from the recipes of a door. The same seed finds the same."""
+    """A search that starts with a door's recipes. The result depends only on the seed."""
 
     def __init__(self, target: Door, seed: int, size: int = SMALL) -> None:
         self._target = target
@@ -126,12 +129,12 @@ class Search:
         self._climbing = [(self._cost(each), each) for each in recipes(target)]
 
     def _cost(self, recipe: Recipe) -> float:
-        """Return the lines of a recipe for each of its bytes."""
+        """Return a recipe's lines per byte."""
         data = recipe.of(self._size)
         return work_of(self._target, data).most / max(len(data), self._size)
 
     def run(self, rounds: int) -> list[Recipe]:
-        """Change one of the best `rounds` times; return the best, the dearest first."""
+        """Change one of the best recipes `rounds` times. Return the best, most expensive first."""
         for _ in range(rounds):
             self._climbing.sort(key=lambda one: one[0], reverse=True)
             del self._climbing[max(KEPT * 4, 12) :]
@@ -150,7 +153,7 @@ class Search:
         draw = self._random
         parts = [recipe.head, recipe.repeated, recipe.tail]
         way = draw.randrange(4)
-        if way == 0:  # what is repeated is another stretch of the whole
+        if way == 0:  # repeat another slice of the whole input
             whole = b"".join(parts)
             start, end = sorted((draw.randrange(len(whole) + 1), draw.randrange(len(whole) + 1)))
             return Recipe(whole[:start], whole[start:end][:200] or b" ", whole[end:])
@@ -181,7 +184,7 @@ def main() -> int:
         data = recipe.of(target.largest)
         work = work_of(target, data)
         began = time.thread_time()
-        target.check(data)  # with the oracle: an upper bound
+        target.check(data)  # including the oracle: an upper bound
         took_ms = (time.thread_time() - began) * 1000
         mark = hashlib.sha256(recipe.file()).hexdigest()[:12]
         kept = CORPUS / target.name / f"{DEAREST}{mark}"

@@ -1,4 +1,4 @@
-"""The doors that are fuzzed: each takes a stranger's bytes, and its check says what must always hold."""
+"""The doors: each takes a stranger's bytes, and its check states invariants."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -16,20 +16,19 @@ NAMES = (
 
 
 class Door(Struct, frozen=True):
-    """One door. `check` raises for an input that shows a fault, and returns for every other."""
+    """One door. `check` raises only if an input reveals a fault."""
 
     name: str
     check: Callable[[bytes], None]
     watched: tuple[str, ...]  # packages whose branches guide the fuzzer
-    seeds: tuple[bytes, ...]  # inputs to begin with
-    words: tuple[bytes, ...] = ()  # bytes that the fuzzer may insert
-    # Bytes that the door accepts, or that its check can be given in a second.
+    seeds: tuple[bytes, ...]  # first inputs
+    words: tuple[bytes, ...] = ()  # bytes that the fuzzer inserts
+    # The largest size that the door accepts, or that its check can process in a second.
     largest: int = 16 * 1024
-    most_lines: int = 50_000  # of our code for one input of that size: see `tests.fuzz.dearest`
+    most_lines: int = 50_000  # our code's lines for an input of that size: see `tests.fuzz.dearest`
 
     def corpus(self) -> Iterator[Path]:
-        """Yield the inputs that are kept: those that found a fault, named after it, and those that reach
-        branches that no other input reaches."""
+        """Yield the kept inputs: those that found a fault, and those that reach branches of their own."""
         yield from sorted((CORPUS / self.name).glob("*"))
 
 
@@ -44,5 +43,5 @@ def cut(data: bytes, size: int) -> list[bytes]:
 
 
 def split(data: bytes) -> tuple[int, bytes]:
-    """Return the size of the pieces that an input asks for, and the rest of it."""
+    """Return the piece size in an input's first byte, and the rest of the input."""
     return (data[0] or 1, data[1:]) if data else (1, b"")

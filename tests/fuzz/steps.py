@@ -1,8 +1,7 @@
-"""The number of steps that a regular expression takes, counted by a matcher that backtracks as Python's
-does.
+"""A counter of a regular expression's steps, with a matcher that backtracks as Python's does.
 
-Seconds depend on the machine; steps depend on the pattern and its input alone. This matcher tries
-alternatives in the order of Python's, without its short cuts, which save only a constant factor.
+Seconds depend on the machine, but steps only on the pattern and its input. This matcher tries
+alternatives in Python's order. It has no shortcuts, because these save only a constant factor.
 """
 
 import re
@@ -18,10 +17,10 @@ _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 Then = Callable[[int], bool]
 Match = Callable[[int, Then], bool]
 ENDLESS = codes.MAXREPEAT
-_SAMPLES = 4  # of what can stand before a repetition; of the repeated part, three times as many
-_HEADS, _PUMPS = 5, 14  # beginnings and repeated parts that are tried per pattern
-_LARGE = 1_000  # a repetition of so many counts as one without end
-_LETTERS = 12  # of the letters in the pattern
+_SAMPLES = 4  # texts before a repetition. A repeated part has three times as many
+_HEADS, _PUMPS = 5, 14  # the heads and repeated parts to try per pattern
+_LARGE = 1_000  # a repetition with this bound counts as unbounded
+_LETTERS = 12  # the letters of the pattern to try
 _CATEGORIES: dict[Any, Callable[[str], bool]] = {
     codes.CATEGORY_DIGIT: str.isdigit,
     codes.CATEGORY_NOT_DIGIT: lambda c: not c.isdigit(),
@@ -33,11 +32,11 @@ _CATEGORIES: dict[Any, Callable[[str], bool]] = {
 
 
 class TooManyError(Exception):
-    """More steps than were allowed."""
+    """The limit of steps was exceeded."""
 
 
 class Steps:
-    """Counts the steps of one pattern over one text."""
+    """Counts a pattern's steps over one text."""
 
     def __init__(self, pattern: re.Pattern[Any], text: str, most: int) -> None:
         self.count = 0
@@ -46,14 +45,14 @@ class Steps:
         self._most = most
         self._folded = bool(pattern.flags & re.IGNORECASE)
         self._tree = _tree(pattern)
-        self._taken: dict[tuple[int, str], bool] = {}  # by an item of the tree, and a character
+        self._taken: dict[tuple[int, str], bool] = {}  # by item of the tree, and character
 
     def whole(self) -> bool:
         """Match the whole text. Raises TooManyError."""
         return self._sequence(list(self._tree), 0, lambda at: at == len(self._text))
 
     def everywhere(self) -> None:
-        """Search from each position on, as `finditer` does. Raises TooManyError."""
+        """Search from each position, as `finditer` does. Raises TooManyError."""
         at = 0
         while at <= len(self._text):
             self._end = -1
@@ -174,7 +173,7 @@ def _is_in(item: Any, character: str) -> bool:
 
 
 class Attack(Struct, frozen=True):
-    """A text that repeats what a pattern repeats and then does not match it."""
+    """A text that repeats a pattern's repeated part and then does not match."""
 
     head: str
     pump: str
@@ -201,9 +200,11 @@ def attacks(pattern: re.Pattern[Any]) -> Iterator[Attack]:
 
 
 def repeats_without_end(pattern: re.Pattern[Any]) -> int:
-    """Return how many repetitions have no bound, or a large one. A repetition of more than single
-    characters counts twice, since it can be ambiguous in itself. A single repetition over a whole text
-    backtracks once."""
+    """Return the number of repetitions with no bound or a large one.
+
+    A repetition of more than single characters counts twice, because it can be ambiguous in itself. A
+    single repetition over a whole text backtracks only once.
+    """
     return sum(_endless(_tree(pattern)))
 
 
@@ -267,13 +268,13 @@ def _samples(items: list[Any], letters: list[str]) -> list[str]:
             each = [*([""] if value[0] == 0 else []), *each]
         else:
             continue
-        # Items take turns, so that each of the first texts is tried with each text that can follow it.
+        # Items take turns, so that each first text is combined with each text that can follow it.
         found = [one + more for more in each for one in found][: _SAMPLES * 3]
     return found
 
 
 def _characters(item: Any, letters: list[str]) -> list[str]:
-    """Return some characters that match at a place, first those that appear in the pattern."""
+    """Return characters that match at a place, first those that appear in the pattern."""
     code, value = item
     if code is codes.LITERAL:
         return [chr(value)]

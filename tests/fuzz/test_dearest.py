@@ -1,4 +1,4 @@
-"""The dearest known input of each door runs no more lines of our code than the door allows."""
+"""The most expensive known input of each door stays within the door's number of lines."""
 
 import pytest
 

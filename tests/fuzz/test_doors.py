@@ -1,4 +1,4 @@
-"""Every door's check passes for each input of its corpus, its seeds, and inputs made of these."""
+"""Every door's check passes for its corpus, its seeds, and mutations of them."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.door import CORPUS, NAMES, Door, door
 
-# Inputs per door, about half a second of one worker: the dearest have the fewest. `python -m tests.fuzz`
-# makes millions.
+# Inputs per door, about half a second of one worker. `python -m tests.fuzz` tries millions.
 EXAMPLES = {
     "configuration": 60,
     "filter": 60,
@@ -16,11 +15,11 @@ EXAMPLES = {
     "request": 40,
     "template": 60,
 }
-LONGEST = 1_000  # bytes of an input
+LONGEST = 1_000  # in bytes
 
 
 def inputs(target: Door) -> st.SearchStrategy[bytes]:
-    """Return inputs that are made of seeds and words: spliced, cut, and with bytes changed."""
+    """Return inputs made of seeds and words: spliced, cut, and with changed bytes."""
     seeds = [*target.seeds, *(path.read_bytes() for path in target.corpus())]
     change = st.tuples(
         st.integers(0, LONGEST),
@@ -37,7 +36,7 @@ def inputs(target: Door) -> st.SearchStrategy[bytes]:
 
 
 def mutated(seed: bytes, changes: list[tuple[int, int, bytes]], other: bytes, at: int) -> bytes:
-    """Return a seed with bytes replaced at some places, and from a place on another seed's."""
+    """Return a seed with bytes replaced at some places, and with another seed's bytes after `at`."""
     data = bytearray(seed)
     for place, length, word in changes:
         place %= len(data) + 1

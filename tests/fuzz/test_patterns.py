@@ -1,4 +1,4 @@
-"""None of our regular expressions backtracks over a character more than a bounded number of times."""
+"""Our regular expressions: none takes more than a bounded number of steps per character."""
 
 import ast
 import importlib
@@ -24,13 +24,13 @@ from tests.fuzz.steps import Steps, TooManyError, attacks, repeats_without_end
 ROOT = Path(__file__).parents[2]
 PACKAGES = (engine, api, storage, angarium)
 SHORT, LONG = 120, 480  # characters
-FEW = 8  # steps per character; a pattern with fewer passes at once
-GROWTH = 2.0  # from `SHORT` to `LONG`: 4 if quadratic, 1 if linear
-MOST = 250  # steps per character before the count ends: exponential ones take any number
+FEW = 8  # steps per character: a pattern with fewer passes immediately
+GROWTH = 2.0  # limit from `SHORT` to `LONG`: quadratic patterns have 4, linear ones 1
+MOST = 250  # steps per character at which the count stops, because exponential patterns never end
 SEARCHING = ("search", "sub", "findall", "finditer", "split")
-# Patterns that read only the output of our own programs.
+# Patterns that only read our own programs' output.
 OURS = {"storage.backup.making._PROGRESS"}
-ASIDE = ("api.cli", "storage.migrations")  # an operator's own terminal
+ASIDE = ("api.cli", "storage.migrations")  # they read only an operator's terminal
 
 
 def modules() -> Iterator[Any]:
@@ -41,7 +41,7 @@ def modules() -> Iterator[Any]:
 
 
 def known() -> dict[str, re.Pattern[Any]]:
-    """Return every pattern in our modules, and patterns that are made from others' text."""
+    """Return every pattern in our modules, and the patterns that users' text becomes."""
     found: dict[str, re.Pattern[Any]] = {}
     for module in modules():
         for name, value in vars(module).items():
@@ -54,7 +54,7 @@ def known() -> dict[str, re.Pattern[Any]]:
 
 
 def searched() -> set[str]:
-    """Return the names of patterns that are looked for anywhere in a text."""
+    """Return the names of patterns that are searched for anywhere in a text."""
     names: set[str] = set()
     for package in PACKAGES:
         for file in Path(package.__path__[0]).rglob("*.py"):
@@ -65,9 +65,9 @@ def searched() -> set[str]:
     return names
 
 
-@cache  # many modules have the same pattern
+@cache  # many modules use the same pattern
 def is_dear(pattern: re.Pattern[Any], everywhere: bool) -> str | None:
-    """Return a text for which a pattern's steps per character grow with length; None if none is found."""
+    """Return a text on which a pattern's steps per character grow with its length, or None."""
     if repeats_without_end(pattern) < (1 if everywhere else 2):
         return None
     for attack in attacks(pattern):
@@ -78,7 +78,7 @@ def is_dear(pattern: re.Pattern[Any], everywhere: bool) -> str | None:
 
 
 def each(pattern: re.Pattern[Any], text: str, everywhere: bool) -> float:
-    """Return how many steps each character of a text takes."""
+    """Return the number of steps per character."""
     steps = Steps(pattern, text, MOST * len(text))
     try:
         if everywhere:

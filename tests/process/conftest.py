@@ -16,7 +16,7 @@ from tests.process.receiver import Receiver
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver of the test's own."""
+    """A receiver for one test."""
     receiver = Receiver()
     yield receiver
     receiver.close()
@@ -24,9 +24,9 @@ def receiver() -> Iterator[Receiver]:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Give a folder for a server's data; a database that is left in there is ended."""
+    """Create a folder for a server's data, and stop any database that remains in it."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-process-"))
-    folder.chmod(0o755)  # PostgreSQL, started by root, is another account
+    folder.chmod(0o755)  # if root starts PostgreSQL, it runs as another account
     try:
         yield folder
     finally:
@@ -38,7 +38,7 @@ def _folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def furnished() -> Iterator[House]:
-    """A server that was started once and stopped: copies of its data start in half the time."""
+    """A server that was started once and stopped. Copies of its data start in half the time."""
     with _folder() as folder:
         with House(folder / "data") as house:
             pass
@@ -47,7 +47,7 @@ def furnished() -> Iterator[House]:
 
 @contextmanager
 def open_house(furnished: House, program: str = "api.cli", **settings: str) -> Iterator[House]:
-    """Run a server of one's own, and search its log at the end. `program`: run in its stead."""
+    """Run a server for the block, and search its log at the end. `program` is the module to run."""
     with _folder() as folder:
         subprocess.run(["cp", "-a", str(furnished.folder), str(folder)], check=True)
         house = House(folder / "data", **settings)
@@ -66,10 +66,10 @@ def open_house(furnished: House, program: str = "api.cli", **settings: str) -> I
 
 @pytest.fixture(scope="module")
 def house(furnished: House) -> Iterator[House]:
-    """The module's server, which its tests may kill and stop, but leave running.
+    """The module's server, which its tests can kill and stop, but must leave running.
 
-    It holds little in memory and nothing for long, so that much is read back from the store. Its memory
-    can be measured, whoever runs the tests.
+    It holds few deliveries in memory and passivates actors early, so much is read back from the store.
+    Its memory can be measured under any account.
     """
     settings = {
         "ANGARIUM_PASSIVATE_AFTER": "1",

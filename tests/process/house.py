@@ -1,7 +1,7 @@
-"""A real server in a process of its own, with all that a test does to it and reads from it.
+"""A real server in its own process, with a test's operations on it.
 
-What it promises is judged from what its callers were answered, what receivers got, and the rows in
-PostgreSQL; every house is searched, at its end, for secrets in its log.
+Tests judge it by the callers' answers, the receivers' requests, and the rows in PostgreSQL. At its end,
+every house is searched for secrets in its log.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ POLL_S, RARELY_S = 0.02, 0.1
 
 
 def until(condition: Callable[[], object], what: str, within_s: float = HANGS_S) -> None:
-    """Wait for what another process does and nothing announces."""
+    """Poll for the effect of another process that no event announces."""
     give_up = time.monotonic() + within_s
     while True:
         began = time.monotonic()
@@ -40,7 +40,7 @@ def until(condition: Callable[[], object], what: str, within_s: float = HANGS_S)
             return
         looked = time.monotonic()
         assert looked < give_up, f"not within {within_s:g} s: {what}"
-        # A look at the rows takes a connection: it is to keep no core from who is waited for.
+        # Polling opens a database connection, so it must leave CPU to the awaited process.
         time.sleep(min(max(POLL_S, 3 * (looked - began)), RARELY_S))
 
 
@@ -61,16 +61,16 @@ class House(Service):
         super().__init__(folder, {"ANGARIUM_LOG_LEVEL": "info", **settings})
         self.secrets: list[str] = []
 
-    # --- what callers do
+    # --- callers' requests
 
     def ask(
         self, method: str, path: str, body: object = None, *, timeout_s: float = HANGS_S
     ) -> Told:
-        """Make one request with the manage key, whatever the answer is."""
+        """Make one request with the manage key, and return any answer."""
         return Client(self, timeout_s).ask(method, path, body, close=True)
 
     def post(self, *numbers: str, lane: str | None = None, kind: str = "e.one") -> list[str]:
-        """Post events, one by one; all must be accepted. Returns their ids."""
+        """Post events one by one, and return their ids. All must be accepted."""
         client = Client(self)
         ids = []
         for number in numbers:
@@ -83,14 +83,14 @@ class House(Service):
     def post_batch(
         self, numbers: Iterable[str], lane: str | None = None, kind: str = "e.one"
     ) -> None:
-        """Post a batch; all of it must be accepted."""
+        """Post a batch. All its events must be accepted."""
         events = [event(number, lane, kind) for number in numbers]
         told = self.ask("POST", "/events/batch", {"events": events})
         assert told.status == 202, told
         assert told.body["accepted"] == len(events), told
 
     def made(self, url: str, kind: str = "e.*", **delivery: object) -> str:
-        """Make a destination with a rule for events of `kind`; return its id."""
+        """Create a destination with a rule for events of `kind`, and return its id."""
         made = self.api(
             "POST",
             "/destinations",
@@ -115,52 +115,52 @@ class House(Service):
         return self.api("GET", f"/destinations/{destination}/health")
 
     def deliveries(self, destination: str, **filters: str) -> list[Any]:
-        """Return what the API lists of a destination's deliveries: at most 100."""
+        """Return a destination's deliveries as the API lists them, at most 100."""
         query = "".join(f"&{name}={value}" for name, value in filters.items())
         found = self.api("GET", f"/deliveries?destinationId={destination}&limit=100{query}")
         return cast("list[Any]", found["items"])
 
-    # --- what the rows say
+    # --- rows
 
     def rows(self, sql: str, *arguments: object) -> list[Any]:
-        """Read the database directly."""
+        """Query the database directly."""
         return asyncio.run(_rows(self.database_url(), sql, arguments))
 
     def database_url(self) -> str:
-        """Return where the database is: here the embedded one."""
+        """Return the URL of the embedded database."""
         url = running_url(self.folder)
         assert url is not None, "the database does not run"
         return url
 
     def value(self, sql: str, *arguments: object) -> Any:
-        """Read one value from the database."""
+        """Query a single value."""
         return self.rows(sql, *arguments)[0][0]
 
     def tried(self, destination: str) -> int:
-        """Return how many attempts at a destination are recorded."""
+        """Return the number of recorded attempts for a destination."""
         sql = "SELECT coalesce(sum(attempt_count), 0)::int FROM deliveries"
         return int(self.value(f"{sql} WHERE destination = $1::text::uuid", destination))
 
     def until_settled(self, destination: str | None = None, within_s: float = HANGS_S) -> None:
-        """Wait until nothing is PENDING or RETRYING in the rows any more."""
+        """Wait until no row is PENDING or RETRYING."""
         sql = "SELECT count(*) FROM deliveries WHERE status IN (0, 4)"
         arguments: tuple[object, ...] = ()
         if destination is not None:
             sql, arguments = sql + " AND destination = $1::text::uuid", (destination,)
         until(lambda: not self.value(sql, *arguments), "everything is settled", within_s)
 
-    # --- what is done to it
+    # --- signals and stops
 
     def database(self, number: int) -> None:
         """Send a signal to all processes of the database."""
         postmaster = self.database_pid()
         os.kill(postmaster, number)
         for pid in tree(postmaster):
-            with suppress(ProcessLookupError):  # a child that ended by itself meanwhile
+            with suppress(ProcessLookupError):  # the child has already ended
                 os.kill(pid, number)
 
     def ended(self, number: int = signal.SIGTERM, *, group: bool = False) -> int:
-        """Send the server a signal and return its exit code."""
+        """Send the server a signal, wait, and return its exit code."""
         assert self.process is not None
         if group:
             os.killpg(self.process.pid, number)
@@ -169,7 +169,7 @@ class House(Service):
         return self.process.wait(STOP_S)
 
     def search_log(self) -> None:
-        """Nothing secret is in the log, and nothing of what was sent."""
+        """Fail if the log contains a secret or a payload."""
         log = self.log_file.read_text()
         for secret in (self.key, PAYLOAD_MARK, HEADER_MARK, "Bearer ang", *self.secrets):
             assert secret, "a secret that is empty proves nothing"
@@ -181,14 +181,14 @@ H = TypeVar("H", bound=House)
 
 
 class Client:
-    """A kept connection to the server."""
+    """A persistent connection to the server."""
 
     def __init__(self, house: House, timeout_s: float = HANGS_S) -> None:
         self._house = house
         self._connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=timeout_s)
 
     def ask(self, method: str, path: str, body: object = None, *, close: bool = False) -> Told:
-        """Make a request. Raises OSError or HTTPException when the connection breaks."""
+        """Make a request. Raises OSError or HTTPException if the connection breaks."""
         headers = {
             "authorization": f"Bearer {self._house.key}",
             "content-type": "application/json",
@@ -207,12 +207,12 @@ class Client:
         return Told(answer.status, named, json.loads(read or b"null"))
 
     def close(self) -> None:
-        """Close it; the next request opens another."""
+        """Close the connection. The next request opens another."""
         self._connection.close()
 
 
 def tenants_of(house: H, parts: int) -> list[H]:
-    """Make workspaces until each part has one; return the house as each of them sees it."""
+    """Create workspaces until each part has one. Return one house with a key per part."""
     found: dict[int, H] = {}
     for number in count():
         if len(found) == parts:
@@ -227,7 +227,7 @@ def tenants_of(house: H, parts: int) -> list[H]:
 def event(
     number: str, lane: str | None = None, kind: str = "e.one", **more: object
 ) -> dict[str, object]:
-    """Return an event that names itself."""
+    """Return an event with its number in the payload."""
     made: dict[str, object] = {
         "eventType": kind,
         "payload": {"n": number, "mark": PAYLOAD_MARK},

@@ -1,4 +1,4 @@
-"""Servers that tests start beside each other on a database of the test's own."""
+"""Servers that tests start beside each other on the test's database."""
 
 import secrets
 import tempfile
@@ -17,7 +17,7 @@ from tests.process.house import House
 
 @dataclass(frozen=True)
 class Base:
-    """What servers that belong together share: the database's address, a master key, and a key."""
+    """The shared state of servers on one database: its address, the master key, and an API key."""
 
     url: str
     master_key: str
@@ -25,7 +25,7 @@ class Base:
     stack: ExitStack
 
     def start(self, make: Callable[[Path], "J"]) -> "J":
-        """Start a server in a folder of its own. At the end it is killed if it still runs."""
+        """Start a server in its own folder. It is killed at the end if it still runs."""
         folder = Path(
             self.stack.enter_context(tempfile.TemporaryDirectory(prefix="angarium-joined-"))
         )
@@ -36,7 +36,7 @@ class Base:
 
 
 class Joined(House):
-    """A server on the database of its base."""
+    """A server on its base's database."""
 
     def __init__(self, folder: Path, base: Base, **settings: str) -> None:
         super().__init__(
@@ -64,7 +64,7 @@ def _end(server: Joined) -> None:
 
 @asynccontextmanager
 async def open_base(url: str, folder: Path) -> AsyncIterator[Base]:
-    """Make the keys for servers on a database; `folder` is for the command that makes one."""
+    """Create the keys for servers on a database. The command that creates the API key uses `folder`."""
     master_key = b64encode(secrets.token_bytes(32)).decode()
     env = environment(url, folder, ANGARIUM_MASTER_KEY=master_key)
     made = await angarium(
@@ -78,5 +78,5 @@ async def open_base(url: str, folder: Path) -> AsyncIterator[Base]:
 
 
 async def in_thread(work: Callable[..., None], *arguments: object) -> None:
-    """Run what blocks, beside the loop that keeps the database's server."""
+    """Run a blocking function in a thread."""
     await trio.to_thread.run_sync(lambda: work(*arguments))

@@ -1,4 +1,4 @@
-"""Threads that post while the server is killed, stopped or cut off, and keep the answers."""
+"""Threads that post while the server is killed, stopped or cut off, and record the answers."""
 
 import http.client
 import threading
@@ -11,16 +11,15 @@ from typing import Any
 from tests.patience import HANGS_S
 from tests.process.house import Client, House, Told, event
 
-PAUSE_S = 0.02  # before the next try, when there is no server
+PAUSE_S = 0.02  # before the next try without a server
 
 
 class Poster(threading.Thread):
-    """A thread that posts events or batches one after another, in a lane of its own, with idempotency
-    keys.
+    """A thread that posts events or batches one after another, in its own lane, with idempotency keys.
 
     An event with an unknown fate is posted again until it is accepted. A batch with an unknown fate is
-    not: its rows must show all of it or nothing. A request that was refused with 503 is given up, and
-    must not be stored.
+    not posted again: its rows must exist completely or not at all. A request that was refused with 503
+    is given up, and must not be stored.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class Poster(threading.Thread):
         self._client = Client(house, timeout_s=HANGS_S)
 
     def run(self) -> None:
-        """Post until ended."""
+        """Post until `ended` is set."""
         while not self.ended.is_set() and self._next < self.most:
             numbers = [f"{self.name}-{self._next + k}" for k in range(self.batch)]
             self._next += self.batch
@@ -53,7 +52,7 @@ class Poster(threading.Thread):
         self._client.close()
 
     def _posted(self, numbers: list[str]) -> bool:
-        """Post once. Returns whether the request needs no further try."""
+        """Post once. Return True if the request needs no further try."""
         events = [event(n, self.name, self.kind, idempotencyKey=n) for n in numbers]
         try:
             if self.batch == 1:
@@ -70,7 +69,7 @@ class Poster(threading.Thread):
             if told.body["code"] != "overloaded" or int(told.headers["retry-after"]) < 1:
                 self.wrong.append(told)
             if numbers[0] in self._doubtful:
-                return False  # it was not accepted now, but may have been at an earlier try
+                return False  # an earlier try may have been accepted
             self.refused += numbers
             time.sleep(PAUSE_S)
         elif told.status == 500:
@@ -96,7 +95,7 @@ class Poster(threading.Thread):
 
 @contextmanager
 def posting(*posters: Poster) -> Iterator[None]:
-    """Let the posters post while the block runs, and until each has its last answer."""
+    """Run the posters during the block, and wait for their last answers."""
     for poster in posters:
         poster.start()
     try:

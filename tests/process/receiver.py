@@ -1,6 +1,6 @@
-"""A real receiver in threads of the test: every path behaves as told, and all is written down.
+"""A real receiver in threads of the test: each path has a behaviour, and all requests are recorded.
 
-What it knows is what came over a socket: nothing here asks the server.
+It knows only what arrived over sockets. Nothing here asks the server.
 """
 
 import json
@@ -17,7 +17,7 @@ from tests.patience import HANGS_S
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How to answer. With `gate`, not before it is open."""
+    """An answer. It waits until `gate`, if given, is set."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
@@ -28,7 +28,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request, when it was complete. `at` in seconds since the epoch."""
+    """A complete request. `at` is in seconds since the epoch."""
 
     path: str
     n: str
@@ -42,33 +42,33 @@ class Arrival:
     traceparent: str | None = None
 
 
-Behaviour = Callable[[str, int], Answer]  # of (n, the arrivals of n before this one)
+Behaviour = Callable[[str, int], Answer]  # arguments: n, and the number of earlier arrivals of n
 OK = Answer()
 
 
 def always(answer: Answer) -> Behaviour:
-    """Answer everything in the same way."""
+    """Give every request the same answer."""
     return lambda n, before: answer
 
 
 def failing(times: int, status: int = 500) -> Behaviour:
-    """Fail the first arrivals of each event."""
+    """Fail the first `times` arrivals of each event."""
     return lambda n, before: Answer(status) if before < times else OK
 
 
 @dataclass
 class Path:
-    """What is known of one path."""
+    """The behaviour and the requests of one path."""
 
     behaviour: Behaviour = field(default_factory=lambda: always(OK))
     arrivals: list[Arrival] = field(default_factory=list)
     seen: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    open: int = 0  # requests that are not answered yet
+    open: int = 0  # requests without an answer so far
     most_open: int = 0
 
 
 class Receiver:
-    """Listens on a port of 127.0.0.1 until closed."""
+    """A receiver that listens on a port of 127.0.0.1 until it is closed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -86,7 +86,7 @@ class Receiver:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening; requests that wait at a gate are let go."""
+        """Stop listening, and answer requests that wait at a gate."""
         self._server.closing.set()
         with self._lock:
             for gate in self._gates:
@@ -96,17 +96,17 @@ class Receiver:
         self._thread.join()
 
     def behave(self, path: str, behaviour: Behaviour) -> None:
-        """Say how a path answers from now on."""
+        """Set a path's behaviour from now on."""
         with self._lock:
             self._paths[path].behaviour = behaviour
 
     def arrivals(self, path: str) -> list[Arrival]:
-        """Return what has come to a path, in order."""
+        """Return a path's arrivals, in order."""
         with self._lock:
             return list(self._paths[path].arrivals)
 
     def firsts(self, path: str) -> list[Arrival]:
-        """Return the first arrival of each event that was answered with a success, in order."""
+        """Return the first successful arrival of each event, in order."""
         first: dict[str, Arrival] = {}
         for arrival in self.arrivals(path):
             if arrival.status < 300:
@@ -114,14 +114,14 @@ class Receiver:
         return list(first.values())
 
     def most_open(self, path: str) -> int:
-        """Return how many requests to a path were open at once, at the most."""
+        """Return the maximum number of requests that were open at once on a path."""
         with self._lock:
             return self._paths[path].most_open
 
     def wait(
         self, path: str, met: Callable[[list[Arrival]], bool], within_s: float = HANGS_S
     ) -> list[Arrival]:
-        """Wait until what has come to a path meets a condition; return it."""
+        """Wait until a path's arrivals meet a condition, then return them."""
         with self._changed:
             arrivals = self._paths[path].arrivals
             if not self._changed.wait_for(lambda: met(arrivals), within_s):
@@ -129,11 +129,11 @@ class Receiver:
             return list(arrivals)
 
     def wait_count(self, path: str, count: int, within_s: float = HANGS_S) -> list[Arrival]:
-        """Wait until so many requests have come to a path."""
+        """Wait until `count` requests have arrived at a path, then return them."""
         return self.wait(path, lambda arrivals: len(arrivals) >= count, within_s)
 
     def take(self, path: str, headers: dict[str, str], body: bytes) -> Answer:
-        """Write a request down and return how to answer it."""
+        """Record a request, and return its answer."""
         told: dict[str, Any] = json.loads(body)
         n = str(told["data"].get("n", ""))
         with self._changed:
@@ -162,7 +162,7 @@ class Receiver:
         return answer
 
     def answered(self, path: str) -> None:
-        """Note that a request is about to be answered."""
+        """Note that a request's answer is about to be sent."""
         with self._lock:
             self._paths[path].open -= 1
 
@@ -176,7 +176,7 @@ class _Server(ThreadingHTTPServer):
         self.closing = threading.Event()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A sender that was killed has closed its connections: nothing to tell."""
+        """A killed sender has closed its connections, so there is nothing to report."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -185,7 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
     owner: ClassVar[Receiver]
 
     def do_POST(self) -> None:
-        """Take a delivery."""
+        """Receive a delivery."""
         body = self.rfile.read(int(self.headers["content-length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
         answer = self.owner.take(self.path, headers, body)
@@ -200,4 +200,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(("\r\n".join(lines) + "\r\n\r\n" + answer.body).encode())
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is theirs
-        """Say nothing."""
+        """Log nothing."""

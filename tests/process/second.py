@@ -1,6 +1,6 @@
-"""What enters a second time, beside live events: replays of what was delivered, retries of the dead.
+"""Second deliveries beside live events: replays of delivered events, and retries of dead ones.
 
-A listener hears what the service says of itself. Judged from what was answered, what arrived, and rows.
+A destination receives the service's own events. The verdict uses answers, arrivals and rows.
 """
 
 import http.client
@@ -19,7 +19,7 @@ from tests.process.house import Client, House, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import OK, Answer, Arrival, Receiver
 
-DYING_SHARE = 0.3  # below what opens a circuit: ten failures in a row
+DYING_SHARE = 0.3  # below the share that opens a circuit, which takes ten failures in a row
 SCHEDULE = [1] * 8
 ORDERS: dict[str, dict[str, Any]] = {
     "strict": {"ordering": "STRICT"},
@@ -46,7 +46,7 @@ def _dying(n: str, before: int) -> Answer:
 
 
 class Scene:
-    """Destinations that hundreds of events were sent to, of whose deliveries some have died at one."""
+    """Destinations with hundreds of delivered events. At one of them, some deliveries have died."""
 
     def __init__(self, house: House, receiver: Receiver, name: str) -> None:
         self.house = house
@@ -75,8 +75,10 @@ class Scene:
 
     @contextmanager
     def under_way(self, crashes: int = 0) -> Iterator[None]:
-        """Let all of them come while the block runs; then wait until everything has ended. When the block
-        begins, retries are under way; when it has ended, the last replays are asked for."""
+        """Post, replay and retry during the block, then wait until everything has ended.
+
+        Retries have started when the block begins. The last replays start when it has ended.
+        """
         with posting(*self.posters), busy(self.replayer, self.retrier):
             until(lambda: self.retrier.retried > 10, "retries are under way")
             yield
@@ -98,7 +100,8 @@ class Scene:
         return [job for job in found if job["destinationId"] in self.targets.values()]
 
     def judge(self, crashes: int) -> None:
-        """Each went again once: repeated by crashes of the server alone, in order, and counted."""
+        """Check that each delivery was sent again once: repeated only by crashes, in order, and
+        counted."""
         house, receiver = self.house, self.receiver
         there = verdict.nothing_lost_or_invented(house, [*self.seeders, *self.posters], self.kind)
         for order, destination in self.targets.items():
@@ -115,14 +118,14 @@ class Scene:
         retried_once(house, self.dying)
         said_once(house, self.dying, receiver.arrivals(self.own_path), crashed=crashes > 0)
         verdict.sums_equal_rows(house)
-        house.api("DELETE", f"/destinations/{self.own}", {})  # or it hears of what comes after
+        house.api("DELETE", f"/destinations/{self.own}", {})  # later own events must not go there
 
 
-# --- who is busy
+# --- threads
 
 
 class Busy(threading.Thread):
-    """Asks for something again and again until ended, whatever becomes of the server."""
+    """A thread that repeats requests until it is ended, also without a server."""
 
     def __init__(self, house: House) -> None:
         super().__init__()
@@ -131,7 +134,7 @@ class Busy(threading.Thread):
         self.wrong: list[object] = []
 
     def ask(self, path: str, body: object, *answers: int) -> Any:
-        """Post once; return the answer's body, None where it was refused or its fate is unknown."""
+        """Post once. Return the answer's body, or None if it was refused or its fate is unknown."""
         client = Client(self.house)
         try:
             told = client.ask("POST", path, body, close=True)
@@ -143,7 +146,7 @@ class Busy(threading.Thread):
 
 
 class Replayer(Busy):
-    """Replays the seeds, one destination after another."""
+    """Replays the seeds of one destination after another."""
 
     def __init__(self, house: House, destinations: list[str]) -> None:
         super().__init__(house)
@@ -160,7 +163,7 @@ class Replayer(Busy):
 
 
 class Retrier(Busy):
-    """Retries in bulk what has died at one destination."""
+    """Retries all dead deliveries of one destination."""
 
     def __init__(self, house: House, destination: str) -> None:
         super().__init__(house)
@@ -173,7 +176,7 @@ class Retrier(Busy):
             self.retried += 0 if told is None else told["retried"]
 
     def until_none_is_left(self) -> None:
-        """Retry until nothing is in the queue and nothing waits."""
+        """Retry until the queue is empty and no delivery waits."""
         destination = self.body["destinationId"]
         dead = (
             "SELECT count(*) FROM deliveries WHERE dlq_status = 1 AND destination = $1::text::uuid"
@@ -185,7 +188,7 @@ class Retrier(Busy):
 
 @contextmanager
 def busy(*threads: Busy) -> Iterator[None]:
-    """Let them ask while the block runs, and until each has its last answer."""
+    """Run the threads during the block, and wait for their last answers."""
     for thread in threads:
         thread.start()
     try:
@@ -199,11 +202,11 @@ def busy(*threads: Busy) -> Iterator[None]:
             assert not thread.wrong, thread.wrong[:3]
 
 
-# --- what is judged
+# --- verdicts
 
 
 def replayed_once(house: House, jobs: list[Any]) -> None:
-    """Each job has replayed each delivery that it selects once, and says how many it has."""
+    """Check that each job has replayed each selected delivery once, and reports the right number."""
     for job in jobs:
         rows = house.rows(
             """SELECT r.replay_of::text, r.status FROM deliveries r
@@ -230,7 +233,8 @@ def millis(identifier: str) -> int:
 
 
 def retried_once(house: House, destination: str) -> None:
-    """What died was retried as often as the audit log says, and each got through in the end."""
+    """Check that dead deliveries were retried as often as the audit log says, and succeeded
+    eventually."""
     rows = house.rows(
         """SELECT d.status, d.dlq_status, d.attempt_count,
             (SELECT array_agg(number ORDER BY number) FROM attempt_log a
@@ -243,7 +247,7 @@ def retried_once(house: House, destination: str) -> None:
         assert status == 2
         assert numbers == list(range(1, attempts + 1))
         assert dlq_status == (None if attempts == 1 else 2)
-        retries += attempts - 1  # none is tried again but by a retry
+        retries += attempts - 1  # only retries cause further attempts
     audited = house.value(
         """SELECT coalesce(sum((convert_from(changes, 'UTF8')::jsonb #>> '{retried,to}')::int), 0)
         FROM audit_log WHERE action = 'dlq.retry'
@@ -256,7 +260,8 @@ def retried_once(house: House, destination: str) -> None:
 def in_order_of_entry(
     house: House, destination: str, arrivals: list[Arrival], *, lanes: bool
 ) -> None:
-    """First successes of all deliveries, replays too, came in order of their seqs within a lane."""
+    """Check that first successes of all deliveries, including replays, arrived in seq order within each
+    lane."""
     rows = house.rows(
         "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
     )
@@ -274,8 +279,10 @@ def in_order_of_entry(
 
 
 def said_once(house: House, destination: str, arrivals: list[Arrival], *, crashed: bool) -> None:
-    """No death was told of twice, singly or in a sum. All were, but those of a crash's last minute: their
-    sum was not made yet."""
+    """Check that no death was reported twice, singly or in a sum.
+
+    All deaths were reported, except those of a crash's last minute, whose sum did not exist yet.
+    """
     singly = house.rows(TOLD, destination)
     assert len({key for _, key in singly}) == len(singly)
     deaths = int(house.value(DEATHS, destination))

@@ -1,4 +1,4 @@
-"""A backup that is made under load, by the command, and what a server on the restored folder does."""
+"""A backup that the command makes under load, and a server on the restored folder."""
 
 import hashlib
 import http.client
@@ -21,7 +21,7 @@ CONTENT = b"what is in the file" * 10_000
 
 @pytest.fixture
 def restored() -> Iterator[House]:
-    """A folder for what is restored, and the server on it that is to come."""
+    """A server that is to run on a restored folder."""
     with _folder() as folder:
         house = House(folder / "data")
         yield house
@@ -58,7 +58,7 @@ def test_what_was_accepted_before_is_there_and_what_was_under_way_goes_on(
     after = {number for poster in posters for number in poster.accepted}
     house.until_settled(made["backed-key"])
     house.until_settled(made["backed-strict"])
-    for path, destination in made.items():  # the original goes on as if nothing were
+    for path, destination in made.items():  # the original server continues undisturbed
         verdict.in_order(house, destination, receiver.firsts(f"/{path}"), lanes=True)
 
     came = {path: len(receiver.arrivals(f"/{path}")) for path in (*made, "backed-held")}
@@ -83,7 +83,7 @@ def test_what_was_accepted_before_is_there_and_what_was_under_way_goes_on(
     restored.api("POST", f"/destinations/{held}/enable", {})
     told = restored.ask("POST", "/events", event("afterwards", "one0", idempotencyKey="afterwards"))
     assert told.status == 202
-    assert restored.ended() == 0  # in order: what it would send it would have sent
+    assert restored.ended() == 0  # an orderly end would have sent all due deliveries
     assert {path: len(receiver.arrivals(f"/{path}")) for path in came} == came
 
     (restored.folder / "hold-deliveries").unlink()
@@ -95,7 +95,7 @@ def test_what_was_accepted_before_is_there_and_what_was_under_way_goes_on(
     again = receiver.arrivals("/backed-key")[came["backed-key"] :]
     assert "afterwards" in {each.n for each in again}
     firsts = {each.n: each for each in receiver.firsts("/backed-key")}
-    for each in again:  # what the original had delivered since came under its one id, as it was
+    for each in again:  # deliveries that the original had also made have the same id and body
         assert (each.event, each.body) == (firsts[each.n].event, firsts[each.n].body)
     verdict.sums_equal_rows(restored)
     assert restored.ended() == 0

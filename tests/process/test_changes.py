@@ -1,4 +1,5 @@
-"""Destinations changed again and again while events come and receivers fail: all goes its way."""
+"""Destinations that change while events arrive and receivers fail: every delivery still succeeds in
+order."""
 
 import random
 import threading
@@ -33,7 +34,7 @@ def test_changes_under_load_lose_repeat_and_reorder_nothing(
     pause = threading.Event()
     with posting(*posters):
         for _ in range(CHANGES):
-            pause.wait(chance.uniform(0.01, 0.15))  # at any moment
+            pause.wait(chance.uniform(0.01, 0.15))  # at a random moment
             if chance.random() < 0.5:
                 ordering = chance.choice(("KEY", "STRICT"))
                 house.patch(

@@ -1,6 +1,6 @@
-"""Two machines on one database: each works for its parts, and takes the other's when that is gone.
+"""Two machines on one database: each works for its parts, and takes over the other's when it ends.
 
-A machine is a server with a name, a folder and addresses of its own.
+A machine is a server with its own name, folder and addresses.
 """
 
 import http.client
@@ -22,7 +22,7 @@ PARTS = 2
 
 
 class Machine(Joined):
-    """A server with a process for each part."""
+    """A server with one process per part."""
 
     def __init__(self, name: str, folder: Path, base: Base) -> None:
         super().__init__(
@@ -35,11 +35,11 @@ class Machine(Joined):
         self.name = name
 
     def working(self) -> Counter[str]:
-        """Return how many parts each machine works for; none while a part is just on its way."""
+        """Return the number of parts of each machine. It is empty during a hand-over."""
         try:
             told = self.ask("GET", "/observability/nodes")
         except (OSError, http.client.HTTPException):
-            # A process that hands its part over closes a new connection that has sent nothing yet.
+            # A process that hands over its part closes new connections without a request.
             return Counter()
         rows = told.body["items"] if told.status == 200 else []
         working = (row for row in rows if row["role"] == "ACTIVE" and row["state"] == "LIVE")
@@ -57,7 +57,7 @@ class Cluster:
         return self._base.start(lambda folder: Machine(name, folder, self._base))
 
     def pair(self) -> tuple[Machine, Machine]:
-        """Start two machines; each works for one part once they are returned."""
+        """Start two machines. When they are returned, each works for one part."""
         one = self.start("one")
         until(lambda: one.working() == {"one": 2}, "one machine works for all parts")
         two = self.start("two")
@@ -72,7 +72,7 @@ async def cluster(database_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 class Load:
-    """Posters of each part through each machine, and receivers' paths by part."""
+    """Posters for each part through each machine, and the receiver's path of each part."""
 
     def __init__(self, machines: list[Machine], receiver: Receiver) -> None:
         self._receiver = receiver
@@ -107,7 +107,7 @@ class Load:
         )
 
     def judge(self, machine: Machine) -> None:
-        """Nothing is lost, invented or out of order."""
+        """Fail if an event is lost, invented or out of order."""
         machine.until_settled()
         there = verdict.nothing_lost_or_invented(machine, self.posters)
         for part, path in enumerate(self.paths):

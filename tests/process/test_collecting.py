@@ -1,11 +1,12 @@
-"""The garbage collector holds the loop for milliseconds at a time, however much has just been made."""
+"""The garbage collector: it holds the loop for milliseconds at a time, whatever the number of new
+objects."""
 
 import gc
 
 from api.composition.process_limits import TIMES_YOUNG, YOUNG, collect_in_small_lots
 
-MANY = 300_000  # what some thousand destinations hold that have just become busy
-SPARE = 1_000  # of what is looked at: what this test and the runner hold
+MANY = 300_000  # as many objects as some thousand destinations that have just become busy
+SPARE = 1_000  # objects of this test and its runner
 
 
 def test_what_is_made_and_kept_is_looked_at_in_small_lots_and_not_as_a_whole() -> None:

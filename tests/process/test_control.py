@@ -1,4 +1,4 @@
-"""What an operator changes while deliveries wait acts on them, on a real server without a restart."""
+"""An operator's changes while deliveries wait: they take effect on a real server without a restart."""
 
 import threading
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ BEGUN = """SELECT a.started_at_ms FROM attempts a
     JOIN deliveries d ON (d.environment, d.id) = (a.environment, a.delivery)
     WHERE d.destination = $1::text::uuid ORDER BY 1"""
 MEMORY_EVENTS = 20_000
-MEMORY_MB = 40.0  # of growth while they wait: payloads alone are 3 MB, rows as objects 20 MB
+MEMORY_MB = 40.0  # the growth while they wait: payloads alone are 3 MB, rows as objects 20 MB
 
 
 def numbers(count: int, prefix: str = "") -> list[str]:
@@ -193,7 +193,7 @@ def test_a_retry_after_holds_the_whole_destination(shared: House, receiver: Rece
     attempts = shared.api("GET", f"/deliveries/{limited['id']}")["attempts"]
     assert [each["errorCategory"] for each in attempts] == ["RATE_LIMITED", None]
 
-    # A date, capped at the longest delay of the schedule: 1 s here.
+    # A date, limited to the schedule's longest delay: 1 s.
     far = datetime.now(UTC) + timedelta(hours=9)
     dated = Answer(503, (("retry-after", far.strftime("%a, %d %b %Y %H:%M:%S GMT")),))
     receiver.behave("/dated", lambda n, before: Answer() if before else dated)

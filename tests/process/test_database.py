@@ -1,4 +1,5 @@
-"""The database killed, frozen and cut off under a running server: it says so, waits, and goes on."""
+"""The database killed, frozen and cut off under a running server: the server reports it, waits and
+recovers."""
 
 import os
 import signal
@@ -16,7 +17,7 @@ HOT = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 
 
 def killed(house: House) -> None:
-    """Kill the postmaster; its children follow. It is started again by the server."""
+    """Kill the postmaster and thereby its children. The server starts it again."""
     before = house.database_pid()
     os.kill(before, signal.SIGKILL)
     until(lambda: _readiness(house) == 503, "/readyz tells")
@@ -26,7 +27,7 @@ def killed(house: House) -> None:
 
 
 def frozen(house: House, posters: Sequence[Poster]) -> None:
-    """Stop all of its processes until every poster has been answered without them."""
+    """Stop all database processes until every poster has an answer from that time."""
     house.database(signal.SIGSTOP)
     try:
         before = [poster.answers.total() for poster in posters]
@@ -36,7 +37,7 @@ def frozen(house: House, posters: Sequence[Poster]) -> None:
         assert told.status in (200, 503), told
         until(
             lambda: all(
-                poster.answers.total() > count + 1  # one request may have been under way
+                poster.answers.total() > count + 1  # one request may already have been under way
                 for poster, count in zip(posters, before, strict=True)
             ),
             "no request waits for the database",
@@ -47,7 +48,7 @@ def frozen(house: House, posters: Sequence[Poster]) -> None:
 
 
 def cut_off(house: House) -> None:
-    """End the sessions that events and outcomes are written by, again and again."""
+    """Repeatedly end the sessions that write events and outcomes."""
     pause = threading.Event()
     for _ in range(10):
         house.rows(HOT)

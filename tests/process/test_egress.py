@@ -1,7 +1,7 @@
-"""Promise 9, with a whole server in a process of its own: no socket connects to a denied address.
+"""Promise 9, with a whole server in its own process: no socket connects to a denied address.
 
-The interpreter's audit hook writes down every `connect` of the process. The server may reach one
-address. The tests try everything to bring it to another address, where a trap listens.
+The interpreter's audit hook records every `connect` of the process. The server may reach one address.
+The tests try to make it reach another address, where a trap listens.
 """
 
 import json
@@ -24,12 +24,12 @@ from tests.process.watched import CONNECTS, NAMESERVER
 from tests.wire.nameserver import Nameserver, open_nameserver
 from tests.wire.notations import of_v4
 
-HERE = "127.0.0.2"  # the one address that is allowed
+HERE = "127.0.0.2"  # the only allowed address
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 class Trap(threading.Thread):
-    """A trap that listens at denied addresses, by IPv4 and IPv6, as a proxy would; it counts
+    """A listener on denied addresses, on IPv4 and IPv6, in the place of a proxy. It counts
     connections."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Trap(threading.Thread):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The receiver's handler. A path that says so redirects to the trap."""
+    """The receiver's handler. Some paths redirect to the trap."""
 
     server: "Place"
 
@@ -80,12 +80,12 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Place(ThreadingHTTPServer):
-    """The receiver, at the address that the server may reach."""
+    """The receiver, at the allowed address."""
 
     daemon_threads = True
 
     def __init__(self, away: str) -> None:
-        # The port is free at other addresses, too: no connection has it.
+        # The port is free at other addresses too.
         super().__init__((HERE, free_port()), Handler)
         self.away = away
         self.port = self.server_address[1]
@@ -101,7 +101,7 @@ class Place(ThreadingHTTPServer):
 
 
 class Street:
-    """A watched server, the receiver, the trap, and a name server that gives false addresses."""
+    """A watched server, the receiver, the trap, and a name server with false addresses."""
 
     def __init__(self, house: House, place: Place, trap: Trap, names: Nameserver) -> None:
         self.house = house
@@ -110,7 +110,7 @@ class Street:
         self.names = names
 
     def tried(self, **destination: object) -> Any:
-        """Make a destination and send it a sample; return the attempt's result."""
+        """Create a destination and send it a sample. Return the attempt's result."""
         made = self.house.api("POST", "/destinations", {"name": "d", **destination})
         if made["secret"] is not None:
             self.house.secrets.append(made["secret"])
@@ -187,7 +187,7 @@ def test_no_notation_and_no_name_brings_it_there(street: Street) -> None:
 
 def test_a_name_that_changes_its_mind_brings_it_nowhere_else(street: Street) -> None:
     street.names.zone["rebind.test"] = [(HERE,), ("127.0.0.1",)]
-    # A listener waits at that port of the other address, too, and would accept the connection.
+    # A listener waits at the same port of the other address.
     with socket.create_server(("127.0.0.1", street.place.port)) as other:
         other.settimeout(0)
         for number in range(4):
@@ -205,8 +205,7 @@ def test_a_redirect_is_followed_nowhere_and_proxies_of_the_environment_are_ignor
     assert street.tried(url=f"{street.place.url}/plain")["success"]
     told = street.tried(url=f"{street.place.url}/away/there")
     assert (told["errorCategory"], told["responseStatus"]) == ("REDIRECT", 307)
-    # A proxy would be asked for a connection by https. Instead the receiver is asked, and it speaks no
-    # TLS.
+    # With https, a proxy would receive CONNECT. The receiver gets the connection instead, and has no TLS.
     told = street.tried(url=f"https://{HERE}:{street.place.port}/tls")
     assert told["errorCategory"] in ("TLS", "CONNECTION"), told
     assert {"/plain", "/away/there"} <= set(street.place.paths)

@@ -1,5 +1,8 @@
-"""Files that are fetched by a real process: killed in the middle of one it begins anew, and it holds
-little of each. What a receiver reads by a signed URL is, byte for byte, what the source has."""
+"""Files that a real process fetches: a kill causes a new fetch, and the process holds little of each
+file.
+
+What a receiver reads from a signed URL equals the source's bytes.
+"""
 
 import hashlib
 import http.client
@@ -28,7 +31,7 @@ from tests.process.test_files import (
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A source, by GET, of the file whose seed its path names; a receiver, by POST, that notes URLs."""
+    """On GET, the source of the file whose seed is in the path. On POST, a receiver that records URLs."""
 
     protocol_version = "HTTP/1.1"
     server: "Place"
@@ -44,7 +47,8 @@ class Handler(BaseHTTPRequestHandler):
         try:
             for number, piece in enumerate(pieces(int(self.path[1:]), size)):
                 if stop is not None and number * len(piece) >= stop:
-                    self.server.closing.wait(60)  # as a source that stalls; the kill ends it
+                    # A source that stalls, until the kill ends the connection.
+                    self.server.closing.wait(60)
                     return
                 self.wfile.write(piece)
         except OSError:
@@ -61,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Place(ThreadingHTTPServer):
-    """Both on one port."""
+    """The source and the receiver on one port."""
 
     daemon_threads = True
 
@@ -90,7 +94,7 @@ def place() -> Iterator[Place]:
 
 
 def read(url: str) -> str:
-    """Return the hash of what is at a signed URL."""
+    """Return the hash of a signed URL's content."""
     parts = urlsplit(url)
     assert parts.hostname is not None
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=HANGS_S)
@@ -139,7 +143,7 @@ def test_fetching_the_largest_and_handing_it_out_grows_the_process_by_little(
         until(lambda: len(place.urls) > count, "it is delivered")
         return read(place.urls[count])
 
-    deliver(81)  # what is made once, such as threads and statements
+    deliver(81)  # creates what exists only once, such as threads and statements
     reset_peak(house)
     before = memory_mib(house, "VmRSS")
     assert deliver(82) == digest_of(82, LARGEST)

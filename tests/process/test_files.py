@@ -1,5 +1,4 @@
-"""Files in a real process: a kill at any moment leaves no file behind, and the process holds little of
-each."""
+"""Files in a real process: a kill leaves no file behind, and the process holds little of each file."""
 
 import hashlib
 import http.client
@@ -17,15 +16,15 @@ from tests.process.house import House, until
 MIB = 1024 * 1024
 KIB = 1024
 LARGEST = 25 * MIB
-ONE_MIB = 8  # that one upload of the largest may grow the process by
-# A hundred uploads at once: a connection holds some 128 KiB of each body, the spool as much again, and a
-# request's objects the rest. All of them together are 500 MiB.
+ONE_MIB = 8  # the memory limit for one upload of the largest file
+# A hundred uploads at once, 500 MiB in total. For each, a connection holds some 128 KiB, the spool as
+# much again, and a request's objects the rest.
 AT_ONCE, EACH, ALL_MIB = 100, 5 * MIB, 96
-ROUNDS = 3  # one with its database
+ROUNDS = 3  # one of them kills the database too
 
 
 def memory_mib(house: House, name: str) -> float:
-    """Return a line of the process's status: VmRSS or VmHWM."""
+    """Return a line of the process's status in MiB: VmRSS or VmHWM."""
     assert house.process is not None
     status = Path(f"/proc/{house.process.pid}/status").read_text()
     line = next(each for each in status.splitlines() if each.startswith(name + ":"))
@@ -33,13 +32,13 @@ def memory_mib(house: House, name: str) -> float:
 
 
 def reset_peak(house: House) -> None:
-    """Let VmHWM begin anew from here."""
+    """Reset VmHWM to the present size."""
     assert house.process is not None
     Path(f"/proc/{house.process.pid}/clear_refs").write_text("5")
 
 
 def pieces(seed: int, size: int) -> Iterator[bytes]:
-    """Yield bytes that nothing compresses and that are the same again for a seed."""
+    """Yield incompressible bytes that depend only on the seed."""
     chance = random.Random(seed)
     while size:
         piece = chance.randbytes(min(size, 64 * KIB))
@@ -55,14 +54,17 @@ def digest_of(seed: int, size: int) -> str:
 
 
 class OverloadedError(Exception):
-    """Answered with 503: surely not accepted."""
+    """The answer was 503, so the upload was not accepted."""
 
 
 def upload(
     house: House, seed: int, size: int, query: str = "", pause: threading.Event | None = None
 ) -> dict[str, object] | None:
-    """Send a file piece by piece; return what was answered. None: its fate is unknown, since the
-    connection broke, or the database ended during the commit."""
+    """Send a file piece by piece, and return the answer.
+
+    The result is None if the fate is unknown: the connection broke, or the database ended during the
+    commit.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=HANGS_S)
     try:
         connection.putrequest("POST", f"/files{query}")
@@ -91,7 +93,7 @@ def upload(
 
 
 def download(house: House, file: object) -> str:
-    """Return the hash of a file as it is read back."""
+    """Return the hash of a stored file's content."""
     connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=HANGS_S)
     headers = {"Authorization": f"Bearer {house.key}"}
     connection.request("GET", f"/files/{file}/content", headers=headers)
@@ -117,7 +119,7 @@ def spooled(house: House) -> list[Path]:
 
 
 def nothing_left_behind(house: House) -> None:
-    """Wait for the work of the start, then compare rows and disk."""
+    """Wait until the start's cleaning has ended, then compare rows and disk."""
     until(lambda: house.value("SELECT count(*) FROM file_suspects") == 0, "no suspects")
     assert spooled(house) == []
     assert len(list(folder_of(house).glob("incoming/*/lock"))) == 1
@@ -153,7 +155,7 @@ def test_killed_while_a_file_is_received_it_leaves_nothing_behind(house: House) 
 def test_killed_at_any_moment_a_file_is_there_with_its_event_or_not_at_all(house: House) -> None:
     chance = random.Random(5)
     accepted: dict[int, str] = {}
-    # keys of events that were refused because the database ended just before its server
+    # Keys of events that were refused because the database ended before its server.
     refused: list[str] = []
     numbers = iter(range(10, 1_000_000))
     turn = threading.Lock()
@@ -181,7 +183,7 @@ def test_killed_at_any_moment_a_file_is_there_with_its_event_or_not_at_all(house
         for number in range(ROUNDS):
             seen = len(accepted)
             until(lambda seen=seen: len(accepted) > seen + 5, "files are accepted")  # type: ignore[misc]
-            threading.Event().wait(chance.uniform(0, 0.05))  # the moment is the point
+            threading.Event().wait(chance.uniform(0, 0.05))  # the random moment is the test's point
             house.kill(database=number % 3 == 2)
             house.start()
     finally:
@@ -200,7 +202,7 @@ def test_killed_at_any_moment_a_file_is_there_with_its_event_or_not_at_all(house
 
 
 def test_one_of_the_largest_files_grows_the_process_by_little(house: House) -> None:
-    for seed in (1, 2):  # what is made once, such as threads and statements
+    for seed in (1, 2):  # creates what exists only once, such as threads and statements
         told = upload(house, seed, 2 * MIB)
         assert told is not None
         download(house, told["id"])

@@ -1,4 +1,4 @@
-"""The memory of a server moves into huge pages where the system has them, and nothing else changes."""
+"""Huge pages: a server's memory moves into them where the system has them, and stays intact."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ Rss:                2048 kB
 7f0001000000-7f0001200000 r-xp 00000000 00:00 0                          [vdso]
 Rss:                2048 kB
 """
-# Prints the bytes moved, the bytes that the kernel has in huge pages, and whether the objects are intact.
+# Prints the moved bytes, the kernel's bytes in huge pages, and True if the objects are intact.
 MOVING = """
 from pathlib import Path
 from api.composition.huge_pages import take_huge_pages
@@ -52,6 +52,6 @@ def test_a_process_has_the_bytes_in_huge_pages_that_it_says() -> None:
     done = subprocess.run(
         [sys.executable, "-c", MOVING], capture_output=True, text=True, check=True
     )
-    moved, huge, intact = done.stdout.splitlines()[-1].split()  # behind what is logged
+    moved, huge, intact = done.stdout.splitlines()[-1].split()  # after the log's lines
     assert intact == "True"
     assert int(moved) <= int(huge)

@@ -1,5 +1,5 @@
-"""Kill -9 at random moments under load: no accepted event is lost, repeated without need, or
-reordered."""
+"""SIGKILL at random moments under load: no accepted event is lost, reordered or repeated
+unnecessarily."""
 
 import random
 import threading
@@ -9,14 +9,14 @@ from tests.process.house import House, event, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import OK, Answer, Behaviour, Receiver, always
 
-ROUNDS = 2  # one with its embedded database; tests/chaos kills at many more moments
-LEAST = 100  # events before the first kill
+ROUNDS = 2  # one of them kills the embedded database too. tests/chaos kills at many more moments
+LEAST = 100  # the number of events before the first kill
 LOAD_S = (0.15, 0.7)
 SCHEDULE = [1] * 8
 
 
 def sometimes_failing(seed: int, share: float) -> Behaviour:
-    """Fail some of the first attempts, the same ones in each run."""
+    """Fail some events' first attempts, the same ones in each run."""
 
     def behaviour(n: str, before: int) -> Answer:
         chance = random.Random(f"{seed}{n}").random()
@@ -39,10 +39,10 @@ def test_what_was_accepted_is_delivered_in_order_whenever_the_process_is_killed(
     chance = random.Random(11)
     pause = threading.Event()
     with posting(*posters):
-        # Batches for which there is no server are given up, until there are none left.
+        # Batches are given up while the server is down, so not all of them arrive.
         until(lambda: sum(len(each.accepted) for each in posters) > LEAST, "events are accepted")
         for number in range(ROUNDS):
-            # the random moment is the point: the test waits for no condition
+            # the random moment is the test's point: no condition is awaited
             pause.wait(chance.uniform(*LOAD_S))
             house.kill(database=number == 1)
             house.start()
@@ -62,7 +62,7 @@ def test_what_was_accepted_is_delivered_in_order_whenever_the_process_is_killed(
     verdict.in_order_of_posting(posters, receiver.firsts("/key"))
     verdict.sums_equal_rows(house)
 
-    # The keys still belong to the first events, whatever the crash interrupted.
+    # The keys still belong to the first events after the crashes.
     for poster in posters:
         for n, identifier in list(poster.accepted.items())[-20:]:
             told = house.ask("POST", "/events", event(n, poster.name, idempotencyKey=n))

@@ -1,4 +1,4 @@
-"""Kill -9 and lost connections during replays and retries: each delivery is sent again once."""
+"""SIGKILL and lost connections during replays and retries: each delivery is sent again once."""
 
 import random
 import signal
@@ -9,7 +9,7 @@ from tests.process.receiver import Receiver
 from tests.process.second import Scene
 from tests.process.test_database import cut_off, killed
 
-ROUNDS = 2  # one with its embedded database
+ROUNDS = 2  # one of them kills the embedded database too
 LOAD_S = (0.15, 0.8)
 
 
@@ -20,14 +20,15 @@ def test_what_is_replayed_and_retried_goes_again_once_whenever_the_process_is_ki
     chance, pause = random.Random(23), threading.Event()
     with scene.under_way(crashes=ROUNDS):
         for number in range(ROUNDS):
-            pause.wait(chance.uniform(*LOAD_S))  # the moment is the point: nothing is waited for
+            # The random moment is the test's point: no condition is awaited.
+            pause.wait(chance.uniform(*LOAD_S))
             house.kill(database=number == 1)
             house.start()
     scene.judge(crashes=ROUNDS)
 
 
 def stopped(house: House) -> None:
-    """Stop it in order, twice."""
+    """Stop the server in order, twice."""
     for number in (signal.SIGTERM, signal.SIGINT):
         assert house.ended(number) == 0
         house.start()

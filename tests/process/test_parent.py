@@ -1,4 +1,4 @@
-"""The parent of workers: what it makes of signs of life, ends and exit codes. No process is started."""
+"""The parent of workers: its reaction to signs of life, ends and exit codes. No process is started."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from api.composition.workers import (
 )
 from engine.settings import Settings
 
-PID = 4_000_001  # more than any process has
+PID = 4_000_001  # larger than any process id
 
 
 @pytest.fixture

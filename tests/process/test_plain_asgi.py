@@ -1,4 +1,4 @@
-"""Hypercorn by its public interface: the application as plain ASGI, and the listener for operations."""
+"""Hypercorn with its public interface: the application as plain ASGI, and the operations listener."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from tests.process.house import House, until
 
 
 class Behind(House):
-    """The same server behind Hypercorn, which has its connections."""
+    """The same server as an application of Hypercorn, which owns the connections."""
 
     def start(self) -> float:
         environment = os.environ | self.settings | {"ANGARIUM_DATA_DIR": str(self.folder)}
@@ -69,7 +69,7 @@ def test_operations_are_told_at_an_address_of_their_own(furnished: House) -> Non
         assert house.ask("GET", "/metrics").status == 404
         assert [_status(beside, path) for path in ("/events", "/docs", "/")] == [404] * 3
         assert beside.ask("POST", "/readyz").status == 405
-        assert house.ask("GET", "/process").status == 404  # callers are told nothing of it
+        assert house.ask("GET", "/process").status == 404  # callers cannot reach operations
 
 
 def test_figures_of_operations_can_need_a_key(furnished: House) -> None:
@@ -95,7 +95,7 @@ def _ready(client: httpx.Client) -> bool:
 
 
 def _metrics(bind: str) -> dict[tuple[str, str], float]:
-    """Return all samples that the address has, by name and labels."""
+    """Return all samples of the address, by name and labels."""
     request = urllib.request.Request(
         f"http://{bind}/metrics", headers={"accept": "application/openmetrics-text; version=1.0.0"}
     )

@@ -1,6 +1,6 @@
-"""What a running server leaves to others: no memory, no environment, no file that they may open.
+"""A running server's secrecy: other accounts cannot read its memory, environment or files.
 
-The server of this module is started with secrets in its environment and logs all that it can.
+The module's server has secrets in its environment and logs at the most detailed level.
 """
 
 import os
@@ -28,7 +28,7 @@ SOURCE = "function transform(event) { return event; }"
 
 @pytest.fixture(scope="module")
 def secretive(furnished: House) -> Iterator[House]:
-    """A server that was given secrets by its environment, with a database and a worker beside it."""
+    """A server with secrets in its environment, a database and a script worker."""
     lines = (furnished.folder / "master.key").read_text().splitlines()
     own = next(line for line in lines if line and not line.startswith("#"))
     given = {
@@ -47,12 +47,13 @@ def secretive(furnished: House) -> Iterator[House]:
 
 
 def ended_meanwhile() -> AbstractContextManager[None]:
-    """Pass over a process that ends while it is looked at, as the database's come and go."""
+    """Ignore a process that ends during the check, as the database's processes do."""
     return suppress(FileNotFoundError, ProcessLookupError)
 
 
 def processes(house: House) -> dict[str, list[int]]:
-    """Return the server's process, those that run scripts and the database's, by what they are."""
+    """Return the ids of the server's process, the script workers and the database's
+    processes, by kind."""
     assert house.process is not None
     found: dict[str, list[int]] = {"server": [house.process.pid], "worker": [], "database": []}
     for pid in tree(house.process.pid):
@@ -64,14 +65,14 @@ def processes(house: House) -> dict[str, list[int]]:
 
 
 def core_limits(pid: int) -> list[str]:
-    """Return a process's limits of core dumps, the soft and the hard one."""
+    """Return a process's core dump limits: soft and hard."""
     limits = Path(f"/proc/{pid}/limits").read_text()
     (line,) = (line for line in limits.splitlines() if line.startswith("Max core file size"))
     return line.split()[4:6]
 
 
 def test_no_process_may_leave_a_core_dump(secretive: House) -> None:
-    """Neither into a file nor through a pipe: see `CORE_BYTES`."""
+    """Neither a file nor a pipe can receive a dump: see `CORE_BYTES`."""
     all_of_them = processes(secretive)
     assert all(all_of_them.values()), all_of_them
     for pid in (pid for pids in all_of_them.values() for pid in pids):
@@ -80,9 +81,11 @@ def test_no_process_may_leave_a_core_dump(secretive: House) -> None:
 
 
 def test_no_process_of_the_same_account_may_read_the_servers_memory(secretive: House) -> None:
-    """What the kernel does not let be traced has its files in /proc owned by root, and readable by
-    root alone. (That a test run by root cannot be refused is why their modes and owner are looked at,
-    and why another account tries as well.)"""
+    """The kernel gives an untraceable process's files in /proc to root, readable only by root.
+
+    A test that runs as root is never refused. It therefore checks the modes and the owner, and tries as
+    another account.
+    """
     assert secretive.process is not None
     pid = secretive.process.pid
     environ = Path(f"/proc/{pid}/environ")
@@ -105,14 +108,17 @@ def test_what_the_server_starts_knows_nothing_of_its_environment(secretive: Hous
 
 
 def test_nothing_in_the_data_folder_is_others_to_read(secretive: House) -> None:
-    """Whatever stands in a folder that is closed to others is closed, whatever its own mode. A backup,
-    which a command makes beside the server, leaves something as well."""
+    """A folder that is closed to others protects its contents, whatever their modes.
+
+    A backup by a command beside the server also leaves files.
+    """
     Backup(secretive.folder, secretive.folder.parent / "backup").make(secretive.database_url())
     assert not secretive.folder.stat().st_mode & 0o066, "it may be passed through at the most"
     closed = set()
     for path in secretive.folder.iterdir():
         status = path.lstat()
-        if path == secretive.log_file or stat.S_ISSOCK(status.st_mode):  # the log is the test's own
+        # The log belongs to the test.
+        if path == secretive.log_file or stat.S_ISSOCK(status.st_mode):
             continue
         assert not stat.S_IMODE(status.st_mode) & 0o077, (path.name, oct(status.st_mode))
         closed.add(path.name)
@@ -120,13 +126,13 @@ def test_nothing_in_the_data_folder_is_others_to_read(secretive: House) -> None:
 
 
 def test_a_command_leaves_no_core_dump(tmp_path: Path) -> None:
-    """A command holds a key, some the master key, and what it starts inherits the limit."""
+    """A command holds a key, some the master key. The programs that it starts inherit the limit."""
     held = tmp_path / "key"
     os.mkfifo(held, 0o600)
     command = [sys.executable, "-m", "api.cli", "destinations", "list", "--key-file", str(held)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
-        with held.open("w"):  # opened when the command reads its key
+        with held.open("w"):  # blocks until the command reads its key
             assert core_limits(process.pid) == [str(CORE_BYTES)] * 2
             assert (Path("/proc") / str(process.pid) / "environ").stat().st_uid == 0
     finally:

@@ -17,7 +17,7 @@ from tests.process.receiver import Receiver
 
 
 class Node(Joined):
-    """A server that joins others."""
+    """A server that joins others on their database."""
 
     def __init__(self, folder: Path, base: Base) -> None:
         super().__init__(
@@ -28,15 +28,15 @@ class Node(Joined):
         )
 
     def stands_by(self) -> bool:
-        """Return whether its log says that it has met an active node."""
+        """Return True if its log says that it has met an active node."""
         return "node.stood_by" in self.log_file.read_text()
 
     def active(self) -> bool:
-        """Return whether its log says that it has the database and serves."""
+        """Return True if its log says that it owns the database and serves."""
         return "server started" in self.log_file.read_text()
 
     def running(self) -> bool:
-        """Return whether the process has not ended."""
+        """Return True if the process has not ended."""
         return self.process is not None and self.process.poll() is None
 
     @property
@@ -46,7 +46,7 @@ class Node(Joined):
 
 
 class Cluster:
-    """The servers on one database. The first that starts is the active one."""
+    """The servers on one database. The first to start is active."""
 
     def __init__(self, base: Base) -> None:
         self._base = base
@@ -56,7 +56,7 @@ class Cluster:
         return self._base.start(lambda folder: Node(folder, self._base))
 
     def pair(self) -> tuple[Node, Node]:
-        """Start two nodes; return the active one and its standby."""
+        """Start two nodes. Return the active node and its standby."""
         active, standby = self.start(), self.start()
         until(standby.stands_by, "the second stands by")
         return active, standby
@@ -70,7 +70,8 @@ async def cluster(database_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
 
 @contextmanager
 def under_load(node: Node, receiver: Receiver) -> Iterator[tuple[list[Poster], str]]:
-    """Post through a node while the block runs; afterwards all is delivered, once, and in order."""
+    """Post through a node during the block. Afterwards, check that all was delivered once
+    and in order."""
     target = node.made(f"{receiver.url}/strict", "e.one", ordering="STRICT", concurrency=8)
     posters = [Poster(node, "a"), Poster(node, "b"), Poster(node, "many", batch=20)]
     with posting(*posters):

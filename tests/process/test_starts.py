@@ -1,4 +1,5 @@
-"""Starts that fail say why in a line, before anything is made; and what a hang-up does to a server."""
+"""Starts that fail print the reason on one line before they create anything. Also the effect of a
+hang-up."""
 
 import os
 import pty
@@ -21,7 +22,7 @@ from tests.postgres import eventually
 
 
 def settings(folder: Path, **more: str) -> dict[str, str]:
-    """Return the variables of a server with the embedded database, which none of these tests starts."""
+    """Return the environment of a server with an embedded database that no test starts."""
     env = environment("", folder, **more)
     del env["ANGARIUM_DATABASE_URL"]
     return env
@@ -71,12 +72,12 @@ async def test_a_hang_up_reads_the_certificate_again(database_url: str, tmp_path
         files.write("elsewhere.example")
         server.process.send_signal(signal.SIGHUP)
         await server.wait_for("certificate.renewed")
-        with pytest.raises(trio.BrokenResourceError):  # the name is not in it
+        with pytest.raises(trio.BrokenResourceError):  # the certificate does not contain the name
             await ask()
 
 
 async def test_a_server_in_a_terminal_shows_its_keys_and_ends_with_it(tmp_path: Path) -> None:
-    """A terminal that is closed left the embedded database behind."""
+    """A closed terminal must also end the embedded database."""
     ours, theirs = pty.openpty()
     env = settings(tmp_path, ANGARIUM_BIND=f"127.0.0.1:{free_port()}")
     process = await trio.lowlevel.open_process(
@@ -113,7 +114,7 @@ async def test_a_server_in_a_terminal_shows_its_keys_and_ends_with_it(tmp_path: 
         await eventually(gone)
 
 
-# Makes standard input the controlling terminal, as a shell does, and becomes the program.
+# Makes standard input the controlling terminal, as a shell does, then runs the program.
 AT_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)

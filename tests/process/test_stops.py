@@ -1,4 +1,4 @@
-"""An orderly end: SIGTERM and Ctrl-C under load, what is handed back, and the start after it."""
+"""An orderly end: SIGTERM and Ctrl-C under load, returned deliveries, and the next start."""
 
 import signal
 import threading
@@ -20,7 +20,7 @@ from tests.process.house import House, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Answer, Receiver, always
 
-# Sooner than a read of an actor's beginning is given up, which is a minute, as is the grace then.
+# Less than a minute, which is the limit of an actor's first read and here also the grace.
 ENDS_S = 55.0
 SLOW = always(Answer(delay_s=0.1))
 READS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
@@ -32,7 +32,7 @@ def test_a_stop_under_load_finishes_what_is_in_flight_and_loses_nothing(
 ) -> None:
     receiver.behave("/slow", SLOW)
     destination = house.made(receiver.url + "/slow", "slow.*", concurrency=64)
-    # Ctrl-C in a terminal reaches every process of the group; `kill` reaches one.
+    # Ctrl-C in a terminal reaches every process of the group, but `kill` only one.
     for number, group in ((signal.SIGTERM, False), (signal.SIGINT, True)):
         before = len(receiver.arrivals("/slow"))
         posters = [Poster(house, f"s{number}-{k}", most=300, kind="slow.one") for k in range(3)]
@@ -98,7 +98,7 @@ def test_a_retry_that_waits_is_kept_over_a_stop_and_keeps_its_time(
     assert second.at - first.at >= 5 * verdict.JITTER - 0.05
     verdict.attempts_by_schedule(house, destination, [5, 5])
 
-    # Nothing was posted since the start, and the actor leaves memory: all the same events are taken.
+    # No event was posted since the start. When the actor leaves memory, its backlog row must still go.
     until(lambda: not house.value("SELECT count(*) FROM destination_backlog"), "no row is left")
     assert house.ask("GET", "/readyz").status == 200
     house.post("b", kind="later.one")
@@ -175,7 +175,8 @@ async def _post_for_a_new_destination(url: str, key: str) -> None:
         assert posted.status_code == 202, posted.text
 
 
-@pytest.mark.parametrize("there", ["postgres.new", "postgres.log"])  # it is made, or begins to run
+# The database is being created, or starts to run.
+@pytest.mark.parametrize("there", ["postgres.new", "postgres.log"])
 async def test_told_to_stop_while_its_database_starts_it_leaves_none_behind(
     data_dir: Path, there: str
 ) -> None:
@@ -189,7 +190,8 @@ async def test_told_to_stop_while_its_database_starts_it_leaves_none_behind(
         program.process.send_signal(signal.SIGTERM)
         with trio.fail_after(HANGS_S):
             await program.wait_for("server stopped")
-            program.process.send_signal(signal.SIGTERM)  # a terminal and a wrapper both pass it on
+            # A terminal and a wrapper can both send the signal.
+            program.process.send_signal(signal.SIGTERM)
             assert await program.process.wait() == 0
     assert "Traceback" not in program.printed
     assert read_postmaster(data_dir / "postgres") is None, "a server in order removes it"

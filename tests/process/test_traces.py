@@ -1,4 +1,4 @@
-"""A trace outlives the process that accepted it: the next one continues it, and both tell a collector."""
+"""A trace outlives the process that accepted it: the next process continues it, and both export spans."""
 
 import http.client
 import json
@@ -13,7 +13,7 @@ TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 def post(house: House, trace: str) -> None:
-    """Post an event that belongs to a trace."""
+    """Post an event with a trace."""
     connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=HANGS_S)
     headers = {
         "authorization": f"Bearer {house.key}",
@@ -26,7 +26,7 @@ def post(house: House, trace: str) -> None:
 
 
 def named(collector: Collector, *names: str) -> list[Seen]:
-    """Wait until each of these spans has come; return them in this order."""
+    """Wait for a span of each name, and return the spans in this order."""
     found = collector.wait(lambda spans: {*names} <= {each.name for each in spans})
     return [next(each for each in found if each.name == name) for name in names]
 

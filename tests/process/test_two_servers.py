@@ -1,4 +1,4 @@
-"""Two servers where one may run: the second is refused, or the first gives way, in words."""
+"""Two servers where only one may run: the second is refused, or the first stops, each with a message."""
 
 import socket
 import subprocess
@@ -39,7 +39,7 @@ async def test_of_two_servers_on_one_database_the_first_stops_in_words(
         with trio.fail_after(HANGS_S):
             assert await first.process.wait() == 1
 
-        async def told() -> bool:  # what it said last may still be on its way through the pipe
+        async def told() -> bool:  # the last lines can still be in the pipe
             return "give each a database of its own" in first.printed
 
         await eventually(told)

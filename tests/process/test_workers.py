@@ -1,4 +1,4 @@
-"""A server with workers: one that dies is replaced, and a signal ends all of them in order."""
+"""A server with workers: a dead worker is replaced, and a signal ends all workers in order."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from tests.process.receiver import Receiver
 
 
 def worker_pids(house: House) -> dict[str, int]:
-    """Return the process of each worker by its name."""
+    """Return each worker's process id, by name."""
     rows = house.api("GET", "/observability/nodes")["items"]
     log = [line for line in house.log_file.read_text().splitlines() if '"worker.started"' in line]
     found: dict[str, int] = {}
@@ -32,7 +32,7 @@ def worker_pids(house: House) -> dict[str, int]:
 
 
 def two_ports() -> tuple[int, socket.socket]:
-    """Return a free port, and a socket that has the port behind it."""
+    """Return a free port, and a socket that occupies the next port."""
     port = ports_in_a_row(2)
     return port, socket.create_server(("127.0.0.1", port + 1))
 
@@ -70,7 +70,7 @@ def test_workers_share_the_workspaces_and_one_that_is_killed_is_replaced(
         assert f'"worker": "{lost}"' in house.log_file.read_text()
         pids = tree(house.process.pid)
     assert running_url(house.folder) is None, "the database has ended with its parent"
-    # Those whose parent ended before them are waited for by another process.
+    # Another process reaps those whose parent ended first.
     until(lambda: not [pid for pid in pids if Path(f"/proc/{pid}").exists()], "all have ended")
 
 
@@ -89,7 +89,7 @@ async def test_workers_that_cannot_start_end_their_parent(
             tmp_path,
             ANGARIUM_WORKERS="2",
             ANGARIUM_BIND=f"127.0.0.1:{free_port()}",
-            ANGARIUM_OPERATIONS_BIND=f"127.0.0.1:{port}",  # the second worker's is taken
+            ANGARIUM_OPERATIONS_BIND=f"127.0.0.1:{port}",  # the second worker's port is occupied
         )
         done = await angarium("serve", env=env)
     assert done.code == 2, done.err

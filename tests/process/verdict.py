@@ -1,4 +1,4 @@
-"""The promises, judged from what senders were answered, what the receiver got, and the rows."""
+"""The promises, checked against the senders' answers, the receiver's requests, and the rows."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -9,24 +9,26 @@ from tests.process.house import House
 from tests.process.posting import Poster
 from tests.process.receiver import Arrival
 
-JITTER = 0.8  # the least part of a scheduled wait
+JITTER = 0.8  # the smallest fraction of a scheduled wait
 
 
 class Rows(Protocol):
-    """Whose database can be read."""
+    """A server whose database can be queried."""
 
     def rows(self, sql: str, *arguments: object) -> list[Any]:
-        """Read it."""
+        """Query the database."""
 
     def value(self, sql: str, *arguments: object) -> Any:
-        """Read one value from it."""
+        """Query a single value."""
 
 
 def nothing_lost_or_invented(
     house: House, posters: Iterable[Poster], kind: str = "e.one"
 ) -> dict[str, str]:
-    """Every accepted event is in the rows once under the id that was told, and nothing else of its
-    type is. Returns the number of each event that is there, with its id.
+    """Check that every accepted event exists once under its returned id, without other events of its
+    type.
+
+    Returns the id of each stored event, by number.
     """
     rows = house.rows("SELECT idempotency_key, id::text FROM events WHERE type = $1", kind)
     there = dict(rows)
@@ -48,7 +50,8 @@ def nothing_lost_or_invented(
 
 
 def all_arrived(there: dict[str, str], arrivals: list[Arrival]) -> None:
-    """Every event came, under its one id and with the same bytes each time; nothing else did."""
+    """Check that every event arrived, always with the same id and bytes, and that nothing
+    else arrived."""
     events: dict[str, set[tuple[str, bytes]]] = defaultdict(set)
     succeeded = set()
     for arrival in arrivals:
@@ -62,7 +65,7 @@ def all_arrived(there: dict[str, str], arrivals: list[Arrival]) -> None:
 
 
 def in_order(house: House, destination: str, firsts: list[Arrival], *, lanes: bool) -> None:
-    """First successes came in the order of acceptance: of the destination, or within each lane."""
+    """Check that first successes are in order of acceptance: of the destination, or within each lane."""
     rows = house.rows(
         "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
     )
@@ -76,7 +79,7 @@ def in_order(house: House, destination: str, firsts: list[Arrival], *, lanes: bo
 
 
 def in_order_of_posting(posters: Iterable[Poster], firsts: list[Arrival]) -> None:
-    """What was sent after the 202 of another came after it."""
+    """Check that an event that was posted after another's 202 also arrived after it."""
     place = {arrival.n: index for index, arrival in enumerate(firsts)}
     for poster in posters:
         places = [place[number] for number in poster.accepted]
@@ -84,7 +87,8 @@ def in_order_of_posting(posters: Iterable[Poster], firsts: list[Arrival]) -> Non
 
 
 def attempts_by_schedule(house: House, destination: str, schedule: list[int]) -> None:
-    """Attempts are numbered without gaps, never early, never too many, and end with a success."""
+    """Check that attempts have no gaps in their numbers, are not early or too many, and end with a
+    success."""
     rows = house.rows(
         """SELECT a.delivery::text, number, started_at_ms, duration_ms, success
         FROM attempt_log a JOIN deliveries d ON d.environment = a.environment AND d.id = a.delivery
@@ -106,9 +110,9 @@ def attempts_by_schedule(house: House, destination: str, schedule: list[int]) ->
 def repeated_only_by_crashes(
     house: House, destination: str, arrivals: list[Arrival], crashes: int
 ) -> int:
-    """The receiver got each delivery as often as is recorded, and once more a crash at the most.
+    """Check that each delivery arrived as often as recorded, and at most once more per crash.
 
-    Returns how many arrivals nobody recorded.
+    Returns the number of unrecorded arrivals.
     """
     rows = house.rows(
         "SELECT id::text, attempt_count FROM deliveries WHERE destination = $1::text::uuid",
@@ -127,7 +131,8 @@ def repeated_only_by_crashes(
 
 
 def sums_equal_rows(house: Rows) -> None:
-    """The counters of every destination and minute are what its attempts and deliveries add up to."""
+    """Check that the counters of every destination and minute equal the sums of attempts and
+    deliveries."""
     counted = house.rows(
         """SELECT destination::text, minute, attempts, failed, retried, delivered, dead_lettered
         FROM destination_minutes ORDER BY 1, 2"""

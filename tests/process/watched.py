@@ -1,5 +1,8 @@
-"""`angarium`, with every `connect` of the process written down by the interpreter itself, and names asked
-of a name server of the test's own. Run as a program in its stead."""
+"""`angarium` with every `connect` of the process recorded, and with names resolved by the test's name
+server.
+
+It runs as a program in the place of `angarium`.
+"""
 
 import os
 import socket
@@ -8,12 +11,12 @@ from typing import Any, cast
 
 from tests.wire.nameserver import look_up
 
-CONNECTS = "WATCHED_CONNECTS"  # the file: an address and a port a line
+CONNECTS = "WATCHED_CONNECTS"  # the output file: an address and a port per line
 NAMESERVER = "WATCHED_NAMESERVER"  # its port
 
 
 def watch(path: str) -> None:
-    """Write down where sockets of the internet's families are connected to. It cannot be undone."""
+    """Record each connect of an IPv4 or IPv6 socket. This cannot be undone."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -24,7 +27,7 @@ def watch(path: str) -> None:
 
 
 def ask(port: int) -> None:
-    """Have every name but that of this machine looked up at the test's name server."""
+    """Resolve every name except the machine's own at the test's name server."""
     system = socket.getaddrinfo
 
     def getaddrinfo(host: Any, service: Any, *rest: Any, **options: Any) -> Any:

@@ -1,1 +1,1 @@
-"""The doors, one a module."""
+"""The doors, one per module."""

@@ -1,4 +1,4 @@
-"""URLs of tenants: an accepted one has the same meaning for every reader, and breaks no request head."""
+"""URLs of tenants: an accepted URL has one meaning for all readers, and cannot break a request head."""
 
 import contextlib
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ ENDS = b"\r\n"
 
 
 def check(data: bytes) -> None:
-    """A URL is refused with a reason, or has one meaning and makes a head of two lines."""
+    """Check that a URL is refused with a reason, or has one meaning and makes a head of two lines."""
     text = data.decode("utf-8", "surrogateescape")
     _check_target(text)
     with contextlib.suppress(ValueError):
@@ -39,7 +39,7 @@ def _check_target(text: str) -> None:
     assert head.isascii()
     assert 1 <= target.port <= 65_535
     again = _written(target.tls, target.authority, target.path)
-    if len(again) <= URL_LIMIT:  # with all of it escaped it can be longer than what was given
+    if len(again) <= URL_LIMIT:  # escaping can make it longer than the input
         assert parse_target(again) == target
     if text.isascii():
         found = urlsplit(text)

@@ -1,4 +1,4 @@
-"""Bodies in chunks: they are read as the grammar defines them, whatever pieces they come in."""
+"""Chunked bodies: they are read as the grammar defines them, in any pieces."""
 
 import re
 
@@ -14,12 +14,12 @@ from tests.fuzz.door import Door, cut, split
 
 _LINE = re.compile(rb"([0-9A-Fa-f]+)[ \t]*(;[^\x00-\x08\x0a-\x1f\x7f]*)?")
 _TRAILER = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[^\x00-\x08\x0a-\x1f\x7f]*")
-DIGITS = 12  # of a size
+DIGITS = 12  # of a chunk's size
 Reading = tuple[bytes, bytes] | None
 
 
 def by_grammar(data: bytes) -> tuple[str, bytes, bytes]:
-    """Read a body by RFC 9112; return `whole`, `more` or `bad`, the body, and the bytes behind it."""
+    """Read a body by RFC 9112. Return `whole`, `more` or `bad`, the body, and the bytes after it."""
     body, extensions, trailers = b"", 0, 0
     while True:
         line, end, behind = data.partition(b"\r\n")
@@ -52,7 +52,7 @@ def by_grammar(data: bytes) -> tuple[str, bytes, bytes]:
 
 
 def by_door(pieces: list[bytes]) -> tuple[str, bytes, bytes]:
-    """Have the door's decoder read pieces."""
+    """Return the door's reading of the pieces, in the form of `by_grammar`."""
     decoder, body = ChunkedBody(), b""
     for number, piece in enumerate(pieces):
         try:
@@ -71,7 +71,7 @@ def by_door(pieces: list[bytes]) -> tuple[str, bytes, bytes]:
 
 
 def check(data: bytes) -> None:
-    """Whatever the pieces, the decoder reads by the grammar; it may only refuse sooner."""
+    """Check that the decoder agrees with the grammar for any pieces. It may only refuse sooner."""
     size, data = split(data)
     expected = by_grammar(data)
     whole, pieces = by_door([data]), by_door(cut(data, size))

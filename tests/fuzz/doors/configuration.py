@@ -28,7 +28,7 @@ KEYS = (SigningKey(SigningAlgorithm.HMAC_SHA256, b"k" * 32),)
 
 
 def check(data: bytes) -> None:
-    """Each model refuses or accepts; an accepted body can be shown, and merges again to the same."""
+    """Check that each model refuses or accepts. An accepted body can be shown, and merges to itself."""
     try:
         document = read_object(data)
     except Refusal as refusal:

@@ -1,4 +1,5 @@
-"""Events and batches: what is taken is JSON to other readers too, the payload's bytes as they came."""
+"""Events and batches: accepted JSON has the same meaning for other readers, and payloads keep their
+bytes."""
 
 import hashlib
 import json
@@ -31,7 +32,8 @@ NAMES = frozenset(DecodedEvent.__struct_fields__)
 
 
 def check(data: bytes) -> None:
-    """A refusal has a reason; an accepted event has the same meaning for every reader."""
+    """Check that a refusal has a reason, and that an accepted event has the same meaning for every
+    reader."""
     try:
         parts = read_batch(data)
     except Refusal as refusal:
@@ -82,7 +84,7 @@ def _check_event(data: bytes) -> None:
 
 
 def _check_shown(given: DecodedEvent, payload: bytes) -> None:
-    """It can be shown, judged by filters, and sent."""
+    """Check that the event can be shown, judged by filters, and sent."""
     at_ms = given.occurred_at_ms(0)
     text = iso(at_ms)
     assert datetime.fromisoformat(text).timestamp() * 1000 == at_ms or at_ms < 0
@@ -120,7 +122,7 @@ def _depth(value: Any) -> int:
 
 
 def _has_nan(data: bytes) -> bool:
-    """Whether a number is too large to be equal to itself once it was read."""
+    """Return True if a number can be too large to equal itself after reading."""
     return b"e" in data.lower()
 
 

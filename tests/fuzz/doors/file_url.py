@@ -1,4 +1,4 @@
-"""Signed URLs of files, and requests for parts: only our tokens open a file, and ranges lie within it."""
+"""Signed URLs and ranges of files: only our tokens open a file, and ranges lie within it."""
 
 import re
 
@@ -24,7 +24,7 @@ _ONE = re.compile(r"bytes=[ \t]*([0-9]*)-([0-9]*)[ \t]*", re.IGNORECASE | re.ASC
 
 
 def check(data: bytes) -> None:
-    """A token is ours or nothing; a part lies within the file; a header is one line."""
+    """Check that a token is ours or refused, a range lies within the file, and a header is one line."""
     text = data.decode("latin-1")
     for token in (text, data.decode("utf-8", "replace"), TOKEN[: len(data) % 80] + text):
         found = URLS.reading(token)

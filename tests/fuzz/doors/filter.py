@@ -1,5 +1,4 @@
-"""The door of filters: any text compiles or is refused with a reason, and a filter gives what the
-library gives."""
+"""Filters: any text compiles or is refused with a reason, and a filter agrees with the library."""
 
 import re
 from typing import Any
@@ -23,17 +22,17 @@ PAYLOADS: tuple[dict[str, Any], ...] = (
     {"a": 1, "b": "text", "c": True, "l": [1, 2.5, "x"], "m": {"a": None}},
     {"a": -0.0, "b": "", "c": None, "l": [], "m": {"a": [2**63 - 1, -(2**63)]}},
 )
-# Names that the library reads differently from CEL, or does not know: see docs/filters.md.
+# Names that the library does not know, or reads differently from CEL: see docs/filters.md.
 ASIDE = ("matches", "size", "timestamp", "duration", "bytes", 'b"', "b'", "uint", "type", "dyn")
 
-# The library drops two equal signs (`!!`, `--`), even before a value that is no boolean or number.
+# The library drops two equal signs (`!!`, `--`), even before a value that is not a boolean or number.
 # Angarium applies each sign.
 _TWICE = re.compile(r"!\s*!|-\s*-")
 
 
 def check(data: bytes) -> None:
-    """Check that a source compiles or is refused; a compiled one ends within its steps and agrees with
-    the library."""
+    """Check that a source compiles or is refused, and that a compiled filter respects its step limit
+    and agrees with the library."""
     source = data.decode("utf-8", "replace")
     try:
         compile_filter(source)

@@ -1,5 +1,7 @@
-"""Frames of HTTP/2 over the real connection object: it never fails, it keeps nothing, and a request
-that is served beside `h2` is answered as `h2` would have it, whatever pieces it comes in."""
+"""Frames of HTTP/2 over the real connection object: it never fails and leaks nothing.
+
+A request on the fast path beside `h2` gets the same answer as from `h2`, in any pieces.
+"""
 
 import struct
 from typing import Any, NamedTuple, cast
@@ -33,14 +35,14 @@ Fields = list[tuple[bytes, bytes]]
 
 
 def frame(kind: int, flags: int, stream: int, body: bytes = b"") -> bytes:
-    """Return a frame as it is sent."""
+    """Return a frame's bytes."""
     return (
         struct.pack(">I", len(body))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + body
     )
 
 
 def block(method: bytes = b"POST", path: bytes = b"/events", *fields: tuple[bytes, bytes]) -> bytes:
-    """Return a header block that enters nothing in a table."""
+    """Return a header block that adds nothing to a table."""
     named = [
         (b":method", method),
         (b":path", path),
@@ -58,15 +60,16 @@ BEGINNING = PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, 5, 1, block(b"GET",
 
 
 class Outcome(NamedTuple):
-    """The answers that a client got, and the requests that were ingested."""
+    """A client's answers, and the requests that were ingested."""
 
-    streams: dict[int, list[object]]  # of each: status, headers, bytes of the body, how it ended
+    streams: dict[int, list[object]]  # for each stream: status, headers, body, and how it ended
     goodbye: int | None
     bodies: list[bytes]
 
 
 class Neighbour(_Reactor):
-    """The parts of a door that a connection needs. Ingest replies at once, or when all else is done."""
+    """The parts of a door that a connection needs. Ingest replies immediately, or after all else is
+    done."""
 
     def __init__(self, waits: bool) -> None:
         self.passes = 0
@@ -104,7 +107,7 @@ class Neighbour(_Reactor):
         assert 200 <= status < 600
 
     def answer(self) -> bool:
-        """Give the answers that are due; return True if there were any."""
+        """Give the due answers. Return True if there were any."""
         held, self._held = self._held, []
         exchanges, self._exchanges = self._exchanges, []
         for done in reversed(held):
@@ -119,7 +122,7 @@ class Neighbour(_Reactor):
 
 
 class Client(_Wire):
-    """A client's socket that keeps the bytes that it gets."""
+    """A client's socket that keeps the received bytes."""
 
     def __init__(self, pieces: list[bytes]) -> None:
         super().__init__(pieces)
@@ -136,7 +139,7 @@ class Client(_Wire):
 
 
 class _ByH2(Http2Connection):
-    """A connection that serves everything by `h2`, without the fast path."""
+    """A connection that uses `h2` for everything, without the fast path."""
 
     __slots__ = ()
 
@@ -145,7 +148,7 @@ class _ByH2(Http2Connection):
 
 
 def by_door(pieces: list[bytes], waits: bool, kind: type[Http2Connection]) -> Outcome:
-    """Have a connection read pieces; return what came of it."""
+    """Let a connection read the pieces, and return the outcome."""
     house, client = Neighbour(waits), Client(pieces)
     connection = kind(
         cast(Any, house), cast(Any, client), ("192.0.2.1", 1), cast(Any, _raise), Turns()
@@ -165,7 +168,7 @@ def by_door(pieces: list[bytes], waits: bool, kind: type[Http2Connection]) -> Ou
 
 
 def told(data: bytes) -> tuple[dict[int, list[object]], int | None]:
-    """Read the client's bytes; each frame must be one that may come there."""
+    """Decode the client's bytes. Fails at a frame that is not allowed there."""
     decoder = hpack.Decoder()
     streams: dict[int, list[object]] = {}
     goodbye = None
@@ -180,7 +183,7 @@ def told(data: bytes) -> tuple[dict[int, list[object]], int | None]:
             if fields[0] == (
                 b":status",
                 b"100",
-            ):  # who asked for it may have sent its body meanwhile
+            ):  # the client may already have sent its body
                 continue
             assert number not in streams, "a second head"
             streams[number] = [[f for f in fields if f[0] not in VARYING], 0, None]
@@ -200,7 +203,7 @@ def told(data: bytes) -> tuple[dict[int, list[object]], int | None]:
 
 
 VARYING = (b"date", b"x-request-id")
-# These codes count as equal: which one ends a bad connection depends on who finds the fault.
+# These codes count as equal: the reader that finds the fault first chooses the code.
 _WRONG = (ErrorCodes.PROTOCOL_ERROR, ErrorCodes.COMPRESSION_ERROR, ErrorCodes.STREAM_CLOSED)
 
 
@@ -210,7 +213,7 @@ def _alike(one: Outcome, other: Outcome) -> bool:
 
 
 def _is_stricter(data: bytes, direct: Outcome, by_h2: Outcome) -> bool:
-    """Whether the connection has ended at a second head, where `h2` may reset the stream alone."""
+    """Return True if the connection ended at a second head, where `h2` may reset only the stream."""
     last = 0
     while len(data) >= 9:
         number = int.from_bytes(data[5:9], "big") & 0x7FFFFFFF
@@ -224,9 +227,9 @@ def _is_stricter(data: bytes, direct: Outcome, by_h2: Outcome) -> bool:
 
 
 def check(data: bytes) -> None:
-    """The answers are the same with and without the fast path, and do not depend on the pieces."""
+    """Check that the answers do not depend on the fast path or on the pieces."""
     size, data = split(data)
-    # No deadline passes here, and a loop for each input would cost more than all the rest.
+    # No deadline passes here. A trio loop for each input would cost more than the check.
     with patch.object(trio.lowlevel, "current_clock", lambda: CLOCK):
         for pieces in (cut(data, 65_536), cut(data, size)):
             for waits in (False, True):

@@ -1,4 +1,4 @@
-"""The operator's keys: a setting or a file of any bytes is refused with a reason, or gives whole keys."""
+"""The operator's keys: a setting or file of any bytes is refused with a reason, or gives whole keys."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ BOX = SecretBox([b"m" * KEY_BYTES])
 
 
 def check(data: bytes) -> None:
-    """Keys are of their length; what was sealed opens, and what was not sealed does not."""
+    """Check that keys have the right length, and that they open only sealed values."""
     path = FOLDER / f"angarium-fuzz-{os.getpid()}.key"
     path.touch(0o600)
     path.write_bytes(data)

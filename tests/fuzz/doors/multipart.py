@@ -1,4 +1,4 @@
-"""Forms: any bytes with any boundary are refused with a reason, or read alike whatever their pieces."""
+"""Forms: any bytes with any boundary are refused with a reason, or read alike in any pieces."""
 
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ Form = tuple[str, str | None, str | None, bytes, tuple[tuple[str, str], ...]]
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never really waits."""
+    """Run a coroutine that never waits."""
     try:
         work.send(None)
     except StopIteration as stop:
@@ -43,7 +43,7 @@ async def _read(content_type: str, pieces: list[bytes]) -> Form:
 
 
 def check(data: bytes) -> None:
-    """The pieces do not change the meaning, if the form fits into one slice."""
+    """Check that the pieces do not change the result, if the form fits into one slice."""
     size, data = split(data)
     content_type, _, body = data.partition(b"\n")
     said = content_type.decode("latin-1")
@@ -73,5 +73,5 @@ DOOR = Door(
         b"\xff", b"Content-Type: ", b" ", b"\t", b"*0=",
     ),
     largest=2_048,
-    most_lines=400_000,  # of up to 2,048 steps: each piece is waited for
+    most_lines=400_000,  # for up to 2,048 steps, because each piece is awaited
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Patterns of rules: an index of any of them finds what each names, in slices that are short.
+"""Patterns of rules: an index finds exactly the matching ones, in short slices.
 
-An input has lines: an event type, then the patterns of rules. Each pattern is used twice: as it stands,
-and with an added last segment that no other has, so that repeated lines are different patterns.
+An input's first line is an event type, and the other lines are patterns. Each pattern is used twice:
+unchanged, and with a unique last segment, so that repeated lines give different patterns.
 """
 
 from itertools import pairwise
@@ -13,11 +13,11 @@ from engine.model.errors import Refusal
 from tests.engine.patterns import compile_pattern
 from tests.fuzz.door import Door
 
-SEGMENTS_MOST = 256  # of one pattern
+SEGMENTS_MOST = 256  # in one pattern
 
 
 def check(data: bytes) -> None:
-    """The index finds the patterns that match when each is tried alone, in a bounded number of steps."""
+    """Check that the index agrees with each pattern alone, in a bounded number of steps."""
     first, *lines = data.decode("latin-1").split("\n")
     try:
         check_type(first)
@@ -42,7 +42,7 @@ def check(data: bytes) -> None:
 
 
 def read(line: str, number: int) -> list[str]:
-    """Return the patterns of a line that the API accepts."""
+    """Return a line's patterns that the API accepts."""
     found = []
     for each in (line, f"{line}.z{number}"):
         try:

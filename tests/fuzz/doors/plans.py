@@ -15,7 +15,7 @@ TEXTS = ("bind", "egress_allow", "template_hosts", "public_url", "portal_url", "
 
 
 def check(data: bytes) -> None:
-    """A bad file or setting is refused with a reason."""
+    """Check that a bad file or setting is refused with a reason."""
     path = FOLDER / f"angarium-fuzz-{os.getpid()}.toml"
     path.write_bytes(data)
     try:

@@ -1,5 +1,5 @@
-"""The doors of query strings and cursors: bytes are read or refused with a reason, and a cursor opens
-only its own list."""
+"""Query strings and cursors: they are read or refused with a reason, and a cursor opens only its own
+list."""
 
 import json
 from urllib.parse import unquote_to_bytes
@@ -31,7 +31,7 @@ LISTINGS = ("/destinations", "/events")
 LAST = "01890000-0000-7000-8000-000000000000"
 CURSOR = cursor_of("/events", 7, LAST)
 HOUSE = make_models()
-unquote_to_bytes(b"%00")  # fills its table of escapes: 1,520 lines that belong to no single input
+unquote_to_bytes(b"%00")  # fills its table of escapes: 1,520 lines that belong to no input
 
 
 class _Nowhere:
@@ -47,8 +47,7 @@ INGESTION = Ingestion(ADMISSION, HOUSE, _Nowhere(), BodyBudget(1 << 20, 1 << 20)
 
 
 def check(data: bytes) -> None:
-    """Check that each list's parameters are read or refused, and a cursor that was not given out is
-    refused."""
+    """Check that each list's parameters are read or refused, and that a made-up cursor is refused."""
     for text in {data.decode("latin-1"), data.decode("utf-8", "surrogateescape")}:
         for listing in LISTINGS:
             for environment in (7, 8):
@@ -90,7 +89,7 @@ def _check_query(model: type[Query], given: list[tuple[str, str]]) -> None:
 
 
 def _check_head(data: bytes) -> None:
-    """Check the head of an ingestion request, whatever its fields contain."""
+    """Check the head of an ingestion request with any fields."""
     request_id_of(data).encode("ascii")
     for key in (INGEST, MCP):
         for fields in (
@@ -136,5 +135,5 @@ DOOR = Door(
     most_lines=5_000,
     largest=MAX_HEAD,
 )  # fmt: skip
-# The lists that the table must have, so that none is missing if the table is made from other routes.
+# The lists that the route table must contain.
 assert {AnalyticsQuery, AuditQuery, DlqQuery, FileQuery, ReplayQuery} <= set(MODELS)

@@ -1,5 +1,8 @@
-"""Requests over the real connection object: what it takes for a request is one by the grammar, ends where
-the grammar ends it, and is the same whatever pieces it comes in."""
+"""Requests over the real connection object: the grammar defines which bytes are a request and where it
+ends.
+
+The result does not depend on the pieces.
+"""
 
 import re
 import socket
@@ -37,14 +40,14 @@ REPLY = Reply(202, b'{"id":"x"}')
 class Request(NamedTuple):
     """One request as a reader understood it."""
 
-    kind: str  # `passed`, `ingested`, or `refused` without a look at its body
+    kind: str  # `passed`, `ingested`, or `refused` before its body
     method: bytes
     path: bytes
     body: bytes
 
 
 def by_grammar(data: bytes) -> tuple[list[Request], str]:
-    """Read requests as RFC 9112 has them; and how it ends: `more` is to come, or it is `bad`."""
+    """Read requests by RFC 9112. Return the requests and `more` or `bad` for the rest."""
     found: list[Request] = []
     while True:
         while data.startswith(b"\r\n"):
@@ -111,7 +114,7 @@ class _Registration:
 
 
 class _Wire:
-    """A client's socket that has sent some pieces, and accepts every answer."""
+    """A client's socket with pieces to read. It accepts every answer."""
 
     sock = cast(socket.socket, None)
     alpn: str | None = None
@@ -151,14 +154,14 @@ class _Ingest:
 
 
 class _House:
-    """The parts of a door that a connection needs, and an application that answers after the body."""
+    """The parts of a door that a connection needs, with an application that answers after the body."""
 
     def __init__(self) -> None:
         self.reactor = _Reactor()
         self.timers = Timers(_raise)
         self.limits = LIMITS
         self.closing = self.parting = False
-        self.heads = None  # the application answers
+        self.heads = None  # no fast answers, so the application answers
         self.elsewhere = None
         self.seen: list[Request] = []
         self.http2 = False
@@ -180,11 +183,12 @@ class _House:
         self.http2 = True
 
     def serve(self, connection: "_Watched") -> bool:
-        """Let the application continue; return True if it could."""
+        """Let the application continue. Return True if it could."""
         exchange = self.exchange
         if exchange is None:
             return False
-        if connection._exchange is not exchange:  # refused from below, in the middle of its body
+        # The connection refused the request in the middle of its body.
+        if connection._exchange is not exchange:
             self.exchange = None
             return True
         if not exchange._ended:
@@ -204,7 +208,7 @@ def _raise(error: Exception) -> None:
 
 
 class _Watched(ClientConnection):
-    """A connection that notes its refusals."""
+    """A connection that records its refusals."""
 
     __slots__ = ("house", "malformed")
 
@@ -225,7 +229,7 @@ class _Watched(ClientConnection):
 
 
 def by_door(pieces: list[bytes]) -> tuple[list[Request], bool]:
-    """Have a connection read pieces; return what it understood, and whether it called them malformed."""
+    """Let a connection read the pieces. Return its requests, and True if it found them malformed."""
     house = _House()
     wire = _Wire(pieces)
     connection = _Watched(house, wire)
@@ -247,9 +251,9 @@ def by_door(pieces: list[bytes]) -> tuple[list[Request], bool]:
 
 
 def check(data: bytes) -> None:
-    """The door understands the requests as the grammar defines them, whatever the pieces."""
+    """Check that the door agrees with the grammar, in any pieces."""
     size, data = split(data)
-    # No deadline passes here, and a loop for each input would cost more than all the rest.
+    # No deadline passes here. A trio loop for each input would cost more than the check.
     with patch.object(trio.lowlevel, "current_clock", lambda: CLOCK):
         whole, bad = by_door(cut(data, 65_536))
         pieces, bad_too = by_door(cut(data, size))
@@ -258,12 +262,13 @@ def check(data: bytes) -> None:
         for one, its in zip(seen, expected, strict=False):
             assert (one.method, one.path) == (its.method, its.path), (one, its)
             assert one.kind == "refused" or one.body == its.body, (one, its)
-        # One whose body is still to come, or malformed, is refused at its head: nobody gets it.
+        # A request with an incomplete or malformed body is refused at its head and reaches no handler.
         assert all(one.kind == "refused" for one in seen[len(expected) :])
         assert len(seen) <= len(expected) + 1, "a request was found where there is none"
     shorter, longer = sorted((whole, pieces), key=len)
     assert longer[: len(shorter)] == shorter
-    if len(shorter) < len(longer):  # after a refusal it depends on what has come whether it goes on
+    # After a refusal, the bytes received so far decide whether it continues.
+    if len(shorter) < len(longer):
         assert shorter
         assert shorter[-1].kind == "refused"
     elif not any(one.kind == "refused" for one in whole):

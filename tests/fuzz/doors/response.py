@@ -1,4 +1,4 @@
-"""Answers of receivers and sources: one verdict in whatever pieces, bounded, and never cut unseen."""
+"""Answers of receivers and sources: one result for any pieces, bounded, and never truncated unnoticed."""
 
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, WireError, retry_after_s
 from engine.wire.fetch_stream import Download
@@ -9,7 +9,8 @@ NOW = 1_700_000_000.0
 
 
 def received(pieces: list[bytes]) -> tuple[Response, bool, bool]:
-    """Feed pieces; return the answer, whether it broke the protocol, and whether it ended by itself."""
+    """Feed the pieces. Return the answer, True if it broke the protocol, and True if it was complete by
+    itself."""
     answer = Response()
     try:
         for piece in pieces:
@@ -23,14 +24,14 @@ def received(pieces: list[bytes]) -> tuple[Response, bool, bool]:
 
 
 def meaning(answer: Response, broken: bool) -> tuple[object, ...]:
-    """Return the parts of an answer that must not depend on its pieces."""
+    """Return the parts of an answer that must not depend on the pieces."""
     if broken and not answer.status:
         return (broken,)
     return broken, answer.status, answer.headers, answer.body, answer.truncated, answer.complete
 
 
 def downloaded(pieces: list[bytes]) -> tuple[object, ...]:
-    """Read a source's answer to its end, however long."""
+    """Read a source's answer to its end."""
     answer, body = Download(), b""
     try:
         for piece in pieces:
@@ -49,7 +50,7 @@ def downloaded(pieces: list[bytes]) -> tuple[object, ...]:
 
 
 def check(data: bytes) -> None:
-    """The pieces do not change the meaning; an answer that is cut off does not count as complete."""
+    """Check that the pieces do not matter, and that a truncated answer does not count as complete."""
     size, data = split(data)
     whole, broken, ended = received([data] if data else [])
     pieces, broken_too, ended_too = received(cut(data, size))
@@ -71,7 +72,7 @@ def check(data: bytes) -> None:
 
 
 def _check_cuts(data: bytes, step: int) -> None:
-    """If an answer gives its own end, an earlier end of the connection does not complete it."""
+    """Check that if an answer defines its end, an earlier end of the connection does not complete it."""
     for end in range(len(data) - 1, 0, -step):
         part, broken, ended = received([data[:end]])
         assert broken or ended, f"{data[:end]!r} was taken for the whole of {data!r}"

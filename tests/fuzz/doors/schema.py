@@ -1,4 +1,5 @@
-"""Event schemas: any JSON is refused with a reason or compiles within its weight; payloads are judged."""
+"""Event schemas: any JSON is refused with a reason or compiles within its weight. Payloads are then
+judged."""
 
 import json
 
@@ -16,11 +17,11 @@ PAYLOADS = (
     b'{"a":1,"b":[1,2.5,"x",null,true],"c":{"a":{"b":[]}},"d":"2026-11-20T12:00:00Z"}',
     b'{"a":"\\ud800","a":1e999,"b":123456789012345678901234567890,"c":-0,"d":1.00000000000000000001}',
 )
-BYTES = 4_096  # of an input: enough for every schema that costs much
+BYTES = 4_096  # enough for every expensive schema
 
 
 def check(data: bytes) -> None:
-    """A schema is judged or refused; a payload conforms or not; and what is said of it is short."""
+    """Check that a schema compiles or is refused, a payload conforms or not, and messages are short."""
     data = data[:BYTES]
     size = pattern_size(data.decode("latin-1"))
     assert size >= 0

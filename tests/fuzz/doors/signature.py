@@ -1,4 +1,4 @@
-"""Received webhooks: only what the key signed is genuine, for us and for the reference library."""
+"""Received webhooks: only signed ones are genuine, both for us and for the reference library."""
 
 import base64
 import contextlib
@@ -22,7 +22,8 @@ SIGNER = Signer([SigningKey(SigningAlgorithm.HMAC_SHA256, KEY)])
 
 
 def check(data: bytes) -> None:
-    """Any bytes in any place: genuine only where all is as it was signed; else one kind of error."""
+    """Check that any bytes in any place are genuine only if signed, and otherwise cause one kind of
+    error."""
     for text in (data.decode("latin-1"), data.decode("utf-8", "surrogateescape")):
         _verified(BODY, ID, str(NOW), text)
         _verified(BODY, text, str(NOW), SIGNATURE)
@@ -75,7 +76,8 @@ def _is_same(part: str) -> bool:
 
 
 def _reference(signature: str) -> None:
-    """Check that the reference library agrees that it is genuine. Its check of the clock is left out."""
+    """Check that the reference library finds the signature genuine. Its check of the clock
+    is disabled."""
     reference = Webhook(SECRET)
     reference._Webhook__verify_timestamp = lambda _: _at(NOW)  # type: ignore[attr-defined]  # the clock
     lower = {name.lower(): value for name, value in _headers(ID, str(NOW), signature).items()}

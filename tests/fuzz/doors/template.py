@@ -1,4 +1,5 @@
-"""Destination templates: a leaf is in the language or not; any configuration, event, answer is judged."""
+"""Destination templates: any leaf, configuration, event and answer is accepted or refused with a
+reason."""
 
 import json
 from typing import Any
@@ -20,12 +21,13 @@ from engine.wire.target import parse_target
 from tests.fuzz.door import Door
 
 DEFINITIONS = read_catalog().all()
-LEAF_BYTES = 500  # only an operator writes leaves
-OURS = "the template cannot render this event"  # what is said of a fault that is not the event's
+LEAF_BYTES = 500  # only operators write leaves
+OURS = "the template cannot render this event"  # the message for a fault that is not the event's
 
 
 def check(data: bytes) -> None:
-    """The first byte chooses a template; the rest is a leaf, a configuration, an event and an answer."""
+    """Check a template (chosen by the first byte) with a leaf, a configuration, an event
+    and an answer."""
     if not data:
         return
     definition = DEFINITIONS[data[0] % len(DEFINITIONS)]
