@@ -1,6 +1,6 @@
-"""A small server of the console for its tests: the files of `web`, and behind it a real server's API.
+"""A small server of the console for its tests: the files of `web`, and a proxy to a real server's API.
 
-It gives the headers that the service gives, so that a page which they would stop does not pass here.
+It sends the service's headers, so that a page that the headers would block also fails here.
 """
 
 import http.client
@@ -28,7 +28,7 @@ NEVER = "2099-01-01T00:00:00.000Z"
 
 
 class Front:
-    """The console of the API at `upstream` (host, port), on a port of 127.0.0.1 until closed."""
+    """The console of the API at `upstream` (host, port), on a port of 127.0.0.1 until it is closed."""
 
     def __init__(self, upstream: tuple[str, int]) -> None:
         self.upstream: tuple[str, int] | None = upstream
@@ -43,7 +43,7 @@ class Front:
         self._thread.start()
 
     def cut(self) -> None:
-        """Break every connection to the API, and make no other, as if the server had been killed."""
+        """Break all connections to the API and prevent new ones, as if the server was killed."""
         self.upstream = None
         for each in list(self.sockets):
             each.shutdown(socket.SHUT_RDWR)
@@ -59,14 +59,14 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that closes a connection is nothing to tell."""
+        """A browser that closes a connection is not an error."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     front: ClassVar[Front]
 
     def handle_request(self) -> None:
-        """Answer a request: a page, a file, a session, or what the API answers."""
+        """Answer a request: a page, a file, a session, or the API's answer."""
         path = self.path.partition("?")[0]
         if path.startswith(ASSETS + "/"):
             self._file(WEB / path.removeprefix(ASSETS + "/"))
@@ -79,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._pass_on()
 
     def __getattr__(self, name: str) -> Any:
-        """Every method of HTTP is answered in the same way."""
+        """Return the same handler for every HTTP method."""
         if name.startswith("do_"):
             return self.handle_request
         raise AttributeError(name)
@@ -121,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.write(piece)
                     self.wfile.flush()
         except (OSError, http.client.HTTPException):
-            self.close_connection = True  # the server or the browser has gone
+            self.close_connection = True  # the server or the browser closed the connection
 
     @contextmanager
     def _asked(
@@ -154,4 +154,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is theirs
-        """Say nothing."""
+        """Log nothing."""

@@ -1,4 +1,4 @@
-"""What axe finds on a page: violations of WCAG 2.2 AA and of good practice."""
+"""axe's findings on a page: violations of WCAG 2.2 AA and of good practice."""
 
 from pathlib import Path
 from typing import Any
@@ -8,24 +8,24 @@ from tests.browser.window import Window
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"  # 4.14.1
 RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']"
-# The rules of AA that a scheme can change.
+# The AA rules whose result depends on the color scheme.
 COLOURS = "{type: 'rule', values: ['color-contrast', 'link-in-text-block']}"
 
 
 def bring(window: Window) -> None:
-    """Have each page of a window bring axe along. Sending its 600 kB takes as long as its run."""
+    """Add axe to each page of a window. Sending its 600 kB takes as long as its run."""
     window.page.add_init_script(path=AXE)
 
 
 def violations(window: Window) -> list[Any]:
-    """Return what axe finds on the page that is shown."""
+    """Return axe's findings on the present page."""
     if not window.page.evaluate("'axe' in window"):
         window.page.evaluate(AXE.read_text())
     return _found(window, RULES)
 
 
 def violations_of_colours(window: Window) -> list[Any]:
-    """Return what axe finds in the colours of a page that it has looked at before, in another scheme."""
+    """Return axe's findings about colors on a page that it has already checked in another scheme."""
     return _found(window, COLOURS)
 
 

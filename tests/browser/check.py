@@ -1,7 +1,7 @@
 """The checks of `web/`: types by TypeScript, lint and format by Biome.
 
-Both are native programs that npm installs once into `.tools/web`, by the lock in `checkers`. After that
-nothing here needs the network. Without npm the checks are left out, except where CI is set.
+npm installs both native programs once into `.tools/web`, from the lock file in `checkers`. Afterwards
+nothing here needs the network. Without npm the checks are skipped, except where CI is set.
 """
 
 import os
@@ -19,7 +19,7 @@ MISSING = "types, lint and format of web/ need npm. On Debian and Ubuntu: apt in
 
 
 def main(*, mend: bool) -> int:
-    """Check, or format where `mend`. Returns the exit code."""
+    """Check the files, and format them if `mend`. Return the exit code."""
     if not WEB.ready():
         print(f"{'Error' if os.environ.get('CI') else 'Left out'}: {MISSING}", file=sys.stderr)
         return 1 if os.environ.get("CI") else 0

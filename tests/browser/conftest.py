@@ -1,4 +1,4 @@
-"""A browser, a server with something of everything, and pages that have signed in."""
+"""A browser, a server with objects of every kind, and signed-in pages."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.browser.yard import Yard
 
 
 def require_chromium() -> str:
-    """Return the browser's program. Without it a test is skipped, or fails where CI is set."""
+    """Return the browser's program. Without it, skip the test, or fail it where CI is set."""
     if CHROMIUM is None:
         message = "These tests need Chromium. On Debian and Ubuntu: apt install chromium"
         if os.environ.get("CI"):
@@ -24,15 +24,15 @@ def require_chromium() -> str:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Window]:
-    """The Chromium that the tests here share. While it runs, its thread can run no other asyncio
-    loop: it ends before another package's tests begin."""
+    """The Chromium that these tests share. While it runs, its thread cannot run another asyncio loop,
+    so it ends before another package's tests begin."""
     with open_browser(require_chromium()) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def town() -> Iterator[Town]:
-    """A server whose tests leave what others look at as it is."""
+    """A server whose shared objects no test changes."""
     with open_place("town") as (house, receiver):
         town = Town(house, receiver)
         town.build()
@@ -49,7 +49,7 @@ def front(town: Town) -> Iterator[Front]:
 
 @pytest.fixture(scope="session")
 def yard() -> Iterator[Yard]:
-    """A server whose customers have something of everything."""
+    """A server whose customers have objects of every kind."""
     with open_place("yard") as (house, receiver):
         yard = Yard(house, receiver)
         yard.build()
@@ -58,7 +58,7 @@ def yard() -> Iterator[Yard]:
 
 @pytest.fixture(scope="package")
 def first_tab(browser: Window, front: Front) -> Iterator[Window]:
-    """A tab that shows no page of the console. In its window, the browser keeps the console's files."""
+    """A tab without a page of the console. The browser caches the console's files in its window."""
     with browser.another(front.url) as window:
         window.page.goto(f"{front.url}/livez")
         yield window
@@ -66,7 +66,7 @@ def first_tab(browser: Window, front: Front) -> Iterator[Window]:
 
 @pytest.fixture
 def window(first_tab: Window, town: Town) -> Iterator[Window]:
-    """A tab of the test's own, signed in with scope manage."""
+    """A signed-in tab for one test, with scope manage."""
     with first_tab.tab() as window:
         window.sign_in(town.house.key)
         yield window
@@ -75,7 +75,7 @@ def window(first_tab: Window, town: Town) -> Iterator[Window]:
 
 @pytest.fixture
 def timed(browser: Window, front: Front, town: Town) -> Iterator[Window]:
-    """A signed-in window of the test's own, whose clock the test can set."""
+    """A signed-in window for one test, which can set its clock."""
     with browser.another(front.url) as window:
         window.sign_in(town.house.key)
         yield window
@@ -84,7 +84,7 @@ def timed(browser: Window, front: Front, town: Town) -> Iterator[Window]:
 
 @pytest.fixture(scope="package")
 def tabs(browser: Window, yard: Yard) -> Iterator[Window]:
-    """A tab that shows no page. In its window, the browser keeps the files of portal and console."""
+    """A tab without a page. The browser caches the portal's and console's files in its window."""
     with browser.another(yard.url) as window:
         window.page.goto(f"{yard.url}/livez")
         yield window

@@ -1,4 +1,4 @@
-"""The figures of the console, with many deliveries in the tables.
+"""The console's performance figures, with many deliveries in the tables.
 
 python -m tests.browser.figures                        # some seven minutes; prints a table
 python -m tests.browser.figures --deliveries 20000     # a quick look
@@ -30,18 +30,20 @@ from tests.process.house import House, until
 from tests.process.receiver import Answer, Receiver, always
 
 DELIVERIES = 1_000_000
-DAYS = 30  # that they are of
-VIEWS = 15  # first views
-ROUNDS = 5  # of each interaction, of which there are six
-ENDS = 20  # deliveries whose end is looked for
+DAYS = 30  # the age of the oldest deliveries
+VIEWS = 15  # the number of measured first views
+ROUNDS = 5  # repetitions of each of the six interactions
+ENDS = 20  # deliveries whose end on the screen is measured
 SLIDES = 5
-WATCHED_S = 20  # of an idle server, with a page and without
-EVENTS, RATE, PAGES = 20_000, 5_000, 10  # of the main path
+WATCHED_S = 20  # the time for which an idle server is watched, with and without a page
+EVENTS, RATE, PAGES = 20_000, 5_000, 10  # for the main path
 TURNS, MOST_TURNS = 5, 18  # a turn takes some 14 s
-WIDE = 0.03  # the interval of the ratio, where more turns would not change the verdict
-TOPICS = "throughput,health,dlq"  # what an overview follows
-# `shown(selector, text)` resolves with the instant when a frame was drawn in which each element of the
-# selector has the text. `expect(selector, text)` does so from the next input on, with the ms since then.
+# The width of the ratio's confidence interval at which more turns would not change the verdict.
+WIDE = 0.03
+TOPICS = "throughput,health,dlq"  # the topics that an overview follows
+# `shown(selector, text)` resolves to the time when a frame was drawn in which all of the selector's
+# elements have the text. `expect(selector, text)` does so from the next input on, and resolves to the
+# ms since that input.
 WATCH = """
 globalThis.shown = (selector, text) => new Promise((done, fail) => {
   setTimeout(() => fail(new Error(`not shown: ${selector} ${text}`)), HANGS_MS);
@@ -70,7 +72,7 @@ globalThis.expect = (selector, text) => {
 
 
 class Figure(NamedTuple):
-    """A line of the table; `most` is the bar."""
+    """A line of the table. `most` is the limit."""
 
     name: str
     value: float
@@ -92,7 +94,7 @@ def after_input(window: Window, act: Callable[[], object], selector: str, text: 
 
 
 def shown(window: Window, selector: str, text: str) -> float:
-    """Wait for a frame that shows a text; return its instant, in ms since the epoch."""
+    """Wait for a frame that shows a text. Return its time, in ms since the epoch."""
     drawn: float = window.page.evaluate("(wanted) => shown(...wanted)", [selector, text])
     return drawn
 
@@ -134,7 +136,7 @@ def interactions(window: Window) -> Figure:
 
 
 def ends(window: Window, house: House, receiver: Receiver) -> Figure:
-    """Measure from a receiver's answer to the screen."""
+    """Measure the time from a receiver's answer to its display."""
     took = []
     page = window.open("/deliveries?status=DELIVERED")
     page.locator(".live", has_text="Live").wait_for()
@@ -147,11 +149,11 @@ def ends(window: Window, house: House, receiver: Receiver) -> Figure:
 
 
 def slides(window: Window, house: House, receiver: Receiver) -> Figure:
-    """Measure from a slider's release to the requests in flight on the screen."""
+    """Measure the time from a slider's release to the display of the requests in flight."""
     took = []
     for number in range(SLIDES):
         path = f"/held/{number}"
-        gate = threading.Event()  # nothing is answered before all are seen in flight
+        gate = threading.Event()  # no answer before all are shown in flight
         receiver.behave(path, always(Answer(gate=gate)))
         made = house.made(receiver.url + path, f"slide.{number}", concurrency=1)
         house.patch(made, name=f"Slide {number}")
@@ -172,7 +174,7 @@ def slides(window: Window, house: House, receiver: Receiver) -> Figure:
 
 
 def idle(window: Window, house: House, watched_s: float) -> Figure:
-    """Measure what the server uses for one open overview, beyond what it uses by itself."""
+    """Measure the server's CPU use for one open overview, beyond its idle use."""
 
     def used() -> float:
         before, began = house.cpu_s()[0], time.monotonic()
@@ -187,8 +189,8 @@ def idle(window: Window, house: House, watched_s: float) -> Figure:
 
 
 def main_path() -> Figure:
-    """Compare events of a main path that ten pages watch with those that nobody watches, in at most five
-    minutes of a quiet machine."""
+    """Compare the main path's cost per event with ten watching pages and with none. It takes at most
+    five minutes of a quiet machine."""
     with Service() as service, BenchReceiver() as receiver:
         service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
         plan: dict[str, Any] = {"events": EVENTS, "connections": 16, "rate": RATE}
@@ -207,7 +209,8 @@ def main_path() -> Figure:
 
 
 def measured(deliveries: int, watched_s: float = WATCHED_S) -> list[Figure]:
-    """Measure everything that needs a browser. `watched_s`: how long an idle server is watched, twice."""
+    """Measure all figures that need a browser. `watched_s` is the time for which an idle server is
+    watched, twice."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-figures-"))
     folder.chmod(0o755)
     receiver = Receiver()
@@ -240,7 +243,7 @@ def measured(deliveries: int, watched_s: float = WATCHED_S) -> list[Figure]:
 
 
 def main() -> int:
-    """Print the table. Returns 1 where a figure misses its bar."""
+    """Print the table. Return 1 if a figure exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--deliveries", type=int, default=DELIVERIES, help="in the tables")
     parser.add_argument("--without-load", action="store_true", help="leave the main path out")

@@ -1,4 +1,4 @@
-"""The first view of console and portal: what a browser loads until it shows figures and rows."""
+"""The first view of console and portal: all that a browser loads until it shows figures and rows."""
 
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -8,12 +8,12 @@ from playwright.sync_api import Frame
 from tests.browser.window import Window
 
 CONSOLE = "/console/dev"
-PAGES = ("/console", "/portal")  # all other requests are of the API
+PAGES = ("/console", "/portal")  # all other requests go to the API
 SCRIPTS = 16
-BYTES = 80_000  # of the page and its files, as they are sent: gzipped
-REQUESTS = 3  # of the API; after them the page holds one stream
+BYTES = 80_000  # the page and its files as they are sent: gzipped
+REQUESTS = 3  # to the API. Afterwards the page holds one stream
 MEDIAN_MS = 300
-# Notes when the first frame with figures and rows began and ended, in ms since the navigation began.
+# Records when the first frame with figures and rows began and ended, in ms since the navigation began.
 WATCH = """
 globalThis.firstView = new Promise((done) => {
   new MutationObserver((_, watch) => {
@@ -32,7 +32,7 @@ LOADED = """(drawn) => ["navigation", "resource"].flatMap((kind) => performance.
 
 
 class FirstView(NamedTuple):
-    """What a first view took: paths of scripts and of the API, bytes of the page and its files."""
+    """The cost of a first view: paths of scripts and of the API, bytes of the page and its files."""
 
     ms: float
     scripts: list[str]
@@ -41,7 +41,7 @@ class FirstView(NamedTuple):
 
 
 def first_views(window: Window, count: int, path: str = CONSOLE) -> list[FirstView]:
-    """Load a first page again and again, without the browser's cache. The window has signed in."""
+    """Load a first page repeatedly, without the browser's cache. The window must be signed in."""
     page = window.page
     protocol = page.context.new_cdp_session(page)
     protocol.send("Network.setCacheDisabled", {"cacheDisabled": True})
@@ -50,12 +50,12 @@ def first_views(window: Window, count: int, path: str = CONSOLE) -> list[FirstVi
     for _ in range(count):
         page.goto(window.url + path)
         found.append(first_view(page.main_frame))
-    protocol.detach()  # with it the cache is as it was
+    protocol.detach()  # this enables the cache again
     return found
 
 
 def first_view(frame: Frame) -> FirstView:
-    """Return what the first view of a frame took. `WATCH` has run before its scripts."""
+    """Return the cost of a frame's first view. `WATCH` must have run before its scripts."""
     shown: dict[str, float] = frame.evaluate("globalThis.firstView")
     loaded: list[Any] = frame.evaluate(LOADED, shown["drawn"])
     paths = [urlsplit(each["url"]).path for each in loaded]

@@ -1,6 +1,6 @@
-"""The pictures of the console in the README: `python -m tests.browser.picture` takes them anew.
+"""The pictures of the console in the README: `python -m tests.browser.picture` takes new ones.
 
-A real server delivers events to receivers that answer, are late, or fail, while Chromium looks at it.
+A real server delivers events to receivers that answer, are late, or fail, while Chromium shows it.
 """
 
 import random
@@ -20,12 +20,12 @@ IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SIZE = (1280, 760)
 KINDS = ("order.created", "order.paid", "order.shipped", "invoice.finalised", "customer.updated")
 CUSTOMERS = ("acme", "globex", "initech", "umbrella", "hooli")
-EVENTS, BEFORE_S, PAUSE_S = 24, 55, 0.5  # of traffic, so that the plots have a shape
-LARGEST = 200_000  # bytes of a picture
+EVENTS, BEFORE_S, PAUSE_S = 24, 55, 0.5  # the traffic that gives the plots a shape
+LARGEST = 200_000  # the maximum size of a picture in bytes
 
 
 def furnished(house: House, receiver: Receiver) -> Town:
-    """Make the destinations of a shop: most of them work, one is late, one fails."""
+    """Create a shop's destinations: most of them work, one is late, one fails."""
     town = Town(house, receiver)
     receiver.behave("/search", always(Answer(delay_s=0.15)))
     receiver.behave("/crm", always(Answer(503)))
@@ -41,7 +41,7 @@ def furnished(house: House, receiver: Receiver) -> Town:
 
 
 def busy(town: Town, stop: threading.Event) -> None:
-    """Post events until told to stop."""
+    """Post events until `stop` is set."""
     drawn = random.Random(7)
     while not stop.wait(PAUSE_S):
         for _ in range(drawn.randrange(EVENTS // 2, EVENTS)):
@@ -81,7 +81,7 @@ def main() -> None:
                 town, stop = furnished(house, receiver), threading.Event()
                 traffic = threading.Thread(target=busy, args=(town, stop))
                 traffic.start()
-                time.sleep(BEFORE_S)  # the plot of the overview shows a minute
+                time.sleep(BEFORE_S)  # the overview's plot shows a minute
                 front = Front(("127.0.0.1", house.port))
                 with open_browser(CHROMIUM) as browser:
                     for scheme in ("light", "dark"):

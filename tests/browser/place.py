@@ -1,4 +1,4 @@
-"""A server and a receiver in a folder of their own, for pages to be looked at."""
+"""A server and a receiver in their own folder, for tests of pages."""
 
 import shutil
 import tempfile
@@ -12,7 +12,7 @@ from tests.process.receiver import Receiver
 
 @contextmanager
 def open_place(name: str) -> Iterator[tuple[House, Receiver]]:
-    """Run both; the folder, which is removed at the end, bears the name."""
+    """Run both in a folder with this name, which is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix=f"angarium-{name}-"))
     folder.chmod(0o755)
     receiver = Receiver()

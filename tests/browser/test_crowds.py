@@ -1,4 +1,4 @@
-"""Journeys with thousands: a flood of deliveries, dead letters by cause, a long replay."""
+"""Journeys with thousands of objects: a flood of deliveries, dead letters by cause, a long replay."""
 
 import re
 import time
@@ -14,12 +14,12 @@ from tests.browser.window import Window
 from tests.process.house import House, until
 from tests.process.receiver import Receiver
 
-BATCH = 1_000  # events of one request
+BATCH = 1_000  # the number of events in one request
 FLOOD = 3 * BATCH
-UPDATES = 4  # a second, at most
-CAUSES = {"Hats": 4 * BATCH, "Coats": 900, "Boots": 100}  # dead letters of each
-LONG = 10 * BATCH  # deliveries of the replay
-# Notes each change of the button that counts what is new, and each row that comes or goes.
+UPDATES = 4  # the maximum per second
+CAUSES = {"Hats": 4 * BATCH, "Coats": 900, "Boots": 100}  # the number of dead letters of each
+LONG = 10 * BATCH  # the number of deliveries in the replay
+# Counts changes of the button that counts new rows, and rows that come or go.
 WATCH_FRESH = """
 globalThis.noted = {updates: 0, rows: 0};
 let told = "";
@@ -30,7 +30,7 @@ new MutationObserver((changes) => {
   noted.rows += changes.filter(({target}) => target.closest?.("tbody")).length;
 }).observe(document.querySelector("main"), {childList: true, subtree: true, characterData: true});
 """
-# Notes the figures of a replay, each time when one of them changes.
+# Records a replay's figures at each change.
 WATCH_FIGURES = """
 globalThis.noted = [];
 new MutationObserver(() => {
@@ -49,20 +49,20 @@ class Crowd:
         self.house, self.receiver = house, receiver
 
     def destination(self, name: str, **delivery: object) -> str:
-        """Make a destination of events that bear its name; return its id."""
+        """Create a destination for events with its name, and return its id."""
         path = name.lower()
         made = self.house.made(f"{self.receiver.url}/{path}", f"{path}.*", **delivery)
         self.house.patch(made, name=name)
         return made
 
     def post(self, name: str, count: int) -> None:
-        """Post events that bear a name."""
+        """Post events with this name."""
         for first in range(0, count, BATCH):
             numbers = [str(first + each) for each in range(min(BATCH, count - first))]
             self.house.post_batch(numbers, kind=f"{name.lower()}.made")
 
     def unsound(self, name: str) -> str:
-        """Publish a script that fails for each event of a destination; return the script's id."""
+        """Publish a script that fails for each event of a new destination, and return the script's id."""
         source = f'function transform(event) {{ throw new Error("no size of {name}"); }}'
         made = self.destination(name, retrySchedule=[])
         script = {"destinationId": made, "name": "Size", "source": source}
@@ -71,7 +71,7 @@ class Crowd:
         return found
 
     def groups(self) -> dict[str, int]:
-        """Return the counts of dead letters by their last error."""
+        """Return the numbers of dead letters by their last error."""
         found = self.house.api("GET", "/dlq/groups")["items"]
         return {each["lastError"]: each["count"] for each in found}
 
@@ -85,7 +85,7 @@ def crowd() -> Iterator[Crowd]:
 
 @pytest.fixture
 def window(browser: Window, crowd: Crowd) -> Iterator[Window]:
-    """A window that has signed in there."""
+    """A window that is signed in to this server."""
     with browser.another(crowd.house.url) as window:
         window.sign_in(crowd.house.key)
         yield window
@@ -107,7 +107,7 @@ def test_a_flood_is_counted_to_the_last_and_moves_no_row(window: Window, crowd: 
     page.evaluate(WATCH_FRESH)
     began = time.monotonic()
     crowd.post("Flood", FLOOD)
-    page.keyboard.press("j")  # the page answers its reader meanwhile
+    page.keyboard.press("j")  # the page still reacts to its reader
     expect(page.locator("tbody tr:first-child a.opener")).to_be_focused()
     fresh = page.get_by_role("button", name=f"{FLOOD:,} new")
     fresh.wait_for()

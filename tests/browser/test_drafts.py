@@ -1,4 +1,4 @@
-"""Drafts that are tried before they count: a script without events, a schema with its example."""
+"""Drafts that are tried before they take effect: a script without events, a schema with its example."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Another site's page: the portal in its frame, with its first view and its token, and the client."""
+"""The portal in a frame on another site's page, with its first view and its token, and the client."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.browser.window import Window
 from tests.browser.yard import Yard, host_page
 from tests.clients.drivers import built
 
-# What a site's own page does with a customer's session: it reads, changes, and is refused.
+# A site's own page with a customer's session: it reads, changes, and is refused.
 BY_CLIENT = """
 async ([module, url, token, delivery]) => {
     const { Angarium } = await import(module);
@@ -51,7 +51,7 @@ def test_another_site_embeds_the_portal_and_renews_its_token(browser: Window, ya
         page.evaluate("document.querySelector('angarium-portal').setAttribute('theme', 'dark')")
         inside.locator("html[data-theme=dark]").wait_for()
         with page.expect_request("**/webhooks/token"):
-            page.clock.fast_forward("03:46")  # of a life of five minutes
+            page.clock.fast_forward("03:46")  # of a lifetime of five minutes
         inside.get_by_role("link", name="Orders").click()
         inside.get_by_role("link", name="Settings").click()
         inside.get_by_label("Description").fill("Another draft")
@@ -90,24 +90,24 @@ def test_a_token_of_another_customer_starts_anew(browser: Window, yard: Yard) ->
         inside.get_by_label("Description").fill("A draft of Ada")
         tokens = "**/webhooks/token"
         page.route(tokens, lambda route: route.fulfill(json={"token": yard.token("bob")}))
-        # Three quarters of five minutes, when the host's page has another reader.
+        # Three quarters of five minutes later, the host's page has another reader.
         page.clock.fast_forward("03:46")
         inside.get_by_role("heading", name="Endpoints").wait_for()
         inside.get_by_role("link", name="Of Bob").wait_for()
         assert inside.get_by_role("link", name="Orders").count() == 0
-        # The frame makes room for a dialog.
+        # The frame grows for a dialog.
         inside.get_by_role("button", name="New endpoint").click()
         expect(inside.get_by_role("checkbox", name="order.paid")).to_be_in_viewport(ratio=1)
         inside.get_by_role("button", name="Cancel").click()
         inside.get_by_role("link", name="Deliveries").click()
-        inside.locator("tbody tr", has_text="Of Bob").wait_for()  # names are Bob's
+        inside.locator("tbody tr", has_text="Of Bob").wait_for()  # the names are Bob's
         page.unroute(tokens)
         page.route(tokens, lambda route: route.abort())
         page.clock.fast_forward("14:30")
         page.clock.fast_forward("00:45")
         inside.get_by_role("button", name="Continue").click()
         inside.get_by_role("link", name="Back to where you came from").click()
-        page.wait_for_url(account)  # of the whole window, not of the frame
+        page.wait_for_url(account)  # the whole window's address, not the frame's
 
 
 def test_a_site_that_is_not_listed_can_not_frame_the_portal(browser: Window, yard: Yard) -> None:

@@ -1,4 +1,4 @@
-"""The command that measures the console measures everything, with few deliveries in the tables."""
+"""The command that measures the console: it measures all figures, here with few deliveries."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +10,7 @@ DELIVERIES = 2_000
 
 def test_every_figure_is_measured() -> None:
     require_chromium()
-    # The program has a Chromium of its own. Playwright allows one a thread, and the tests share one.
+    # The program starts its own Chromium. Playwright allows one per thread, and the tests share one.
     with ThreadPoolExecutor(1) as pool:
         figures = pool.submit(measured, DELIVERIES, watched_s=0.5).result()
     assert len(figures) == 8

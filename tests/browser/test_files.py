@@ -1,4 +1,4 @@
-"""Rules of the files in `web`: vendored bytes, texts in every language, lengths."""
+"""Rules for the files in `web`: vendored bytes, texts in every language, lengths."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ OURS = sorted(
 TEXT = re.compile(r'(?<![\w.])tn?\(\s*"((?:[^"\\]|\\.)*)"(?:,\s*"((?:[^"\\]|\\.)*)")?')
 ENTRY = re.compile(r'^  "((?:[^"\\]|\\.)*)": ?$|^  "((?:[^"\\]|\\.)*)": ', re.M)
 CATALOGUE = WEB / "shared" / "i18n" / "de.js"
-# The API's lists of words that no page shows, or that pages say in texts of their own.
+# The API's enumerations that no page shows, or that pages describe in their own texts.
 UNSHOWN = {
     "AnalyticsGranularity",
     "AnalyticsPeriod",
@@ -43,13 +43,13 @@ UNSHOWN = {
     "Scope",
     "SigningAlgorithm",
 }
-SAME = {"DNS", "TLS", "HTTP_4XX", "HTTP_5XX"}  # in German as in English
+SAME = {"DNS", "TLS", "HTTP_4XX", "HTTP_5XX"}  # the same in German as in English
 LONGEST = 400
 EMBED_BYTES = 3072
 
 
 def texts() -> set[str]:
-    """Return every text that the pages show, as it is written in the source."""
+    """Return every text that the pages show, as it is in the source."""
     found = set()
     for path in OURS:
         if path.suffix == ".js":
@@ -82,7 +82,7 @@ def test_every_text_is_in_the_german_catalogue() -> None:
 
 
 def words_of(schema: Any) -> set[str]:
-    """Return the words of every list in a schema of the document."""
+    """Return the words of all enumerations in a schema of the document."""
     if isinstance(schema, list):
         return set().union(*map(words_of, schema))
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Budgets of the first view: scripts, bytes and requests. test_portal.py holds the portal to them."""
+"""Limits of the first view: scripts, bytes and requests. test_portal.py applies them to the portal."""
 
 from copy import copy
 
@@ -38,7 +38,7 @@ def test_a_pointer_on_a_link_loads_nothing_ahead_of_the_first_view(
         window.sign_in(town.house.key)
         page = window.page
         page.add_init_script(WATCH)
-        page.get_by_role("link", name="Events").hover()  # where it rests
+        page.get_by_role("link", name="Events").hover()  # the pointer rests there
         page.route(rows, lambda route: held.append(route))
         page.goto(window.url + CONSOLE)
         for name in ("Destinations", "Events"):
@@ -55,18 +55,18 @@ def test_a_pointer_on_a_link_loads_nothing_ahead_of_the_first_view(
 
 
 def test_the_overview_goes_on_with_one_stream(browser: Window, town: Town) -> None:
-    # An environment where nothing fails: with the failures that its stream tells, the page loads again.
+    # An environment without failures: a failure on its stream makes the page load again.
     quiet = copy(town.house)
     quiet.key = town.house.make_key("--environment", "STAGING")
     quiet.made(town.receiver.url)
     with browser.another(town.house.url) as window:
         window.sign_in(quiet.key)
-        window.page.locator(".halves tbody a").first.wait_for()  # the last changes
+        window.page.locator(".halves tbody a").first.wait_for()  # the last part that appears
         window.page.locator(".live", has_text="Live").wait_for()
         asked = [each.partition("?")[0] for each in window.requests if "/console" not in each]
         paths = sorted(each.removeprefix(window.url) for each in asked)
         counts, throughput = "/observability/counts", "/observability/throughput"
-        names = ["/api-keys", "/destinations"]  # in the last changes; loaded once for all pages
+        names = ["/api-keys", "/destinations"]  # for the last changes, loaded once for all pages
         assert paths == sorted(
             ["/destinations/summaries", counts, throughput, "/audit-logs", *names, "/stream"]
         )

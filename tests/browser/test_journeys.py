@@ -1,4 +1,4 @@
-"""What operators come to the console for, from the first click to the result."""
+"""The operators' tasks in the console, from the first click to the result."""
 
 import re
 import time
@@ -15,7 +15,7 @@ MINUTE_S = 60
 
 
 def row(page: Page, text: str) -> None:
-    """Open the first row of a table that has a text."""
+    """Open a table's first row that contains a text."""
     page.locator("tbody tr", has_text=text).first.locator("a.opener").click()
 
 
@@ -90,7 +90,7 @@ def test_escape_goes_back_to_the_row_and_the_filters(window: Window) -> None:
     page.keyboard.press("j")
     page.keyboard.press("j")
     second = page.evaluate(present)
-    page.keyboard.press("Control+ArrowDown")  # a screen reader's
+    page.keyboard.press("Control+ArrowDown")  # a screen reader's key
     assert page.evaluate(present) == second
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
@@ -156,7 +156,7 @@ def test_the_slider_of_pulse_changes_the_concurrency_and_can_be_undone(
     slider.focus()
     patches: list[Request] = []
     page.on("request", lambda sent: patches.append(sent) if sent.method == "PATCH" else None)
-    page.clock.pause_at(time.time() + MINUTE_S)  # the keys come fast, however slow the machine
+    page.clock.pause_at(time.time() + MINUTE_S)  # the keys follow quickly, even on a slow machine
     for key in ("ArrowRight", "ArrowRight", "End"):
         page.keyboard.press(key)
     with page.expect_response(lambda answer: answer.request.method == "PATCH"):
@@ -174,7 +174,7 @@ def test_the_slider_of_pulse_changes_the_concurrency_and_can_be_undone(
 
 def test_triage_retries_ten_and_then_the_rest(window: Window, town: Town) -> None:
     town.destination("Teapot", "/triage", ["tea.*"], delivery={"retrySchedule": []})
-    # A script that fails opens no circuit, so nothing waits for a probe.
+    # A failing script opens no circuit, so no delivery waits for a probe.
     source = 'function transform(event) { throw new Error("I am a teapot"); }'
     script = {"destinationId": town.ids["Teapot"], "name": "Teapot", "source": source}
     made = town.house.api("POST", "/transform-scripts", script)["id"]
@@ -189,7 +189,7 @@ def test_triage_retries_ten_and_then_the_rest(window: Window, town: Town) -> Non
     page.get_by_text("10 delivered").wait_for()
     page.get_by_role("button", name="Retry the other 4").click()
     page.get_by_text("No dead letter matches.").wait_for()
-    expect(page.locator(".live")).to_have_text("Live")  # though the panel's stream has ended
+    expect(page.locator(".live")).to_have_text("Live")  # although the panel's stream has ended
     assert len(town.receiver.firsts("/triage")) == 14
 
 
@@ -222,7 +222,7 @@ def test_a_destination_is_made_and_tried_by_the_keyboard_alone(window: Window, t
     keyboard.press("n")
     page.get_by_role("dialog").wait_for()
     for text in ("Made by keys", town.receiver.url + "/keys", "keys.*"):
-        keyboard.type(text)  # in place of what the field proposes, which Tab selects
+        keyboard.type(text)  # replaces the field's proposal, which Tab selects
         keyboard.press("Tab")
     keyboard.press("Enter")
     page.get_by_text("Made by keys is ready.").wait_for()
@@ -258,7 +258,7 @@ def test_a_lost_connection_is_told_and_mended(browser: Window, town: Town) -> No
         expect(page.locator("tbody tr").first).to_be_visible()
         window.settled()
         rows = [each.get_attribute("data-row") for each in page.locator("a.opener").all()]
-        assert len(rows) == len(set(rows))  # nothing twice
+        assert len(rows) == len(set(rows))  # no row twice
     front.close()
 
 

@@ -1,4 +1,4 @@
-"""How a reader gets into the console, and what ends the visit."""
+"""The reader's ways into the console, and the ends of a visit."""
 
 import subprocess
 import sys
@@ -51,7 +51,8 @@ def test_a_login_link_signs_in_once_and_leaves_no_code(browser: Window, town: To
     with browser.another(town.house.url) as window:
         window.page.goto(f"{town.house.url}/console#{code}")
         window.page.get_by_text("This login link was used before").wait_for()
-        window.page.get_by_text("angarium console").wait_for()  # which prints another
+        # The command that prints another link.
+        window.page.get_by_text("angarium console").wait_for()
 
 
 def test_an_unknown_key_is_refused_with_the_reason(browser: Window, front: Front) -> None:

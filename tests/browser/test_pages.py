@@ -1,4 +1,4 @@
-"""Every page of the console: reachable to everybody, also on a telephone, in the dark, in German."""
+"""Every page of the console: accessible, also on a telephone, in the dark scheme, and in German."""
 
 import json
 import re
@@ -57,7 +57,7 @@ PAGES = (
     "/customers/nobody",
     "/audit?action=never.happened",
 )
-WORDY = (  # pages with most of their own words
+WORDY = (  # pages with the most words of their own
     "",
     "/pulse",
     "/analytics",
@@ -67,14 +67,15 @@ WORDY = (  # pages with most of their own words
     "/replays?new=1",
     "/settings?tab=portal",
 )
-DATA = {"Partner API", "HTTP 5xx"}  # names of the town, and words that are the same everywhere
+# Names in the data, and words that are the same in every language.
+DATA = {"Partner API", "HTTP 5xx"}
 
 
 @pytest.fixture(scope="module", params=[(WIDE, "en-GB"), (NARROW, "de-DE")], ids=["wide", "narrow"])
 def reader(
     request: pytest.FixtureRequest, browser: Window, front: Front, town: Town
 ) -> Iterator[Window]:
-    """A window that has signed in once and goes from page to page. Signing in takes as long as a page."""
+    """A window that signs in once and visits each page, because signing in takes as long as a page."""
     size, locale = request.param
     with browser.another(front.url, size, locale=locale) as window:
         window.sign_in(town.house.key)

@@ -1,4 +1,4 @@
-"""The customers' portal: its pages, and what a customer can do there."""
+"""The customers' portal: its pages, and its customers' actions."""
 
 import re
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def portal(
 def visit(
     window: Window, yard: Yard, path: str = "", customer: str = "ada", look: str = ""
 ) -> None:
-    """Enter with a new token."""
+    """Open a page with a new token."""
     address = f"{yard.url}/portal/{yard.workspace}{path.format(**yard.ids)}"
     window.page.goto(f"{address}#token={yard.token(customer)}{look}")
     window.settled()
@@ -82,7 +82,7 @@ def test_the_portals_first_view_keeps_the_budgets(tabs: Window, yard: Yard, loca
         assert 0 < len(view.scripts) <= SCRIPTS, view.scripts
         assert len(view.requests) <= REQUESTS, view.requests
         assert view.bytes <= BYTES
-        window.page.get_by_role("search").wait_for()  # what is loaded later comes
+        window.page.get_by_role("search").wait_for()  # parts that load later still appear
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -164,7 +164,7 @@ def test_what_permissions_deny_is_absent(tabs: Window, yard: Yard) -> None:
                 f"{yard.url}/portal/{yard.workspace}/deliveries/{yard.ids['delivered']}"
             )
             window.settled()
-            assert str(EXACT) not in window.page.content()  # `viewPayloads` too
+            assert str(EXACT) not in window.page.content()  # without `viewPayloads` too
     finally:
         yard.allow()
 
@@ -184,7 +184,8 @@ def test_permissions_of_one_customer_are_set_in_the_console_and_hold_in_its_port
         own = yard.house.api("GET", "/customers/bob")["permissions"]
         given = {name: value for name, value in own.items() if value is not None}
         assert given == {"testDestinations": False, "archiveDestinations": True}
-        changed = {**own, "retryDeliveries": False}  # by another operator meanwhile
+        # As if another operator made this change meanwhile.
+        changed = {**own, "retryDeliveries": False}
         account = yard.house.api("GET", "/customers/bob")
         body = {name: account[name] for name in ("name", "quotas")} | {"permissions": changed}
         yard.house.api("PUT", "/customers/bob", body)
@@ -214,7 +215,7 @@ def test_a_payload_is_text_and_exact(tabs: Window, yard: Yard) -> None:
 
 
 def press(window: Window, target: Locator, key: str = "Tab") -> None:
-    """Go to an element by the keyboard, and press Enter."""
+    """Move the focus to an element with the keyboard, and press Enter."""
     window.tab_to(target, key)
     window.page.keyboard.press("Enter")
 
@@ -322,7 +323,7 @@ def test_without_a_connection_the_page_keeps_what_it_has(tabs: Window, yard: Yar
 
 def test_another_link_in_the_same_tab_starts_anew(tabs: Window, yard: Yard) -> None:
     with portal(tabs, yard, "/endpoints/{Orders}") as window:
-        window.page.get_by_text("ada", exact=True).wait_for()  # whose session it is
+        window.page.get_by_text("ada", exact=True).wait_for()  # the session's customer
         window.page.evaluate("(to) => { location.hash = to; }", f"token={yard.token('bob')}")
         window.page.get_by_role("link", name="Of Bob").wait_for()
         window.page.get_by_role("heading", name="Endpoints").wait_for()

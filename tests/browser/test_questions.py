@@ -1,4 +1,4 @@
-"""The questions that operators and support come with, and where the console answers them."""
+"""The questions of operators and support, and the console's answers to them."""
 
 import re
 
@@ -14,14 +14,14 @@ ONCE: dict[str, object] = {"retrySchedule": []}
 
 
 def publish(town: Town, destination: str, source: str) -> None:
-    """Publish a script of a destination."""
+    """Publish a new script for a destination."""
     script = {"destinationId": destination, "name": "Script", "source": source}
     made = town.house.api("POST", "/transform-scripts", script)["id"]
     town.house.api("POST", f"/transform-scripts/{made}/publish", {})
 
 
 def delivered(town: Town, destination: str) -> None:
-    """Wait until the log has a delivery of a destination as delivered."""
+    """Wait until the log shows a delivered delivery of a destination."""
     until(lambda: town.house.deliveries(destination, status="DELIVERED"), "it is delivered")
 
 
@@ -207,7 +207,7 @@ def test_all_that_waits_is_one_state_of_the_list(window: Window, town: Town) -> 
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.get_by_role("button", name="Retry all that wait")).to_be_visible()
     page.get_by_label("State").select_option("RETRYING,FAILED")
-    # A retry of a disabled destination is pending.
+    # A disabled destination's retries are pending.
     page.get_by_text("No delivery matches.").wait_for()
     expect(page.get_by_role("button", name="Retry all that wait")).to_have_count(0)
 

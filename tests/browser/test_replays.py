@@ -1,4 +1,4 @@
-"""A replay that runs, in the console and the portal: the change of its rate, its failures by cause."""
+"""A running replay in the console and the portal: the change of its rate, and its failures by cause."""
 
 import re
 from typing import Any
@@ -15,20 +15,21 @@ from tests.browser.yard import Yard
 from tests.process.house import House, until
 from tests.process.receiver import Answer, always
 
-SLOW = 0.001  # a second: after the first delivery the next one comes in a quarter of an hour
+SLOW = 0.001  # per second: after the first delivery, the next would come a quarter of an hour later
 FIELD = "At most per second"
 
 
 def settled(house: House, destination: str, count: int) -> None:
-    """Wait until a destination has so many deliveries that have ended."""
+    """Wait until `count` of a destination's deliveries have ended."""
     ends = f"/deliveries?destinationId={destination}&status=DELIVERED&status=FAILED&limit=100"
     until(lambda: len(house.api("GET", ends)["items"]) == count, "all have ended")
 
 
 def slow_replay(house: House, destination: str) -> str:
-    """Start a replay that has sent one delivery and sends no second one at this rate; return its id.
+    """Start a replay that has sent one delivery and sends no more at this rate. Return its id.
 
-    A higher rate sends the next one at once: what the slow rate had used up no longer counts.
+    A higher rate sends the next delivery immediately, because the wait at the slow rate does not apply
+    to it.
     """
     body = {"destinationId": destination, "ratePerSecond": SLOW}
     made = str(house.api("POST", "/replay-jobs", body)["id"])
@@ -38,7 +39,7 @@ def slow_replay(house: House, destination: str) -> str:
 
 
 def figure(page: Page, name: str) -> Any:
-    """Return the value of a figure."""
+    """Return the element with a figure's value."""
     return page.locator(".figure", has_text=name).locator(".value")
 
 
@@ -66,7 +67,7 @@ def test_the_rate_of_a_running_replay_is_changed_and_undone(window: Window, town
     page.get_by_role("button", name="Undo").click()
     expect(field).to_have_value(str(SLOW))
     until(lambda: changes() == [{"from": 0.002, "to": SLOW}, {"from": SLOW, "to": 0.002}], "undone")
-    town.house.api("PATCH", f"/replay-jobs/{job}", {"ratePerSecond": 0.003})  # another operator
+    town.house.api("PATCH", f"/replay-jobs/{job}", {"ratePerSecond": 0.003})  # as another operator
     expect(field).to_have_value("0.003")
     field.fill("")
     press.press("Enter")
@@ -101,7 +102,7 @@ def test_failures_of_a_replay_are_counted_by_cause_and_lead_to_their_deliveries(
     browser: Window, front: Front, town: Town, size: tuple[int, int], locale: str
 ) -> None:
     kind = f"cause{size[0]}"
-    causes = {500: 2, 404: 1}  # dead letters of each, by the answer
+    causes = {500: 2, 404: 1}  # the number of dead letters by status
     named = {500: f"{kind} {LONG}"[:250].strip(), 404: f"{kind} 404"}
     for status in causes:
         path = f"/{kind}/{status}"
@@ -162,7 +163,7 @@ def test_a_customer_follows_and_paces_a_recovery(tabs: Window, yard: Yard) -> No
     try:
         with portal(tabs, yard, f"/replays/{job}") as window:
             expect(window.page.locator(".verdict")).to_contain_text("Cancelled")
-            # The way up.
+            # The link to the list.
             expect(window.page.get_by_role("link", name="Recoveries")).to_have_count(1)
     finally:
         yard.allow()

@@ -1,4 +1,4 @@
-"""The editor of routing rules: what it sends, what others change meanwhile, and the trial of an event."""
+"""The editor of routing rules: its requests, others' changes meanwhile, and the trial of an event."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.browser.window import Window
 
 
 def a_rule(town: Town, name: str) -> str:
-    """Make a rule that no event of other tests meets; return its path."""
+    """Create a rule that no other test's events match, and return its path."""
     body = {"name": name, "destinationId": town.ids["Billing"], "eventTypes": ["ruled.never"]}
     return f"/routing-rules/{town.house.api('POST', '/routing-rules', body)['id']}"
 
@@ -23,7 +23,7 @@ def opened(window: Window, path: str) -> Page:
 
 
 def saving(page: Page) -> Any:
-    """Press the button, and return the change that the page has sent."""
+    """Press the button, and return the change that the page sent."""
     with page.expect_response(lambda answer: answer.request.method == "PATCH") as saved:
         page.get_by_role("button", name="Save", exact=True).click()
     assert saved.value.ok

@@ -1,4 +1,4 @@
-"""States that are seldom seen: nothing, too much, a busy server, an open circuit, a rare match."""
+"""Rare states: nothing, too much, a busy server, an open circuit, a rare match."""
 
 import json
 import re
@@ -15,14 +15,14 @@ from tests.browser.window import Window
 from tests.process.house import until
 from tests.process.receiver import Answer, always
 
-LIST = re.compile(r"^http://[^/]+/deliveries\?")  # the API's, not the page of that name
+LIST = re.compile(r"^http://[^/]+/deliveries\?")  # the API's path, not the page with the same name
 GROUPS = re.compile(r"^http://[^/]+/dlq/groups\?")
 PAYLOAD_BYTES = 256 * 1024
 
 
 @pytest.fixture(scope="module")
 def elsewhere(town: Town) -> str:
-    """The key of a workspace that has nothing."""
+    """The key of an empty workspace."""
     key = town.house.workspace("Elsewhere")
     town.house.secrets.append(key)
     return key
@@ -30,7 +30,7 @@ def elsewhere(town: Town) -> str:
 
 @pytest.fixture
 def empty(browser: Window, front: Front, elsewhere: str) -> Iterator[Window]:
-    """A window of that workspace."""
+    """A window in the empty workspace."""
     with browser.another(front.url) as window:
         window.sign_in(elsewhere)
         yield window
@@ -60,7 +60,8 @@ def test_a_rare_match_is_searched_for_and_the_search_can_be_stopped(
     held: list[Route] = []
 
     def answer(route: Route) -> None:
-        """Find nothing on the first page, as where very many rows do not match; hold the next one."""
+        """Answer the first page without items, as when very many rows do not match. Hold
+        the next page."""
         if "cursor=" in route.request.url:
             held.append(route)
         else:
@@ -144,7 +145,8 @@ def test_a_list_without_a_stream_keeps_what_was_loaded_besides(timed: Window, to
 
 
 def test_filters_show_the_same_list_elsewhere(window: Window, browser: Window, town: Town) -> None:
-    # Deliveries that never change. Those of others can fail at any time, by a probe of a circuit.
+    # Deliveries that never change. Other tests' deliveries can fail at any time through a circuit's
+    # probe.
     made = town.destination("Filtered", "/filtered", ["filtered.*"], delivery={"retrySchedule": []})
     town.receiver.behave("/filtered", lambda n, before: Answer(500 if int(n) < 3 else 200))
     town.house.post(*map(str, range(5)), kind="filtered.one")
@@ -284,7 +286,7 @@ def test_a_flood_is_counted_and_moves_nothing(window: Window) -> None:
     window.settled()
     before = [each.get_attribute("data-row") for each in page.locator("a.opener").all()]
     window.until(lambda: held, "the page asks for a stream")
-    # The stream ends with this, and its successor does not begin.
+    # The stream ends with this answer, and the next stream does not begin.
     held[0].fulfill(headers={"content-type": "text/event-stream"}, body=told)
     page.get_by_role("button", name=re.compile("^1,000 new")).wait_for()
     assert [each.get_attribute("data-row") for each in page.locator("a.opener").all()] == before
@@ -320,7 +322,8 @@ def test_the_keyboard_alone_leads_from_the_login_to_a_retried_dead_letter(
         keyboard.press("Tab")
         expect(page.get_by_role("link", name="To the content")).to_be_focused()
         keyboard.press("Enter")
-        page.clock.set_fixed_time(time.time())  # the second key comes in time, whatever it takes
+        # The second key comes in time, even on a slow machine.
+        page.clock.set_fixed_time(time.time())
         keyboard.press("g")
         keyboard.press("q")
         page.get_by_role("heading", name="Dead letters", level=1).wait_for()
@@ -331,7 +334,7 @@ def test_the_keyboard_alone_leads_from_the_login_to_a_retried_dead_letter(
         expect(page.locator("tbody tr")).to_have_count(1)
         window.settled()
         keyboard.press("Tab")
-        keyboard.press("Tab")  # out of the field, where letters are text
+        keyboard.press("Tab")  # out of the field, in which letters are text
         keyboard.press("j")
         keyboard.press("Enter")
         page.get_by_role("heading", name=re.compile("keyed.once")).wait_for()

@@ -1,4 +1,4 @@
-"""A workspace with something of everything, for tests of the console and for looking at it.
+"""A workspace with objects of every kind, for tests of the console and for manual use.
 
 python -m tests.browser.town    # a server with it and its console, until Ctrl-C
 """
@@ -22,14 +22,14 @@ TYPES = ("order.created", "order.paid", "invoice.finalised", "customer.updated")
 
 
 class Town:
-    """A server, a receiver and what was made there; names to ids in `ids`."""
+    """A server, a receiver and the objects there. `ids` maps names to ids."""
 
     def __init__(self, house: House, receiver: Receiver) -> None:
         self.house, self.receiver = house, receiver
         self.ids: dict[str, str] = {}
 
     def destination(self, name: str, path: str, types: list[str], **more: Any) -> str:
-        """Make a destination with a rule; returns its id."""
+        """Create a destination with a rule, and return its id."""
         body = {"name": name, "url": self.receiver.url + path, **more}
         made = self.house.api("POST", "/destinations", body)
         self.house.secrets.append(made["secret"])
@@ -39,7 +39,7 @@ class Town:
         return str(made["id"])
 
     def build(self) -> None:
-        """Make destinations of each state, and their events."""
+        """Create destinations in each state, and their events."""
         once: dict[str, object] = {"retrySchedule": []}
         quick: dict[str, object] = {"retrySchedule": [1, 1, 1]}
         receiver = self.receiver
@@ -70,7 +70,7 @@ class Town:
         self.furnish()
         self.ids["destination"] = self.ids["Partner API"]
         until(lambda: self.first("/deliveries?dlqStatus=IN_DLQ"), "a delivery is dead")
-        # Nothing is sent to a destination that its receiver's 410 has disabled.
+        # A destination disabled by its receiver's 410 gets no requests.
         held = f"/deliveries?status=PENDING&destinationId={self.ids['Legacy CRM']}"
         until(lambda: self.first(held), "a delivery waits")
         self.ids["dead"] = str(self.first("/deliveries?dlqStatus=IN_DLQ"))
@@ -84,11 +84,11 @@ class Town:
         return str(items[0]["id"]) if items else None
 
     def filled(self, path: str) -> str:
-        """Return a path with ids in place of `{destination}` and the like."""
+        """Return a path with ids in place of `{destination}` and similar names."""
         return path.format(**self.ids)
 
     def furnish(self) -> None:
-        """Make two versions of a schema, a script, and a replay."""
+        """Create two versions of a schema, a script, and a replay."""
         for kind in ("integer", "number"):
             schema = {"type": "object", "properties": {"total": {"type": kind}}}
             body = {"eventType": "order.paid", "schema": schema, "description": "A paid order"}

@@ -1,4 +1,4 @@
-"""A window of the browser, with its complaints: reports of the content policy, errors, foreign hosts."""
+"""A window of the browser with its complaints: content policy reports, errors and foreign hosts."""
 
 import asyncio
 import os
@@ -14,13 +14,13 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, 
 from tests.patience import HANGS_S
 from tests.process.house import until
 
-# Chromium without windows draws the same pages. A page takes it half the CPU.
+# Chromium's headless shell draws the same pages at half the CPU cost.
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 WIDE = (1440, 900)
 NARROW = (390, 844)
-STOPS = 120  # presses of Tab, until an element counts as unreachable
+STOPS = 120  # the presses of Tab after which an element counts as unreachable
 HANGS_MS = HANGS_S * 1000
-# The folder for screenshots. None are kept if the variable is not set.
+# The folder for screenshots. Without the variable, none are kept.
 SHOTS = os.environ.get("ANGARIUM_SCREENSHOTS")
 REPORTS = """
 addEventListener("securitypolicyviolation", (event) => {
@@ -30,7 +30,7 @@ addEventListener("securitypolicyviolation", (event) => {
 
 
 class Window:
-    """A page in a browser context of its own: it shares no storage with other windows."""
+    """A page in its own browser context, which shares no storage with other windows."""
 
     def __init__(self, browser: Browser, url: str = "", page: Page | None = None) -> None:
         self._browser, self.url = browser, url
@@ -40,7 +40,7 @@ class Window:
 
     @property
     def page(self) -> Page:
-        """The page that is shown."""
+        """The present page."""
         assert self._page is not None, "open another window first"
         return self._page
 
@@ -53,7 +53,7 @@ class Window:
         scheme: Any = "light",
         locale: str = "en-GB",
     ) -> Iterator["Window"]:
-        """Open a window that shares nothing with others."""
+        """Open a window that shares nothing with other windows."""
         context = self._browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             color_scheme=scheme,
@@ -78,8 +78,8 @@ class Window:
 
     @contextmanager
     def tab(self) -> Iterator["Window"]:
-        """Open a tab beside this one. It finds the files that the browser keeps and nothing else of tabs
-        before it. Its test does not set the clock, which all tabs share."""
+        """Open a tab beside this one. It shares the cached files, but no other state of earlier tabs.
+        Its test must not set the clock, which all tabs share."""
         context = self.page.context
         try:
             yield self._shown(context, self.url)
@@ -93,21 +93,21 @@ class Window:
             self.page.evaluate("localStorage.clear()")
 
     def hear(self, kind: str, text: str) -> None:
-        """Keep the page's complaints. The page itself reports a refused request."""
+        """Record the page's complaints, except refused requests, which the page itself reports."""
         if kind == "error" and "Failed to load resource" not in text:
             self.complaints.append(text)
 
     def asked(self) -> list[str]:
-        """Return the requests of the API. Modules of rarer parts can be loaded at any time."""
+        """Return the requests to the API. The page can load modules of rarer parts at any time."""
         return [each for each in self.requests if "/assets/" not in each]
 
     def forget(self) -> None:
-        """Forget complaints and requests, before the next page of a shared window."""
+        """Clear complaints and requests, before the next page of a shared window."""
         self.complaints.clear()
         self.requests.clear()
 
     def search(self) -> None:
-        """Fail if the page complained, or asked another host."""
+        """Fail if the page complained or sent a request to another host."""
         assert self.complaints == []
         assert [each for each in self.requests if not each.startswith((self.url, "data:"))] == []
 
@@ -118,7 +118,7 @@ class Window:
         return self.page
 
     def settled(self) -> None:
-        """Wait until the page has a title, no skeleton, and no rows of former filters."""
+        """Wait until the page has a title, no skeleton, and no rows of earlier filters."""
         self.page.wait_for_selector("main h1")
         unfinished = ".skeleton:not(.sample *), [aria-busy=true]"
         self.page.wait_for_selector(unfinished, state="detached")
@@ -131,7 +131,7 @@ class Window:
         self.page.wait_for_selector("main h1")
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        """Wait until a handler of the page's events has noted something. Handlers run only while the
+        """Wait until a handler of the page's events has recorded something. Handlers only run while the
         page is queried."""
         until(lambda: self.page.evaluate("true") and condition(), what)
 
@@ -162,8 +162,8 @@ class Window:
 
 @contextmanager
 def open_browser(program: str) -> Iterator[Window]:
-    """Start a browser; its windows are made by `another`."""
-    # The service's bridge to asyncio has its own kind of loop, in which Playwright cannot run.
+    """Start a browser. `another` creates its windows."""
+    # The service's bridge to asyncio installs a loop in which Playwright cannot run.
     with mock.patch("asyncio.new_event_loop", asyncio.SelectorEventLoop):
         started = sync_playwright()
         playwright = started.__enter__()

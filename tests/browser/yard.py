@@ -1,4 +1,4 @@
-"""A server with a customer who has something of everything, and another site's page that embeds it."""
+"""A server whose customer has objects of every kind, and another site's page that embeds the portal."""
 
 import os
 import subprocess
@@ -13,12 +13,12 @@ from tests.process.house import House, until
 from tests.process.receiver import Answer, Receiver, always
 
 HOST = Path(__file__).parents[2] / "docs" / "examples" / "portal_host.py"
-LARGE = 255 * 1024  # bytes of a payload, at the limit of 256 KiB
+LARGE = 255 * 1024  # the size of a payload in bytes, near the limit of 256 KiB
 CUSTOMER = "ada"
 
 
 class Yard:
-    """The server, and what was made there; names to ids in `ids`."""
+    """The server and the objects there. `ids` maps names to ids."""
 
     def __init__(self, house: House, receiver: Receiver) -> None:
         self.house, self.receiver = house, receiver
@@ -28,7 +28,7 @@ class Yard:
         self.url = house.url
 
     def token(self, customer: str = CUSTOMER) -> str:
-        """Return the token of a session."""
+        """Return a session's token."""
         made = self.house.api(
             "POST", "/embed/sessions", {"customerExternalId": customer, "ttlSeconds": 900}
         )
@@ -36,7 +36,7 @@ class Yard:
         return str(made["token"])
 
     def build(self) -> None:
-        """Make the customers' endpoints and their deliveries."""
+        """Create the customers' endpoints and their deliveries."""
         self.receiver.behave("/broken", always(Answer(500)))
         self.token()
         self.token("bob")
@@ -92,7 +92,7 @@ class Yard:
         return str(told.body["id"])
 
     def allow(self, *denied: str, **settings: Any) -> None:
-        """Set what customers may, and other settings of the workspace."""
+        """Set the customers' abilities, and other settings of the workspace."""
         may = {name: name not in denied for name in ABILITIES}
         self.house.api("PATCH", "/workspace", {"customerMay": may, **settings})
 
@@ -117,7 +117,7 @@ ABILITIES = (
 
 @contextmanager
 def host_page(yard: Yard) -> Iterator[str]:
-    """Run the example of the documentation; gives its address."""
+    """Run the documentation's example. Yields its address."""
     environment = {
         **os.environ,
         "ANGARIUM_URL": yard.url,

@@ -1,6 +1,6 @@
-"""The conformance of HTTP/2, judged by h2spec in clear and over TLS.
+"""The conformance of HTTP/2, tested by h2spec in clear and over TLS.
 
-Run `python -m tests.door.conformance`: it ends with 1 where a case fails, with 2 without h2spec.
+Run `python -m tests.door.conformance`. It returns 1 if a case fails, 2 without h2spec.
 """
 
 import shutil
@@ -15,7 +15,7 @@ from tests.door.house import House
 
 
 async def measured(program: str, tls: tuple[Path, Path] | None) -> int:
-    """Return h2spec's exit code."""
+    """Run h2spec against a door, and return its exit code."""
     house = House(tls=tls)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.reactor.run)
@@ -29,7 +29,7 @@ async def measured(program: str, tls: tuple[Path, Path] | None) -> int:
 
 
 def main() -> int:
-    """Run both."""
+    """Run h2spec in clear and over TLS."""
     program = shutil.which("h2spec")
     if program is None:
         sys.stderr.write("h2spec is not installed\n")

@@ -1,5 +1,8 @@
-"""A door in a process with few descriptors, for `test_descriptors`. It prints its port, then that its
-listener rests, then what it saw of exhaustion once its standard input ends."""
+"""A door in a process with few descriptors, for `test_descriptors`.
+
+It prints its port, then a line when its listener rests. When its standard input ends, it prints its
+record of exhaustion.
+"""
 
 import resource
 import sys

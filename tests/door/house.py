@@ -1,4 +1,4 @@
-"""A front door on a real socket, with its own admission control and an Ingest that answers as told."""
+"""A front door on a real socket, with its own admission control and a fake Ingest."""
 
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -33,7 +33,7 @@ READ = b"ang_dev_read"
 MCP = b"angmk_manage"
 OTHER = b"ang_dev_other"
 EVENT = b'{"eventType":"order.paid","payload":{"n":1}}'
-LATE_S = 10 * HANGS_S  # what waits for a deadline that its test did not set hangs
+LATE_S = 10 * HANGS_S  # for deadlines that the test does not use: a wait for them counts as a hang
 QUICK = replace(
     LIMITS,
     head_s=LATE_S,
@@ -47,7 +47,7 @@ QUICK = replace(
 
 
 class FakeIngest:
-    """Answers at once, or when it is told to."""
+    """Answers immediately, or when the test calls `answer`."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -55,7 +55,7 @@ class FakeIngest:
         self.waiting: list[Done] = []
         self.hold = False
         self.fault: Exception | None = None  # raised by `submit`
-        self.arrived = trio.Event()  # renewed with each `submit`
+        self.arrived = trio.Event()  # set by each `submit`, then replaced by a new event
         self.reply = Reply(202, b'{"id":"x","duplicate":false,"deliveries":1}')
 
     def submit(
@@ -120,7 +120,7 @@ def make_models() -> Models:
 
 
 class House:
-    """Everything of one running door."""
+    """All parts of one running door."""
 
     def __init__(
         self,
@@ -168,7 +168,8 @@ class House:
         return Client(stream)
 
     async def ask(self, data: bytes) -> "Response":
-        """One request over a connection of its own. Its answer can come before all of it is sent."""
+        """Send one request over a new connection, and return the answer, which can come before the
+        request's end."""
         client = await self.connect()
         with suppress(trio.BrokenResourceError):
             await client.send(data)
@@ -256,7 +257,7 @@ class Client:
             body = await self.exactly(int(headers["content-length"]))
         elif headers.get("content-type") == "text/event-stream" and status == 200:
             body = await self.exactly(int(await self.until(b"\r\n"), 16))
-            await self.stream.aclose()  # it has no end: the beginning is the answer
+            await self.stream.aclose()  # a stream has no end, so only its beginning counts
         elif headers.get("transfer-encoding") == "chunked":
             while size := int(await self.until(b"\r\n"), 16):
                 body += await self.exactly(size)
@@ -273,7 +274,7 @@ class Client:
         return found
 
     async def closed(self) -> bool:
-        """Whether the server ends the connection, with nothing more said."""
+        """Return True if the server ends the connection without further bytes."""
         try:
             return await self.rest() == b""
         except trio.BrokenResourceError:

@@ -10,7 +10,7 @@ from tests.door.house import House, Response
 
 
 class Http2Client:
-    """One connection; requests one after the other, or interleaved by hand through `h2`."""
+    """A connection for sequential requests, or for interleaved ones through `h2`."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self.stream = stream
@@ -18,7 +18,7 @@ class Http2Client:
             h2.config.H2Configuration(client_side=True, header_encoding="utf-8")
         )
         self.acknowledge = True
-        self.pings = 0  # that were answered
+        self.pings = 0  # the number of answered pings
         self.ended = False
         self.reset: dict[int, int] = {}
         self.goaway: int | None = None
@@ -35,7 +35,7 @@ class Http2Client:
             await self.stream.send_all(data)
 
     async def pump(self) -> None:
-        """Take one read's worth of events."""
+        """Read once from the connection, and process the events."""
         data = await self.stream.receive_some(65536)
         if not data:
             self.ended = True
@@ -60,7 +60,7 @@ class Http2Client:
         await self.flush()
 
     async def read_all_sent(self) -> None:
-        """Wait until the server has seen everything that was sent: it answers a PING behind that."""
+        """Wait until the server has read everything so far, which its answer to a PING shows."""
         answered = self.pings
         self.h2.ping(b"the last")
         await self.flush()
@@ -84,7 +84,8 @@ class Http2Client:
         return number
 
     async def send_body(self, number: int, body: bytes, end: bool = True) -> None:
-        """Send as the window allows; stops where the server has answered or reset the stream."""
+        """Send a body within the flow-control window. Stops if the server answers or resets
+        the stream."""
         at = 0
         while at < len(body) and number not in self._done and number not in self.reset:
             window = min(self.h2.local_flow_control_window(number), self.h2.max_outbound_frame_size)
@@ -118,7 +119,7 @@ class Http2Client:
 
 
 async def dial(house: House) -> Http2Client:
-    """Return a client that has greeted the house's door."""
+    """Return a client that has sent its preface to the house's door."""
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     house.streams.append(stream)
     client = Http2Client(stream)

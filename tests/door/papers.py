@@ -1,4 +1,4 @@
-"""Certificates in files, as an operator gives them to the door."""
+"""Certificate files, as an operator gives them to the door."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ import trustme
 
 @dataclass(frozen=True, slots=True)
 class Papers:
-    """A certificate's files, and the authority that signs whatever is written there."""
+    """A certificate's files, and the authority that signs each certificate in them."""
 
     cert: Path
     key: Path

@@ -1,7 +1,7 @@
-"""The book of request smuggling: what is sent, and how often the door may answer it.
+"""A table of request smuggling: the bytes to send, and the number of answers that the door may give.
 
-Every page hides `HIDDEN` where a parser that reads the framing otherwise would find a request of its own.
-`/lane` stands for a path of either lane. Sources: RFC 9112 section 11.2, and what others fell for.
+Every page contains `HIDDEN` where a parser with another reading of the framing would find a request.
+`/lane` stands for a path of either lane. Sources: RFC 9112 section 11.2, and known vulnerabilities.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ AS_CHUNK = b"%x\r\n%b\r\n0\r\n\r\n" % (len(PLAIN), PLAIN)
 
 @dataclass(frozen=True)
 class Page:
-    """What is sent on one connection. `bodies` are what the lane may take of it, in this order."""
+    """The bytes for one connection. `bodies` are the bodies that the lane may receive, in order."""
 
     data: bytes
-    statuses: tuple[int, ...] = (400,)  # then the door must end the connection by itself
+    statuses: tuple[int, ...] = (400,)  # afterwards the door must end the connection itself
     bodies: tuple[bytes, ...] = ()
 
 
@@ -61,7 +61,7 @@ TWO_FRAMINGS = {
     "CL on two lines": head(b"Content-Length:\r\n 3") + b"abc" + HIDDEN,
 }
 
-# --- Transfer-Encoding that one of two parsers does not know again: TE.TE
+# --- Transfer-Encoding that one of two parsers does not recognise: TE.TE
 TWISTED = {
     "TE.TE identity": [TE, b"Transfer-Encoding: identity"],
     "TE.TE cow": [TE, b"Transfer-Encoding: cow"],
@@ -181,7 +181,7 @@ REFUSED: dict[str, Page] = {
     **{name: Page(data) for name, data in HEADS.items()},
 }
 
-# What looks like an attack and has one meaning: each is answered as often as it asks, no more.
+# Pages that look like attacks but have one meaning. Each gets one answer per request.
 ONE_MEANING: dict[str, Page] = {
     "a request within a body is body": Page(head(sized(len(HIDDEN))) + HIDDEN, (202,), (HIDDEN,)),
     "a request within a chunk is body": Page(

@@ -1,4 +1,4 @@
-"""A streaming application of the framework. It reports what it received and sent."""
+"""A streaming application of the framework, which records what it received and sent."""
 
 import hashlib
 import random
@@ -21,7 +21,7 @@ def digest(data: bytes) -> bytes:
 
 
 class Warehouse:
-    """The application. It takes uploads at `/upload`, does not read them at `/refuse`, and gives `FILE`
+    """The application. It reads uploads at `/upload`, does not read them at `/refuse`, and sends `FILE`
     at `/file`."""
 
     def __init__(self, bodies: BodyBudget) -> None:
@@ -30,10 +30,10 @@ class Warehouse:
         self.news = trio.Event()  # a new event for each part of an upload
         self.go_on = trio.Event()  # uploads wait for this event after their first part
         self.go_on.set()
-        self.given = 0  # bytes of a download that were read
+        self.given = 0  # the number of bytes of a download that were read
         self.fails_at: int | None = None
         self.ended = trio.Event()  # set when an upload's handler or a download's source has ended
-        self.drawn = 0  # the most of the body budget that was in use
+        self.drawn = 0  # the maximum of the body budget that was in use
         self.app = Application("warehouse")
         self.app.post("/upload")(self.upload)
         self.app.post("/refuse")(self.refuse)
@@ -83,6 +83,6 @@ class Warehouse:
             yield FILE[at : at + LARGEST]
 
     async def wait_part(self, count: int) -> None:
-        """Wait until `count` parts were taken."""
+        """Wait until the application has received `count` parts."""
         while len(self.parts) < count:
             await self.news.wait()

@@ -157,7 +157,7 @@ async def test_a_request_body_streams_with_backpressure() -> None:
             await trio.sleep(0.1)
             assert house.bodies.drawn <= 2 * 65_536
             gate.set()
-            # What the application has taken stays drawn: frameworks keep it until they have all.
+            # Bytes that the application has received stay in the budget until it has the whole body.
             answer = await client.response()
         assert answer.body == b"done"
         assert sum(seen) == total
@@ -226,7 +226,7 @@ async def test_an_exception_is_a_500_with_all_headers_and_the_connection_lives()
         if scope["path"] == "/early":
             raise ZeroDivisionError
         await send(START)
-        raise ZeroDivisionError  # before a byte of it was sent
+        raise ZeroDivisionError  # before the answer's first byte
 
     house = House(app=app)
     async with running(house):
@@ -487,13 +487,13 @@ async def test_a_door_that_is_cancelled_has_no_connection_left_when_its_requests
         try:
             await trio.sleep_forever()
         finally:
-            for _ in range(5):  # whoever else is cancelled has had a turn by then
+            for _ in range(5):  # other cancelled tasks have had a turn by then
                 await trio.lowlevel.cancel_shielded_checkpoint()
             left.append(house.door.statistics().connections)
 
     house = House(app=app)
     async with running(house):
-        await house.connect()  # one that asks for nothing yet
+        await house.connect()  # an idle connection
         client = await house.connect()
         await client.send(get())
         await asked.wait()

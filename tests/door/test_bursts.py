@@ -1,4 +1,4 @@
-"""A step of the loop does bounded work for strangers, however many come at once."""
+"""The front door's steps: each does bounded work for strangers, however many arrive at once."""
 
 import socket
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.patience import until
 from tests.service.steps import counted_steps
 
 STRANGERS = 600
-MOST_LINES = 40_000  # of one step: 4 ms, of the 20 ms that a step may last
+MOST_LINES = 40_000  # in one step: 4 ms, of the 20 ms that a step may take
 NOPE = b"GET /nope HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer nobody\r\n\r\n"
 EVENT = b"POST /events HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}"
 assert STRANGERS < BACKLOG, "they wait for their accept"
@@ -20,7 +20,7 @@ assert LIMITS.connections > STRANGERS
 
 
 def come_at_once(house: House, request: bytes) -> list[socket.socket]:
-    """Connect and ask, without a step of the loop between two clients."""
+    """Connect and send requests without a step of the loop between two clients."""
     socks = []
     for _ in range(STRANGERS):
         socks.append(socket.create_connection(house.door.address))
@@ -32,10 +32,10 @@ def come_at_once(house: House, request: bytes) -> list[socket.socket]:
 async def test_a_crowd_that_comes_at_once_makes_no_long_step(
     request_bytes: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    accepted: list[int] = []  # of each turn of the listener
+    accepted: list[int] = []  # the number accepted in each turn of the listener
     monkeypatch.setattr(Listener, "ready", noted(Listener.ready, accepted))
     async with open_house() as house:
-        # Time stands still: only the number of events bounds a pass.
+        # The clock stands still, so only the number of events bounds a pass.
         monkeypatch.setattr(house.reactor, "_clock", lambda: 0.0)
         socks = come_at_once(house, request_bytes)
         with counted_steps() as steps:

@@ -1,4 +1,4 @@
-"""The door's certificate is read again when its files change, and a wrong one changes nothing."""
+"""The door's certificate: it is reloaded when its files change, and a wrong one changes nothing."""
 
 import ssl
 from pathlib import Path
@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> Papers:
 
 
 async def shown(house: House) -> list[str]:
-    """Return the names in the certificate that a new connection is shown."""
+    """Return the names in the certificate that a new connection receives."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
@@ -55,7 +55,7 @@ async def test_a_renewal_that_cannot_be_used_leaves_the_certificate_before(files
         certificate = house.door.certificate
         assert certificate is not None
         files.authority.issue_cert("third.example").cert_chain_pems[0].write_to_path(files.cert)
-        await certificate.look()  # its key is on its way
+        await certificate.look()  # the matching key is not written yet
         assert await shown(house) == ["first.example"]
         files.key.unlink()
         await certificate.look()
@@ -79,7 +79,8 @@ def test_a_certificate_of_an_old_kind_is_refused_with_what_it_lacks(files: Paper
 
 
 async def test_a_client_cannot_renegotiate(files: Papers) -> None:
-    """Each renegotiation would be a handshake of a connection that has its part of the loop already."""
+    """A connection already has its share of the loop, and each renegotiation would be a further
+    handshake."""
     async with open_house(tls=(files.cert, files.key)) as house:
         certificate = house.door.certificate
         assert certificate is not None

@@ -113,7 +113,7 @@ async def test_nothing_is_read_while_a_request_is_answered() -> None:
                 await client.send(post() * 100)
                 sent += 100
                 still.deadline = trio.current_time() + 0.5
-        assert sent * len(post()) > 100_000  # as much as the kernel's buffers take, and no more
+        assert sent * len(post()) > 100_000  # at least as much as the kernel's buffers hold
         passes = house.reactor.passes
         await trio.sleep(0.05)
         assert house.reactor.passes - passes < 3  # the reactor does not spin meanwhile
@@ -214,8 +214,7 @@ async def test_100_continue_is_said_once_the_head_was_accepted() -> None:
         assert await client.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue"
         await client.send(EVENT)
         assert (await client.response()).status == 202
-        # A refused request gets no 100. Its client may send the body all the same, so its connection
-        # closes.
+        # A refused request gets no 100. Its client can still send the body, so its connection closes.
         await client.send(post(b"/events", b"", None, expect, length=len(EVENT)))
         answer = await client.response()
         assert (answer.status, answer.headers["connection"]) == (401, "close")
@@ -373,7 +372,7 @@ async def test_a_reset_while_the_body_waits_for_its_commit_gives_its_bytes_back_
         client = await house.connect()
         await client.send(post())
         await house.ingest.wait_waiting()
-        # So that the door stops reading and must notice the reset by itself.
+        # These bytes make the door stop reading, so that it must notice the reset itself.
         await client.send(b"x")
         await client.reset()
         other = await house.connect()
@@ -391,7 +390,7 @@ async def test_a_flood_of_slow_connections_does_not_slow_others() -> None:
         client = await house.connect()
 
         async def work() -> tuple[int, int]:
-            """Return the passes and the lines of the longest step that ten requests take."""
+            """Return the passes and the longest step's lines for ten requests."""
             passes = house.reactor.passes
             with counted_steps() as steps:
                 for _ in range(10):
@@ -399,7 +398,7 @@ async def test_a_flood_of_slow_connections_does_not_slow_others() -> None:
                     assert (await client.response()).status == 202
             return house.reactor.passes - passes, steps.most
 
-        await work()  # what is made at the first request stays
+        await work()  # creates what lasts from the first request on
         alone = await work()
         slow = 200
         for _ in range(slow):

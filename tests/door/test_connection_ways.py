@@ -1,5 +1,7 @@
-"""Short ways of a kept connection: a head like the last one, and a body that came with its head, are
-answered as on a new connection that gets every byte by itself."""
+"""Fast paths of a persistent connection: repeated heads, and bodies that arrive with their head.
+
+The answers are the same as on a new connection that receives every byte separately.
+"""
 
 import socket
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ REQUESTS = st.tuples(
     st.sampled_from([INGEST, INGEST, INGEST, OTHER, READ, b"unknown"]),
     st.sampled_from([b"/events", b"/events", b"/events/batch", b"/events?environment=PRODUCTION"]),
     st.sampled_from([b"application/json", b"application/json", b"text/plain"]),
-    st.sampled_from([0, 1, 9, 10, 300, 9_999]),  # bytes of the body
+    st.sampled_from([0, 1, 9, 10, 300, 9_999]),  # the size of the body in bytes
 )
 
 
@@ -41,7 +43,7 @@ def connected(house: House) -> Iterator[tuple[ClientConnection, socket.socket]]:
 
 
 def answered(connection: ClientConnection, there: socket.socket, data: bytes, piece: int) -> object:
-    """Send a request in pieces; return status, body, and what ingestion got."""
+    """Send a request in pieces. Return the status line, and the body if it was ingested."""
     for start in range(0, len(data), piece):
         there.sendall(data[start : start + piece])
         connection.ready(True, False)
@@ -55,7 +57,7 @@ async def test_a_kept_connection_answers_as_new_ones_do() -> None:
     @given(st.lists(REQUESTS, min_size=1, max_size=6), st.sampled_from([1_000, 60_000]))
     @settings(max_examples=60, deadline=None)
     def every(requests: list[tuple[bytes, bytes, bytes, int]], piece: int) -> None:
-        house.now += 60  # another minute of the rate
+        house.now += 60  # the next minute of the rate limit
         with connected(house) as (kept, there):
             for each in requests:
                 data = request(*each)

@@ -1,4 +1,4 @@
-"""Running out of descriptors, for real, in a process of its own."""
+"""Real exhaustion of descriptors, in a separate process."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Lines:
-    """What a process prints, line by line, and then nothing."""
+    """A process's output, line by line, then an empty line at the end."""
 
     def __init__(self, stream: trio.abc.ReceiveStream) -> None:
         self._stream = stream
@@ -50,7 +50,7 @@ async def test_the_listener_rests_when_descriptors_run_out_and_goes_on() -> None
             kept = Client(await trio.open_tcp_stream("127.0.0.1", port))
             await kept.send(post())
             assert (await kept.response()).status == 202
-            # Busy with half a request each, so that none of them is idle and could be closed.
+            # Half a request on each connection, because the door could close idle connections.
             crowd = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(60)]
             for stream in crowd:
                 await stream.send_all(b"POST /events HTTP/1.1\r\n")

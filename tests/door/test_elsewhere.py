@@ -1,4 +1,4 @@
-"""Requests that another worker answers: relayed whole, with the same answer byte for byte."""
+"""Requests that another worker answers: they are relayed completely, with byte-identical answers."""
 
 import os
 import socket
@@ -29,19 +29,20 @@ FAR = WorkerPart(1, 2)
 
 
 class Pair:
-    """A door, and the door of the worker that has the workspace `one`. Clients come to the first one."""
+    """A near door, and a far door of the worker that owns the workspace `one`. Clients use the near
+    door."""
 
     def __init__(self, near: dict[str, Any] | None = None, **far: Any) -> None:
         self.near, self.far = House(**near or {}), House(**far)
         self.dialled = 0
         self.absent = False
-        self.known = True  # to the near door
+        self.known = True  # True if the near door knows the workspace
         self.links: list[socket.socket] = []
         self.near_ends: list[trio.SocketStream] = []
-        self.closes = False  # each new link, at once
-        self.frozen: list[socket.socket] | None = None  # ends that the far worker does not read
-        self.moves: list[int] = []  # parts that have moved since the last look
-        self.moves_meanwhile: list[int] = []  # parts that move while the next link is opened
+        self.closes = False  # True to close each new link immediately
+        self.frozen: list[socket.socket] | None = None  # links that the far worker does not read
+        self.moves: list[int] = []  # parts that moved since the last call
+        self.moves_meanwhile: list[int] = []  # parts that move while the next link opens
         self.near.door.elsewhere = Elsewhere(
             WorkerPart(0, FAR.of), self.lookup, self.dial, self.catch_up, moved=self.moved
         )
@@ -70,7 +71,7 @@ class Pair:
         return self.near_ends[-1]
 
     def blind(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Let the near end of the only link not see that the far end has closed it, before it is used."""
+        """Hide from the near end of the only link that the far end has closed it."""
         (kept,) = self.near_ends
         monkeypatch.setattr(kept.socket, "is_readable", lambda: False)
 
@@ -94,7 +95,7 @@ async def open_pair(**far: Any) -> AsyncIterator[Pair]:
 
 def told(answer: Any) -> tuple[int, dict[str, str], bytes]:
     fields = {name.lower(): value for name, value in answer.headers.items()}
-    # Whether a refusal closes depends on how much of the body had come by then.
+    # The close after a refusal depends on how much of the body had arrived.
     varying = {*VARYING, "connection"}
     return answer.status, {n: v for n, v in fields.items() if n not in varying}, answer.body
 
@@ -215,7 +216,8 @@ async def test_a_door_that_closes_serves_what_its_idle_clients_have_just_sent() 
             await each.send(post())
             assert (await each.response()).status == 202
         assert isinstance(client.stream, trio.SocketStream)
-        os.write(client.stream.socket.fileno(), post())  # the door has no turn before it closes
+        # The door has no turn before it stops accepting.
+        os.write(client.stream.socket.fileno(), post())
         door.stop_accepting()
         answer = await client.response()
         assert (answer.status, answer.headers["connection"]) == (202, "close")
@@ -289,7 +291,8 @@ async def test_a_worker_that_stands_still_is_told_with_503_and_serves_nothing_la
         answer = await pair.near.ask(post())
         assert answer.status == 503, "at once"
         assert len(pair.frozen) == 1
-        pair.far.door.adopt_link(pair.frozen.pop(), ("127.0.0.1", 1))  # the worker wakes up
+        # The far worker now reads the link.
+        pair.far.door.adopt_link(pair.frozen.pop(), ("127.0.0.1", 1))
         await pair.far.settled()
         assert pair.far.ingest.bodies == []
 
@@ -302,7 +305,7 @@ async def test_a_link_is_given_up_only_while_the_worker_has_not_read_the_request
             await link.send_all(EVENT)
             theirs.recv(len(EVENT))
             see_that_read(link, sent=True)
-            with pytest.raises(BlockingIOError):  # the link is as it was
+            with pytest.raises(BlockingIOError):  # the link is unchanged
                 theirs.recv(1)
             await link.send_all(EVENT)
             with pytest.raises(AwayError):

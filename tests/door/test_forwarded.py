@@ -1,4 +1,4 @@
-"""The client's address behind proxies: only what a trusted proxy says is believed."""
+"""The client's address behind proxies: only trusted proxies can state it."""
 
 from ipaddress import ip_network
 

@@ -1,4 +1,4 @@
-"""Heads and bodies as bytes: what is read, and the book of what is refused."""
+"""Heads and bodies as bytes: the accepted ones, and a table of the refused ones."""
 
 import pytest
 

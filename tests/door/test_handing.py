@@ -1,4 +1,4 @@
-"""Connections that go to the worker that has their workspace, and come back if it does not take them."""
+"""Connections handed over to the worker that owns their workspace, and returned if it refuses them."""
 
 import socket
 import ssl
@@ -28,7 +28,7 @@ class Passages(Pair):
     def __init__(self, near: dict[str, Any] | None = None, **far: Any) -> None:
         super().__init__(near, **far)
         self.opened = 0
-        self.unreachable = False  # by passages
+        self.unreachable = False  # True if passages cannot be opened
         for house in (self.near, self.far):
             house.door.handing = Handing(house.reactor, house.timers, self.connect)
             house.door.handing.door = house.door
@@ -53,12 +53,12 @@ class Passages(Pair):
 
     @property
     def ways(self) -> tuple[int, int]:
-        """How many connections were handed over, and requests relayed, by the near worker."""
+        """The numbers of connections handed over and of requests relayed by the near worker."""
         statistics = self.near.door.statistics()
         return statistics.handed, statistics.relayed
 
     async def wait_sent(self, count: int = 1) -> None:
-        """Wait until so many connections are on their way."""
+        """Wait until `count` connections are being handed over."""
         assert self.near.door.handing is not None
         while self.near.door.handing.waiting < count:  # noqa: ASYNC110 - production code has no event for nobody here, and sockets take real time
             await trio.sleep(0.002)
@@ -198,7 +198,7 @@ async def test_a_worker_that_stands_still_is_told_with_503_and_serves_nothing_la
             assert refused(await again.response()), "and so are the next ones, at once"
         assert pair.opened == 1
         passage = pair.frozen.pop()
-        pair.receive(passage)  # the worker wakes up
+        pair.receive(passage)  # the worker now reads the passage
         while passage.fileno() >= 0:  # noqa: ASYNC110 - the worker tells nobody that it has closed it
             await trio.sleep(0.002)
         assert pair.far.ingest.bodies == []

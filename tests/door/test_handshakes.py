@@ -1,4 +1,4 @@
-"""Handshakes of TLS: whose turn it is, how many are under way, and what they leave behind."""
+"""TLS handshakes: their order, their number at once, and their cleanup."""
 
 import socket
 import ssl
@@ -40,14 +40,14 @@ HELLO = said_first()
 
 
 class Crowd:
-    """Clients that have said hello, and say nothing more."""
+    """Clients that have sent a ClientHello and then stay silent."""
 
     def __init__(self, house: House) -> None:
         self._house = house
         self._socks: list[socket.socket] = []
 
     def come(self, host: str, count: int) -> None:
-        """Connect from an address, without a step of the loop between two of them."""
+        """Connect `count` times from an address, without a step of the loop between two connections."""
         for _ in range(count):
             sock = socket.create_connection(self._house.door.address, source_address=(host, 0))
             self._socks.append(sock)
@@ -57,11 +57,11 @@ class Crowd:
         return len(self._socks)
 
     def ended(self) -> int:
-        """Return which client's connection has ended, the first one that came being 0."""
+        """Return the index of a client whose connection has ended, in order of arrival."""
         for number, sock in enumerate(self._socks):
             sock.setblocking(False)
             with suppress(BlockingIOError):
-                while sock.recv(4_096):  # the server's hello
+                while sock.recv(4_096):  # the server's side of the handshake
                     pass
                 return number
         raise AssertionError("none has ended")
@@ -90,7 +90,7 @@ def door_files(certified: Papers) -> tuple[Path, Path]:
 
 
 async def greet(house: House, certified: Papers, host: str) -> Client:
-    """Shake hands from an address."""
+    """Complete a handshake from an address."""
     plain = await trio.open_tcp_stream("127.0.0.1", house.door.address[1], local_address=host)
     house.streams.append(plain)
     return await greeted(plain, certified)
@@ -112,7 +112,7 @@ async def test_a_flood_of_handshakes_of_one_address_leaves_turns_to_others(
         crowd.come(FLOODER, FLOOD)
         crowd.come(OTHER, 1)
         await until(lambda: account_of(None, OTHER) in turns)
-        # It was accepted last, and did not wait for the handshakes of those before it.
+        # It was accepted last, but did not wait for all earlier handshakes.
         before = Counter(turns[: turns.index(account_of(None, OTHER))])
         assert before[account_of(None, FLOODER)] < FLOOD / 4
         client = await greet(house, certified, OTHER)
@@ -143,7 +143,7 @@ async def test_handshakes_that_stall_give_way_to_a_client_that_waits(certified: 
     limits = replace(QUICK, handshake_s=0.0)
     async with open_house(tls=door_files(certified), limits=limits) as house:
         crowd, statistics = Crowd(house), house.door.statistics
-        # Each network takes all that it may have: half of the places that are left.
+        # Each network takes its maximum: half of the free places.
         for network, count in enumerate((128, 64, 32, 16, 8, 4, 2, 1, 1), 1):
             crowd.come(f"127.0.1.{network}", count)
             await until(lambda: statistics().handshakes.begun == len(crowd))
@@ -151,7 +151,7 @@ async def test_handshakes_that_stall_give_way_to_a_client_that_waits(certified: 
         client = await greet(house, certified, OTHER)
         await client.send(post())
         assert (await client.response()).status == 202
-        # It had the place of a handshake of the network that came first.
+        # It replaced a handshake of the first network.
         assert statistics().handshakes == HandshakeStatistics(AT_ONCE - 1, 0)
         assert crowd.ended() < AT_ONCE // 2
         crowd.go()

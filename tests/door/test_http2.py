@@ -1,4 +1,5 @@
-"""HTTP/2: over plain TCP by its preface, over TLS by ALPN; and what Hypercorn alone would get wrong."""
+"""HTTP/2 over plain TCP by its preface and over TLS by ALPN, with cases that Hypercorn alone gets
+wrong."""
 
 import contextlib
 import ssl
@@ -98,7 +99,7 @@ async def test_an_early_answer_leaves_the_connection_alive() -> None:
         for size in (1_000, 60_000):
             number = await client.open("POST", "/events", HEADERS[1:], end=False)
             assert (await client.response(number)).status == 401
-            # A client that sends on although it was answered: within the drained 64 KiB.
+            # The client sends on after the answer, within the drained 64 KiB.
             for at in range(0, size, 1_000):
                 client.h2.send_data(number, b"x" * 1_000, end_stream=at + 1_000 == size)
                 await client.flush()
@@ -160,7 +161,7 @@ async def test_garbage_frames_end_the_connection_alone() -> None:
         client = await house.connect()
         await client.send(PREFACE + b"\0\0\1\4\0\0\0\0\0x")  # settings of one byte
         await client.rest()
-        client = await house.connect()  # a frame of 16 MiB: it is not waited for
+        client = await house.connect()  # a frame of 16 MiB, which the door does not await
         await client.send(PREFACE + b"\xff" * 100_000)
         with contextlib.suppress(trio.BrokenResourceError):
             await client.rest()
@@ -191,7 +192,7 @@ async def test_a_flood_of_resets_ends_the_connection() -> None:
 
 
 async def test_resets_are_forgiven_over_time() -> None:
-    # Any time is enough.
+    # Credit returns within any time.
     limits = replace(QUICK, http2_resets=3, http2_resets_a_second=1e12)
     async with open_house(limits=limits) as house:
         client = await dial(house)
@@ -338,7 +339,7 @@ async def test_a_slow_body_of_any_route_is_a_408(mock_clock: MockClock) -> None:
         while (await receive()).get("more_body"):
             pass
         await send(START)
-        mock_clock.jump(0.2)  # longer than the deadline, which ended with the body
+        mock_clock.jump(0.2)  # longer than the deadline, which no longer applies after the body
         await trio.testing.wait_all_tasks_blocked(0.01)
         await send({"type": "http.response.body", "body": b"read"})
 
@@ -380,7 +381,7 @@ async def test_a_client_that_gives_no_window_is_cut_off_alone(mock_clock: MockCl
         number = await client.open("GET", "/", [], end=True)
         while len(client._bodies.get(number, b"")) < STREAM_WINDOW:
             await client.pump()
-        mock_clock.jump(5.1)  # and no time passes afterwards, however slow the machine
+        mock_clock.jump(5.1)  # afterwards the clock stands still
         while number not in client.reset:
             await client.pump()
         client.acknowledge = True
@@ -389,7 +390,7 @@ async def test_a_client_that_gives_no_window_is_cut_off_alone(mock_clock: MockCl
 
 
 async def test_draining_says_goodbye_and_finishes_what_is_under_way() -> None:
-    # Neither the moment after the last word nor the drain ends before the clients have read everything.
+    # Neither the lingering nor the drain ends before the clients have read everything.
     async with open_house(limits=replace(QUICK, linger_s=LATE_S)) as house:
         house.ingest.hold = True
         idle, busy = await dial(house), await dial(house)
@@ -457,7 +458,7 @@ async def test_draining_ends_by_force(mock_clock: MockClock) -> None:
             nursery.start_soon(house.door.drain, trio.current_time() + 1)
             await trio.testing.wait_all_tasks_blocked(0.01)
             assert house.door.statistics().http2_connections == 1
-            mock_clock.jump(1)  # and no more time passes
+            mock_clock.jump(1)  # afterwards the clock stands still
         assert house.door.statistics().http2_connections == 0
         house.ingest.answer()
 
@@ -542,7 +543,7 @@ async def test_a_flood_through_tls_is_ended_like_any_other(
     async with open_house(tls=certificate) as house:
         async with dial_tls(house, authority, "h2") as stream:
             await flooded_by(stream, opening + again * MANY)
-        # Its neighbour is served.
+        # Another connection is served.
         async with dial_tls(house, authority, "h2") as stream:
             client = Http2Client(stream)
             await client.start()
@@ -603,13 +604,14 @@ async def test_beyond_the_limit_the_idle_longest_are_closed_of_http2_too() -> No
         number = await busy.open("POST", "/events", HEADERS, end=False)
         await busy.send_body(number, EVENT)
         await house.ingest.wait_waiting(1)
-        late = await dial(house)  # takes the place of the first
+        late = await dial(house)  # replaces the first connection
         with trio.fail_after(HANGS_S):
             while not idle[0].ended:
                 await idle[0].pump()
         house.ingest.hold = False
         assert (await late.ask("POST", "/events", HEADERS, EVENT)).status == 202
         house.ingest.answer()
-        assert (await busy.response(number)).status == 202  # a request was under way: it stays
+        # A connection with a request under way stays.
+        assert (await busy.response(number)).status == 202
         statistics = house.door.statistics()
         assert (statistics.evicted, statistics.turned_away) == (1, 0)

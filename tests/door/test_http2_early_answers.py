@@ -1,6 +1,6 @@
-"""Answers to requests whose bodies are still on their way: every client gets the status, every time.
+"""Early answers, while the request's body is still being sent: every client must receive the status.
 
-httpx is always there; curl, node and Go are asked where they are installed.
+httpx always runs. curl, node and Go run where they are installed.
 """
 
 import os
@@ -25,13 +25,13 @@ SIZE = 300_000
 TIMES = 8
 FOLDER = Path(__file__).parent / "clients"
 JSON = "application/json"
-# The key, the type of the body, and its size; what comes of it.
+# For each status: the key, the type of the body, and its size.
 CASES = {
     401: (b"", JSON, SIZE),
     403: (READ, JSON, SIZE),
     413: (INGEST, JSON, SIZE),
     415: (INGEST, "text/plain", SIZE),
-    503: (INGEST, JSON, EVENT_BYTES),  # which no budget has room for
+    503: (INGEST, JSON, EVENT_BYTES),  # no budget has room for it
 }
 Ask = Callable[[str, int, bytes, str], Awaitable[list[str]]]
 
@@ -73,7 +73,7 @@ async def told(command: list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def clients(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ask]:
-    """The clients that are installed."""
+    """The installed clients."""
     found: dict[str, Ask] = {"httpx": by_httpx}
     if shutil.which("curl"):
         found["curl"] = by_curl
@@ -110,7 +110,7 @@ HEADERS = [("content-type", JSON)]
 
 
 async def test_a_refused_body_is_read_to_its_end_up_to_a_bound() -> None:
-    """Its stream ends as any other: nothing is left open, and nothing is reset."""
+    """The stream ends normally: it does not stay open, and no reset is sent."""
     async with open_house() as house:
         client = await dial(house)
         number = await client.open("POST", "/events", HEADERS, end=False)

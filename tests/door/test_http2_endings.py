@@ -1,5 +1,7 @@
-"""How a connection of HTTP/2 ends that nobody closes: whatever was said last, a deadline is left, that of
-what is waited for. Sockets take as much as the test says; time is the test's."""
+"""Ends of HTTP/2 connections that no side closes: a deadline always remains.
+
+Sockets take as much as the test chooses, on a virtual clock.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +20,7 @@ AT_ONCE = 0.001
 
 
 class Stuck(Client):
-    """A socket that takes nothing from some moment on."""
+    """A socket that stops taking bytes when `full` is set."""
 
     full = False
 
@@ -33,7 +35,7 @@ class Stuck(Client):
 
 @asynccontextmanager
 async def opened(data: bytes = b"") -> AsyncIterator[tuple[Neighbour, Stuck, Http2Connection]]:
-    """A connection that has been served once, and what it has read then."""
+    """Yield a connection after its first turn, with its house and its client."""
     house, client = Neighbour(waits=True), Stuck([])
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.timers.run)
@@ -56,7 +58,7 @@ async def pass_time(clock: MockClock, seconds: float) -> None:
 async def test_an_idle_client_that_does_not_read_the_last_word_is_closed(
     mock_clock: MockClock,
 ) -> None:
-    """Its deadline to read has begun before, with what it was told then."""
+    """Its deadline to read started earlier, with the previous bytes to it."""
     async with opened() as (house, client, connection):
         await pass_time(mock_clock, house.limits.idle_s - 5)
         client.full = True
@@ -71,7 +73,7 @@ async def test_an_idle_client_that_does_not_read_the_last_word_is_closed(
 async def test_a_deadline_that_ends_the_last_request_of_a_drain_leaves_a_moment_alone(
     mock_clock: MockClock,
 ) -> None:
-    """A body that never comes: 408, what is left of it is waited for, then the last word."""
+    """A body that never arrives: a 408 follows, then a wait for the rest of the body, then GOAWAY."""
     head = frame(HEADERS, 4, 3, block()) + frame(DATA, 0, 3, EVENT[:5])
     async with opened(head) as (house, client, connection):
         house.closing = True

@@ -1,5 +1,4 @@
-"""Floods over HTTP/2: the door ends them by their cost, counted in the frames and bytes that it
-examined."""
+"""Floods over HTTP/2: the door ends them by their cost, in examined frames and bytes."""
 
 import gc
 import struct
@@ -56,7 +55,7 @@ BLOCK = hpack.Encoder().encode(
 )
 RESET = frame(RST, 0, 1, struct.pack(">I", 8))
 OPENED = frame(HEADERS, 4, 1, BLOCK)  # a request whose body follows
-# The frames that begin the connection after its preface, and the frames that are sent without end.
+# The frames after the preface, and the frames that repeat endlessly.
 FLOODS: dict[str, tuple[bytes, bytes]] = {
     "PING": (b"", frame(PING, 0, 0, b"12345678")),
     "PING that answers nothing": (b"", frame(PING, 1, 0, b"12345678")),
@@ -80,14 +79,15 @@ FLOODS: dict[str, tuple[bytes, bytes]] = {
 
 
 async def flooded(house: House, data: bytes) -> bytes:
-    """Send without end, and read like a client. Return what was received until the connection ended."""
+    """Send endlessly while reading, and return the bytes that were received before the connection
+    ended."""
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     house.streams.append(stream)
     return await flooded_by(stream, data)
 
 
 async def flooded_by(stream: trio.abc.Stream, data: bytes) -> bytes:
-    """Flood this connection."""
+    """Flood a connection, and return the bytes that were received before it ended."""
     told = bytearray()
     ended = trio.Event()
     async with trio.open_nursery() as nursery:
@@ -108,7 +108,7 @@ async def flooded_by(stream: trio.abc.Stream, data: bytes) -> bytes:
 
 
 class Counted(Frames):
-    """Frames that count how much of them was taken."""
+    """Frames that record all instances, so that a test can sum their cost."""
 
     __slots__ = ()
     all: list[Frames] = []  # noqa: RUF012 - of one test at a time
@@ -122,16 +122,16 @@ class Counted(Frames):
 async def test_a_flood_is_ended_before_it_has_cost_a_tenth_of_a_second(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In units of 25 us: `h2` gets no more frames than the credit pays for."""
+    """A unit of credit is 25 us, and `h2` gets no more frames than the credit pays for."""
     began, again = FLOODS[case]
     Counted.all = []
     monkeypatch.setattr("api.door.http2_sending.Frames", Counted)
     async with open_house() as house:
         told = await flooded(house, PREFACE + frame(SETTING, 0, 0) + began + again * MANY)
         taken = sum(frames.taken for frames in Counted.all)
-        assert taken <= LIMITS.http2_credit + 100  # and the credit that returned meanwhile
+        assert taken <= LIMITS.http2_credit + 100  # with the credit that returned meanwhile
         end = told.rfind(b"\x07\0\0\0\0\0")
-        if end >= 0:  # otherwise the network has lost the last frame
+        if end >= 0:  # otherwise the network lost the last frame
             assert int.from_bytes(told[end + 10 : end + 14], "big") == CALM
         client = Http2Client(await trio.open_tcp_stream("127.0.0.1", house.door.address[1]))
         await client.start()
@@ -211,7 +211,7 @@ def test_useful_work_and_time_pay_for_frames() -> None:
         take_all(frames)
     frames.feed(ping * LIMITS.http2_credit * 2, 1_000.0)
     with pytest.raises(RefusedError):
-        take_all(frames, 0.4)  # less than it costs
+        take_all(frames, 0.4)  # less credit than it costs
 
 
 def test_a_large_header_block_costs_what_its_decoding_takes() -> None:
@@ -244,7 +244,7 @@ def decoded(decoder: Decoder, block: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def test_the_same_block_means_the_same_only_where_no_table_changed() -> None:
-    """Compared with a decoder that remembers nothing, over blocks that change the table in between."""
+    """Compared with a decoder without a cache, over blocks that change the table in between."""
     ours, plain = Decoder(), hpack.Decoder()
     enters = b"\x40\x01a\x01b"
     named = b"\xbe"

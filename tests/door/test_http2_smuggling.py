@@ -1,7 +1,7 @@
-"""The same book over HTTP/2: what HTTP/1.1 could not carry, what frames it otherwise, floods of frames.
+"""Request smuggling over HTTP/2: fields that HTTP/1.1 cannot carry, other framings, and floods of frames.
 
-A refused request costs its stream or its connection; nobody else's. Sources: RFC 9113 sections 8.2, 8.3
-and 10.5, CVE-2019-9511 to 9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671.
+A refused request costs only its own stream or connection. Sources: RFC 9113 sections 8.2, 8.3 and 10.5,
+CVE-2019-9511 to 9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671.
 """
 
 import struct
@@ -25,7 +25,7 @@ OWN: Fields = [
     ("content-type", "application/json"),
 ]
 LENGTH = str(len(EVENT))
-# What is added to a request that would be accepted; each makes it one that is not.
+# Changes to an acceptable request. Each makes it unacceptable.
 REFUSED: dict[str, Fields] = {
     "CRLF in a value": [("x-a", "b\r\ncontent-length: 0")],
     "CRLF and a request in a value": [("x-a", "b\r\n\r\nPOST /events HTTP/1.1\r\nhost: a\r\n\r\n")],
@@ -82,7 +82,7 @@ async def dial(house: House) -> Http2Client:
 
 
 async def accepted(house: House) -> bool:
-    """Whether somebody else is served, and nothing before was."""
+    """Return True if another client is served, and no earlier request was ingested."""
     before = list(house.ingest.bodies)
     answer = await (await dial(house)).ask("POST", "/events", OWN, EVENT)
     served = house.ingest.bodies[len(before) :]
@@ -103,7 +103,7 @@ async def test_what_http_1_would_not_carry_is_not_served() -> None:
                             client.h2.send_data(number, EVENT, end_stream=True)
                             await client.flush()
                     except (h2.exceptions.ProtocolError, trio.BrokenResourceError):
-                        pass  # all was said
+                        pass  # all was sent
                     if client.h2.streams.get(number) is None:
                         break
                     await client.pump()
@@ -130,7 +130,7 @@ def settings(*numbers: int) -> bytes:
     return frame(SETTING, 0, 0, b"".join(struct.pack(">HI", number, 1) for number in numbers))
 
 
-# Frames behind a preface, and whether the connection has to end at them; `None`: it may go on.
+# Frames after a preface. True if the connection must end, False if not, None if either is allowed.
 FLOODS: dict[str, tuple[bytes, bool | None]] = {
     "headers that never end": (
         frame(HEADERS, 0, 1, b"\x82") + frame(CONTINUATION, 0, 1, b"\x86" * 99) * 3_000,
@@ -141,7 +141,7 @@ FLOODS: dict[str, tuple[bytes, bool | None]] = {
         True,
     ),
     "a table that is entered once and named a thousand times": (
-        # one literal of 4,000 bytes, then its index again and again: 15 MB of fields in 8 KB
+        # a literal of 4,000 bytes, then its index repeatedly: 15 MB of fields in 8 KB
         frame(HEADERS, 0, 1, b"\x82\x86\x84\x40\x01a\x7f\xa1\x1e" + b"b" * 4_000)
         + frame(CONTINUATION, 4, 1, b"\xbe" * 4_000),
         True,
@@ -177,7 +177,7 @@ FLOODS: dict[str, tuple[bytes, bool | None]] = {
 
 @pytest.mark.parametrize("case", FLOODS)
 async def test_a_flood_of_frames_costs_its_sender_alone(case: str) -> None:
-    """Not even a line in the log: `open_house` wants no errors."""
+    """The flood causes no line in the log, because `open_house` fails on errors."""
     flood, ends = FLOODS[case]
     async with open_house() as house:
         stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
@@ -196,7 +196,7 @@ async def test_a_flood_of_frames_costs_its_sender_alone(case: str) -> None:
             nursery.start_soon(listen)
             try:
                 await stream.send_all(PREFACE + frame(SETTING, 0, 0) + flood)
-                if not ends:  # an answer to the last word shows that it was all read
+                if not ends:  # its answer shows that the server has read everything
                     await stream.send_all(frame(PING, 0, 0, b"the last"))
                 while not ends and b"the last" not in told:  # noqa: ASYNC110 - a socket's news
                     await trio.sleep(0.002)
@@ -220,7 +220,7 @@ def behind_its_end(number: int) -> bytes:
 async def test_resets_that_a_client_makes_us_send_are_counted_like_its_own(
     fault: Callable[[int], bytes],
 ) -> None:
-    """CVE-2025-8671: the request is under way, and no longer counts as open."""
+    """CVE-2025-8671: the request is still being processed, but its stream does not count as open."""
     few = 20
     limits = replace(QUICK, http2_resets=few, http2_resets_a_second=0.0)
     async with open_house(limits=limits) as house:
@@ -236,7 +236,7 @@ async def test_resets_that_a_client_makes_us_send_are_counted_like_its_own(
                 while number not in client.reset and not client.ended:
                     await client.pump()
         except (trio.BrokenResourceError, h2.exceptions.ProtocolError):
-            pass  # the connection has ended; whether its last word still arrives is the network's
+            pass  # The connection has ended. The network may have lost its last frame.
         assert few < made < few + 10
         assert client.goaway in (None, h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)
         assert len(house.ingest.bodies) <= few + 1

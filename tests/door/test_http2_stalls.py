@@ -1,4 +1,4 @@
-"""Answers over HTTP/2 that nobody takes: what is held of them, and for how long."""
+"""HTTP/2 answers that clients do not take: how much of them is held, and for how long."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -27,7 +27,7 @@ async def page(scope: Any, _receive: Any, send: Any) -> None:
 
 @asynccontextmanager
 async def opened(**limits: Any) -> AsyncIterator[tuple[House, Http2Client]]:
-    """A client whose every window is closed."""
+    """Yield a house, and a client whose windows are all closed."""
     house = House(app=page, limits=replace(QUICK, **limits))
     async with running(house):
         stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
@@ -41,7 +41,7 @@ async def opened(**limits: Any) -> AsyncIterator[tuple[House, Http2Client]]:
 
 
 async def elapse(client: Http2Client, clock: MockClock, done: Callable[[], object]) -> None:
-    """Let time pass, with a PING every 0.6 s, until what is waited for has come."""
+    """Advance the clock, with a PING every 0.6 s, until `done` is true."""
     async with trio.open_nursery() as nursery:
 
         async def read() -> None:
@@ -86,7 +86,7 @@ async def test_a_client_that_forgets_one_answer_keeps_the_others(mock_clock: Moc
 
 
 async def test_little_is_held_of_answers_that_nobody_takes() -> None:
-    """A slice of each, and its account has no more than it leaves free for others."""
+    """One slice of each answer is held, and the account leaves as much free for others as it uses."""
     async with opened() as (house, client):
         numbers = [await client.open("GET", "/", [], end=True) for _ in range(100)]
         while not client._heads.keys() >= set(numbers):

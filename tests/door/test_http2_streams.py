@@ -1,4 +1,4 @@
-"""Large bodies over HTTP/2: by windows, each request for itself."""
+"""Large bodies over HTTP/2: flow control by windows, separate for each request."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -54,7 +54,7 @@ async def test_a_body_in_many_small_frames_is_one_like_any_other() -> None:
             client.h2.send_data(number, FILE[at : at + 1])
         await client.flush()
         await warehouse.wait_part(1)
-        # Nothing of it holds up the connection.
+        # The upload does not block the connection.
         assert (await client.ask("GET", "/other", [])).body == b"other"
         warehouse.go_on.set()
         client.h2.end_stream(number)
@@ -73,8 +73,8 @@ async def test_a_body_that_is_not_read_closes_its_own_window_and_no_other() -> N
             assert (await client.ask("GET", "/other", [])).body == b"other"
             await trio.testing.wait_all_tasks_blocked(0.005)
             assert (await client.ask("GET", "/other", [])).body == b"other"
-        assert sent <= 2 * WINDOW  # one with the application, one at the door
-        # What the connection has is not used up by it.
+        assert sent <= 2 * WINDOW  # one window at the application, one at the door
+        # The upload does not use up the connection's window.
         assert (await client.ask("POST", "/refuse", [], FILE[:60_000])).status == 403
         warehouse.go_on.set()
         await client.send_body(first, FILE[sent:])
@@ -85,7 +85,8 @@ async def test_an_upload_has_a_window_for_10_mb_a_second_over_a_way_of_100_ms() 
     window = LIMITS.http2_upload_bytes
     assert window / 0.1 >= 10_000_000
     async with open_warehouse(room=1 << 26) as (_, warehouse, client):
-        warehouse.go_on = trio.Event()  # nothing is read: the client hears nothing of what it sends
+        # The application reads nothing, so the client's windows stay as they are.
+        warehouse.go_on = trio.Event()
         number = await client.open("POST", "/upload", [], end=False)
         while client.h2.local_flow_control_window(number) < window:
             await client.pump()
@@ -144,7 +145,8 @@ async def test_no_more_is_read_than_the_window_takes() -> None:
         while len(client._bodies.get(number, b"")) < WINDOW:
             await client.pump()
         await trio.testing.wait_all_tasks_blocked(0.01)
-        assert warehouse.given <= WINDOW + 1 + 2 * LARGEST  # a slice held back, another half sent
+        # One slice is held back, another half sent.
+        assert warehouse.given <= WINDOW + 1 + 2 * LARGEST
         client.h2.reset_stream(number, h2.errors.ErrorCodes.CANCEL)
         await client.flush()
         await warehouse.ended.wait()

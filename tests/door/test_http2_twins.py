@@ -1,5 +1,7 @@
-"""A request that is served beside `h2` is answered as `h2` would have it: the same bytes, in
-whatever pieces, for two connections, of which one knows no short way."""
+"""Requests served beside `h2`: the answers are the same bytes as from `h2`, in any pieces.
+
+Each test compares two connections, one without fast paths.
+"""
 
 import struct
 from unittest.mock import patch
@@ -63,7 +65,7 @@ others = st.tuples(
 
 
 def sent(moves: list[tuple[object, ...]]) -> bytes:
-    """Return the frames of a client that keeps its table as it should."""
+    """Return a client's frames, with a correct header table."""
     encoder, number, data, late = hpack.Encoder(), 1, b"", b""
     for move in moves:
         match move:
@@ -124,8 +126,8 @@ def test_both_ways_answer_alike(moves: list[tuple[object, ...]], size: int) -> N
 
 
 def test_no_mixture_of_the_two_ways_has_more_requests_at_once() -> None:
-    """`h2` counts its own streams alone; those beside it count too."""
-    more, fields = STREAMS - 1, block()  # one asked the application at the beginning, and waits
+    """`h2` counts only its own streams, so the fast path's must count too."""
+    more, fields = STREAMS - 1, block()  # one request already waits in the application
     direct = b"".join(
         frame(HEADERS, 4, 3 + 2 * n, fields) + frame(DATA, 1, 3 + 2 * n, EVENT) for n in range(more)
     )

@@ -1,4 +1,4 @@
-"""Requests over HTTP/2 whose body came with their head: served beside `h2`, and no different for it."""
+"""HTTP/2 requests whose body arrives with their head: served beside `h2`, with the same result."""
 
 import struct
 from dataclasses import replace
@@ -20,7 +20,7 @@ FIELDS = [("authorization", "Bearer " + INGEST.decode()), ("content-type", "appl
 
 
 async def dial(house: House) -> Http2Client:
-    """A client that has been answered once: its connection is in order."""
+    """Return a client with one answered request."""
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     house.streams.append(stream)
     client = Http2Client(stream)
@@ -32,7 +32,7 @@ async def dial(house: House) -> Http2Client:
 async def whole(
     client: Http2Client, body: bytes = EVENT, fields: Any = FIELDS, path: str = "/events"
 ) -> int:
-    """Send a head and all of its body at once."""
+    """Send a head and its whole body at once."""
     number = client.h2.get_next_available_stream_id()
     pseudo = [
         (":method", "POST"),
@@ -47,7 +47,7 @@ async def whole(
 
 
 def direct(house: House) -> int:
-    """How many requests are under way that `h2` is not told of."""
+    """Return the number of requests under way that `h2` does not know."""
     return sum(
         len(channel._h2.windows) for channel in house.door._channels if hasattr(channel, "_h2")
     )
@@ -89,7 +89,7 @@ async def test_each_is_answered_as_one_that_came_in_parts(
         fields = [*fields, ("x-request-id", "mine")]
         answers: list[Response] = [
             await client.response(await whole(client, EVENT, fields, path))
-            for _ in range(2)  # the second has a head that is known
+            for _ in range(2)  # the second has a known head
         ]
         number = await client.open("POST", path, fields, end=False)
         await client.send_body(number, EVENT)

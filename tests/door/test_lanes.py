@@ -1,4 +1,4 @@
-"""Ingestion by HTTP/1.1 and by HTTP/2: the same answers byte for byte."""
+"""Ingestion over HTTP/1.1 and over HTTP/2: byte-identical answers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ async def by_chunks(house: House, path: str, fields: Fields, body: bytes) -> Res
             await client.send(b"%x;x=y\r\n%b\r\n" % (len(piece), piece))
         await client.send(b"0\r\nTrailer: dropped\r\n\r\n")
     except trio.BrokenResourceError:
-        pass  # the answer has come early and the rest was not waited for
+        pass  # an early answer ended the connection
     return await client.response()
 
 
@@ -277,7 +277,7 @@ async def test_a_used_up_rate_is_a_429_with_retry_after(lane: Callable[..., Any]
             left.append(answer.headers["x-ratelimit-remaining"])
         assert left == ["1", "0"]
         refused = await lane(house, "/events", [bearer(INGEST)], EVENT)
-        assert refused.status == 429  # before the 415 that it would be as well
+        assert refused.status == 429  # the limit comes before the 415
         wait = int(refused.headers["x-ratelimit-reset"]) - int(house.now)
         assert refused.headers["retry-after"] == str(wait)
         assert str(wait).encode() in refused.body

@@ -1,4 +1,4 @@
-"""A crowd at the door is let in a few at a time, so that those who are in go on meanwhile."""
+"""A crowd of new connections is accepted in small groups, so that existing connections continue."""
 
 import socket
 from select import select

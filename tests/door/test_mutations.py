@@ -1,4 +1,5 @@
-"""Requests with bytes changed, cut and put in, from fixed seeds: no fault, no leak, and others served."""
+"""Requests with changed, cut and inserted bytes, from fixed seeds: no fault, no leak, and others are
+served."""
 
 import contextlib
 from collections.abc import Callable

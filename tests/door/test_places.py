@@ -115,7 +115,7 @@ async def test_too_many_that_wait_are_refused_and_others_still_wait(
     crowd = make(2, 20)
     crowd.ask("greedy", 50)
     await wait_all_tasks_blocked()
-    # One of its requests has a place. Only so many others wait that other callers find room.
+    # One request has a place. The others that may wait leave room for other callers.
     assert (crowd.held["greedy"], len(crowd.refused)) == (1, 40)
     assert crowd.told == {(503, 1)}
     crowd.ask("other")
@@ -162,7 +162,7 @@ async def test_one_that_is_cancelled_keeps_no_place(
     await wait_all_tasks_blocked()
     crowd.working["a"].pop().give_back()
     given.cancel()
-    crowd.places._give(1)  # as `run` does; the cancelled task has not continued yet
+    crowd.places._give(1)  # as `run` does, before the cancelled task continues
     await wait_all_tasks_blocked()
     assert crowd.places.statistics().held == 0
 

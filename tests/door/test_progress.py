@@ -1,4 +1,4 @@
-"""How long a client may keep a streamed body waiting."""
+"""The limit on a client's pauses during a streamed body."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def test_the_time_of_the_application_is_not_the_clients() -> None:
     progress = streamed()
     progress.wait(0.0)
     progress.came(1, 10.0)
-    assert progress.wait(5_000.0) == 30.0  # 10 s were waited for
+    assert progress.wait(5_000.0) == 30.0  # 10 s of its time were used
     progress.came(1, 5_029.0)
     assert 20.9 < progress.wait(9_000.0) < 21.1
 

@@ -1,4 +1,4 @@
-"""Requests whose worker is killed while it has them: served again where that has no second effect."""
+"""Requests whose worker is killed: they are served again if that has no second effect."""
 
 import socket
 
@@ -26,7 +26,7 @@ TORN = {
 
 
 async def reached(pair: Pair) -> socket.socket:
-    """Return the end of the only link, which the other worker does not read, once a request is there."""
+    """Wait for a request on the only link, which the other worker does not read. Return the far end."""
     while not pair.frozen:
         await trio.testing.wait_all_tasks_blocked()
     (theirs,) = pair.frozen
@@ -35,7 +35,7 @@ async def reached(pair: Pair) -> socket.socket:
 
 
 async def broken_off(pair: Pair, request: bytes) -> Client:
-    """Send a request and break its link while the other worker serves it; return the client."""
+    """Send a request, and break its link while the other worker serves it. Return the client."""
     pair.far.ingest.hold = True
     client = await pair.near.connect()
     await client.send(request)
@@ -68,7 +68,8 @@ async def test_a_request_that_could_have_two_effects_is_not_served_again(request
 
 @pytest.mark.parametrize("method", ["POST", "HEAD"])
 async def test_a_farewell_right_behind_an_answer_is_no_answer(method: str) -> None:
-    """A worker that ends can answer and close the link at once: the near worker reads both together."""
+    """A worker that ends can answer and close the link at once, so the near worker reads
+    both together."""
     answer = b"HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n\r\n"
     request = post() if method == "POST" else post(b"/x", b"").replace(b"POST", b"HEAD", 1)
     async with open_pair() as pair:
@@ -120,7 +121,7 @@ async def test_the_fate_stays_unknown_when_no_worker_serves_the_request_again(
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_a_refusal_does_not_tell_the_fate_of_a_request_sent_before(status: int) -> None:
-    """The first worker can have accepted the event, and can still record it."""
+    """The first worker may have accepted the event, and may still record it."""
     async with open_pair() as pair:
         client = await broken_off(pair, REPEATED["a keyed event"])
         await pair.far.ingest.wait_waiting(2)
@@ -167,6 +168,6 @@ async def test_a_request_that_a_killed_worker_had_not_read_is_sent_again() -> No
         await client.send(post())
         theirs = await reached(pair)
         pair.frozen = None
-        theirs.close()  # as the kernel does for a process that is killed
+        theirs.close()  # as the kernel does for a killed process
         assert (await client.response()).status == 202
         assert pair.far.ingest.bodies == [EVENT]

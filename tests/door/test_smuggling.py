@@ -1,6 +1,6 @@
-"""The book of request smuggling, over real sockets and in both lanes: a hidden request is never answered.
+"""The table of request smuggling, over real sockets and in both lanes: no hidden request is answered.
 
-What is refused is answered once, with 400, and the door ends the connection by itself.
+A refused request gets one 400, then the door ends the connection itself.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ PATHS = (b"/events", b"/passed/on")
 
 
 class Echo:
-    """An application that takes bodies, of whatever is passed on to it."""
+    """An application that records all bodies passed to it."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -37,14 +37,14 @@ class Echo:
 
 
 async def played(house: House, page: Page, path: bytes) -> list[int]:
-    """Return the statuses of all answers to a page, to the end of the connection."""
+    """Return the statuses of all answers to a page, until the connection ends."""
     client = await house.connect()
     try:
         await client.send(page.data.replace(b"/lane", path))
-        if page.statuses != (400,):  # else it is the door that must end it
+        if page.statuses != (400,):  # otherwise the door must end the connection
             await client.stream.send_eof()  # type: ignore[attr-defined]  # a socket's
     except trio.BrokenResourceError:
-        pass  # it was refused before all was sent
+        pass  # refused before all was sent
     return await statuses(client)
 
 

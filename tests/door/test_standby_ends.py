@@ -1,4 +1,4 @@
-"""A standby that ends while its clients never pause: each connection ends with an answer."""
+"""A standby that ends while its clients send continuously: each connection ends with an answer."""
 
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ KEYS = {b"key": b"k" * 32}
 async def test_a_client_that_never_pauses_loses_no_answer_when_its_standby_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("engine.peers.relay.QUIET_S", LATE_S)  # only an answer ends a connection
+    monkeypatch.setattr("engine.peers.relay.QUIET_S", LATE_S)  # only an answer can end a connection
     house, relay = House(), Relay(KEYS)
     (listener,) = listening_sockets("127.0.0.1", 0)
     with listener:

@@ -1,5 +1,4 @@
-"""Large bodies over HTTP/1.1: uploads with back-pressure on the client, downloads as fast as it
-reads."""
+"""Large bodies over HTTP/1.1: uploads with back-pressure, and downloads at the client's speed."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -16,7 +15,7 @@ from tests.door.house import LATE_S, QUICK, Client, House, post, running
 from tests.door.streams import FILE, LARGEST, Warehouse, digest
 
 GET = b"GET %b HTTP/1.1\r\nHost: a\r\n\r\n"
-QUIET_S = 0.1  # longer than the system holds an acknowledgement back, 0.04 s
+QUIET_S = 0.1  # longer than the system delays an acknowledgement, 0.04 s
 
 
 @asynccontextmanager
@@ -67,7 +66,7 @@ async def test_a_client_is_held_back_while_the_application_does_not_read() -> No
             assert (await house.ask(GET % b"/other")).body == b"other"
             warehouse.go_on.set()
             assert (await client.response()).body == digest(FILE)
-        # If more had been read meanwhile, it would have come as one part.
+        # Bytes read meanwhile would arrive as one larger part.
         assert max(warehouse.parts) <= LARGEST
 
 
@@ -80,7 +79,7 @@ async def test_the_client_is_invited_when_the_framework_wants_the_body() -> None
         await client.send(FILE)
         assert (await client.response()).body == digest(FILE)
         await client.send(post(b"/refuse", b"", None, expect, length=len(FILE)))
-        answer = await client.response()  # and nothing before it
+        answer = await client.response()  # without a 100 before it
         assert (answer.status, answer.headers["connection"]) == (403, "close")
         assert await client.closed()
 
@@ -153,7 +152,7 @@ async def test_malformed_chunks_in_a_stream_are_a_400() -> None:
         await warehouse.ended.wait()
 
 
-# --- down
+# --- downloads
 
 
 async def test_a_large_answer_arrives_as_it_is_and_the_connection_is_kept() -> None:
@@ -182,7 +181,8 @@ async def test_head_reads_nothing_and_says_the_length() -> None:
 
 
 async def unread(house: House) -> Client:
-    """A client that has asked for the file and does not read. The server has sent as much as it can."""
+    """Return a client that has requested the file and reads nothing. The server has sent as much as it
+    can."""
     client = await house.connect()
     await client.send(GET % b"/file")
     await trio.testing.wait_all_tasks_blocked(QUIET_S)

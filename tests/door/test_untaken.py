@@ -1,4 +1,4 @@
-"""Answers that their clients do not take: how many bytes of them there can be, and whom that concerns."""
+"""Answers that clients do not read: a limit on their bytes, which affects only the slow clients."""
 
 import socket
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ from tests.door.house import QUICK, Client, House, open_house, post
 from tests.patience import until
 
 MIB = 1024 * 1024
-SIZE = 8 * MIB  # more than the kernel keeps for a connection
+SIZE = 8 * MIB  # more than the kernel buffers for a connection
 GET = b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -81,7 +81,7 @@ async def test_slow_readers_of_large_answers_hold_a_bounded_number_of_bytes() ->
         await until(lambda: untaken.refused == 76)
         assert untaken.drawn == 4 * SIZE, "half of 64 MiB"
         assert house.door.statistics().answered == {503: 76}
-        # Somebody else is served, and so is ingestion.
+        # Another client is served, and so is ingestion.
         other = await slow_reader(house, "127.0.0.2", receive_bytes=MIB)
         assert (await other.response()).body == b"x" * SIZE
         assert (await house.ask(post())).status == 202
@@ -105,7 +105,7 @@ async def test_a_refused_answer_keeps_what_any_answer_says() -> None:
             "9",
         )
         assert b'"requestId":"my-id"' in answer.body
-        await second.send(post())  # the connection goes on
+        await second.send(post())  # the connection continues
         assert (await second.response()).status == 202
         await first.reset()
         await until(lambda: house.door.untaken.drawn == 0)
