@@ -1,1 +1,1 @@
-"""Agents, which reach the service by the Model Context Protocol."""
+"""Agents, which use the service through the Model Context Protocol."""

@@ -1,4 +1,4 @@
-"""The fixtures of a whole server, and the protocol's own client on each transport."""
+"""Fixtures with a whole server, and the protocol's client on each transport."""
 
 import os
 import sys
@@ -21,13 +21,13 @@ Answer = Any
 
 
 class Agent:
-    """The protocol's client, and the answers of tools as JSON."""
+    """The protocol's client, with the tools' answers as JSON."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
     async def __call__(self, tool: str, **arguments: Any) -> Answer:
-        """Call a tool that has to succeed."""
+        """Call a tool that must succeed."""
         result = await self.client.call_tool(tool, arguments)
         content = result.content[0]
         assert isinstance(content, TextContent)
@@ -36,7 +36,7 @@ class Agent:
         return result.structured_content
 
     async def refused(self, tool: str, **arguments: Any) -> str:
-        """Call a tool that has to fail; return what it says."""
+        """Call a tool that must fail, and return its message."""
         result = await self.client.call_tool(tool, arguments)
         content = result.content[0]
         assert isinstance(content, TextContent)
@@ -46,7 +46,7 @@ class Agent:
 
 @asynccontextmanager
 async def over_http(house: ServiceHouse, secret: str | None) -> AsyncIterator[Agent]:
-    """An agent at `/mcp`."""
+    """An agent that uses `/mcp`."""
     headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
     address = f"http://127.0.0.1:{house.door.address[1]}/mcp"
     async with (
@@ -58,7 +58,7 @@ async def over_http(house: ServiceHouse, secret: str | None) -> AsyncIterator[Ag
 
 @asynccontextmanager
 async def by_command(house: ServiceHouse, secret: str) -> AsyncIterator[Agent]:
-    """An agent that has started `angarium mcp`."""
+    """An agent that starts `angarium mcp`."""
     command = StdioServerParameters(
         command=sys.executable,
         args=["-m", "api.cli", "mcp"],

@@ -1,4 +1,4 @@
-"""`POST /mcp` as HTTP: who may speak, and what is refused before the protocol."""
+"""`POST /mcp` over HTTP: access, and refusals before the protocol."""
 
 from typing import Any
 
@@ -80,4 +80,4 @@ async def test_each_call_of_a_tool_counts_on_the_rate_of_its_key(api: Caller) ->
     before = int((await api("GET", "/auth/context")).headers["x-ratelimit-remaining"])
     await api("POST", "/mcp", call("find_trouble"))
     after = int((await api("GET", "/auth/context")).headers["x-ratelimit-remaining"])
-    assert before - after == 4  # the message, the two calls of its tool, and this one
+    assert before - after == 4  # the message, its tool's two calls, and this request

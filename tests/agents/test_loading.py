@@ -1,4 +1,4 @@
-"""The loading of the protocol's library: as soon as a server knows an MCP key, and not before."""
+"""The loading of the protocol's library: only once a server knows an MCP key."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The tools of an agent over both transports: what they find, what they change, and what they refuse."""
+"""An agent's tools over both transports: their results, changes and refusals."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager

@@ -1,4 +1,4 @@
-"""Fixtures of the control plane: a house, a tenant in it, and who calls."""
+"""Fixtures of the control plane: a house, a tenant in it, and callers."""
 
 from collections.abc import AsyncIterator
 
@@ -25,13 +25,13 @@ async def tenant(house: House) -> Tenant:
 
 @pytest.fixture
 async def api(house: House, tenant: Tenant) -> Caller:
-    """A caller who may do everything in DEVELOPMENT."""
+    """A caller with full access to DEVELOPMENT."""
     return await house.caller(await house.key(tenant))
 
 
 @pytest.fixture
 async def reader(house: House, tenant: Tenant) -> Caller:
-    """A caller who may only read."""
+    """A caller that can only read."""
     return await house.caller(await house.key(tenant, Scope.READ))
 
 

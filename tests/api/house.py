@@ -1,6 +1,6 @@
-"""A whole control plane over real sockets and a real database, with fakes for what lies beyond it.
+"""A whole control plane over real sockets and a real database, with fakes for all other parts.
 
-Every answer is held to the OpenAPI document, and to what every answer must carry.
+Every answer is checked against the OpenAPI document, and for the headers of all answers.
 """
 
 import functools
@@ -119,7 +119,7 @@ from tests.patience import HANGS_S
 DOCUMENT = json.loads(openapi_json())
 CATALOG = read_catalog()
 RATE_HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
-# What accepts events answers with receipts and refusals of a POST, which nothing on the way keeps.
+# Receipts and refusals of a POST that accepts events. No cache keeps them.
 RECEIPTS = {("POST", "/events"), ("POST", "/events/batch")}
 RESTING = DestinationReport(health=None, pending=0, in_flight=0, actor=AT_REST)
 HOOK = "https://example.com/hooks"
@@ -127,7 +127,7 @@ HOOK = "https://example.com/hooks"
 
 @dataclass
 class Response:
-    """An answer, read."""
+    """A complete answer."""
 
     status: int
     headers: dict[str, str]
@@ -143,12 +143,12 @@ class Response:
 
     @property
     def paths(self) -> list[str]:
-        """The offending places that an error names."""
+        """The offending places in an error."""
         return [detail["path"] for detail in self.json.get("details", [])]
 
 
 def template_of(path: str) -> str | None:
-    """Return the document's path that a request's belongs to."""
+    """Return the document's path that matches a request's path."""
     bare = path.partition("?")[0]
     templates = [
         template
@@ -159,7 +159,7 @@ def template_of(path: str) -> str | None:
 
 
 def hold_to_document(method: str, path: str, response: Response) -> None:
-    """Fail where an answer is not as the document says."""
+    """Fail if an answer contradicts the document."""
     for name in ("x-request-id", *RATE_HEADERS):
         assert name in response.headers, f"{name} is missing"
     template = template_of(path)
@@ -197,7 +197,7 @@ def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
 
 
 class Growing(list[Any]):
-    """A list that one can wait for."""
+    """A list with an event for its growth."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -214,7 +214,7 @@ class Growing(list[Any]):
 
 
 class FakeLog:
-    """The delivery log: what a test puts in, filtered by nothing but the environment."""
+    """A delivery log with a test's entries. It only filters by the environment."""
 
     def __init__(self) -> None:
         self.entries: list[DeliveryEntry] = []
@@ -278,7 +278,7 @@ class FakeLog:
 
 @dataclass
 class FakeDirectory:
-    """The actors: what was configured, and what a test says is in flight."""
+    """The directory of actors: it records configured destinations, and a test sets those in flight."""
 
     configured: list[Destination] = field(default_factory=list)
     flying: set[str] = field(default_factory=set)
@@ -311,10 +311,10 @@ class FakeDirectory:
 
 
 class FakeSender:
-    """Answers every attempt as it is told, or leaves it to the test."""
+    """Answers every attempt with `outcome`, or leaves it to the test if that is None."""
 
     def __init__(self) -> None:
-        self.sent = Growing()  # of (transmission, done)
+        self.sent = Growing()  # pairs of a transmission and its `done`
         self.outcome: Outcome | None = Outcome(1.0, 12, success=True, status=204)
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
@@ -323,11 +323,11 @@ class FakeSender:
             done(self.outcome)
 
     def forget(self, destination: str) -> None:
-        """Nothing is prepared."""
+        """Do nothing, because nothing is prepared."""
 
 
 class FakeIngest:
-    """Accepts everything."""
+    """Accepts every body."""
 
     def submit(
         self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done,
@@ -337,7 +337,7 @@ class FakeIngest:
 
 
 class NoAdmission:
-    """Lets nothing in, as while the database is away."""
+    """Admits nothing, as when the database is away."""
 
     async def enter(self, entry: QueueEntry, within_s: float) -> list[Delivery]:
         error = StoreAwayError("away")
@@ -346,7 +346,7 @@ class NoAdmission:
 
 
 class FakeRunner:
-    """Runs no replay job, and knows that it was asked to."""
+    """Runs no replay job, but counts the requests to do so."""
 
     def __init__(self) -> None:
         self.nudges = 0
@@ -360,7 +360,7 @@ class FakeRunner:
 
 
 class House:
-    """All parts, and a client for each key."""
+    """All parts of a control plane, and a client for each key."""
 
     def __init__(self, bridge: Bridge, control_limit: int | None = None) -> None:
         self.bridge = bridge
@@ -575,14 +575,14 @@ class House:
 
 
 class Door(Protocol):
-    """What has an address."""
+    """A door with an address."""
 
     @property
     def address(self) -> tuple[str, int]: ...
 
 
 class Reachable(Protocol):
-    """A house as its callers know it."""
+    """The parts of a house that its callers need."""
 
     @property
     def door(self) -> Door: ...
@@ -592,7 +592,7 @@ class Reachable(Protocol):
 
 
 class Caller:
-    """A client with a key. Requests go over one kept connection, one after the other."""
+    """A client with a key. It sends requests one after another over one connection."""
 
     def __init__(self, house: Reachable, key: str | None, headers: dict[str, str]) -> None:
         self._house = house
@@ -613,7 +613,7 @@ class Caller:
         headers: dict[str, str] | None = None,
         check: bool = True,
     ) -> Response:
-        """Send a request; hold its answer to the document."""
+        """Send a request, and check its answer against the document."""
         if document is not None:
             body = orjson.dumps(document)
             self._house.issued.sent(document)
@@ -648,7 +648,7 @@ class Caller:
 
 @asynccontextmanager
 async def open_house(bridge: Bridge, **options: Any) -> AsyncIterator[House]:
-    """Run everything for as long as the block does."""
+    """Run a control plane during the block."""
     house = House(bridge, **options)
     with logged(house.issued):
         async with running(house):

@@ -1,6 +1,6 @@
-"""Every secret that a house ever gave out or was given, and the search for it wherever it must not be.
+"""The secrets that a house gave out or received, and a search for them where they must not be.
 
-Each answer is searched as it comes, the logs at the end of the house.
+Each answer is searched on arrival, and the logs at the end of the house.
 """
 
 import json
@@ -16,10 +16,10 @@ from engine.model.headers import MASK, is_secret
 from engine.templates.catalog import read_catalog
 
 PREFIXES = ("ang_dev_", "ang_sta_", "ang_pro_", "angmk_", "anges_", "whsec_")
-GIVEN_OUT_AS = ("secret", "token")  # the fields of the one answer that shows a secret
-# What no template shows. Those of the examples in the catalog are everybody's.
+GIVEN_OUT_AS = ("secret", "token")  # fields of the only answer that shows a secret
+# Fields that no template shows. Secrets of the catalog's examples are public.
 CONFIG_SECRETS = frozenset().union(*(each.secrets for each in read_catalog().all()))
-SHORTEST = 8  # what is shorter stands somewhere by chance
+SHORTEST = 8  # shorter texts can occur by chance
 
 
 @dataclass
@@ -27,15 +27,15 @@ class Issued:
     """The secrets of one house."""
 
     secrets: set[str] = field(default_factory=set)
-    lines: list[str] = field(default_factory=list)  # of the log, before anything is hidden
+    lines: list[str] = field(default_factory=list)  # the log, before it hides secrets
 
     def credential(self, secret: str | None) -> None:
-        """Learn what somebody calls with."""
+        """Record a caller's credential."""
         if secret is not None and secret.startswith(PREFIXES) and len(secret) > 2 * SHORTEST:
             self.secrets.add(secret)
 
     def sent(self, document: Any) -> None:
-        """Learn what of a destination is shown masked: of its headers, and of a template's `config`."""
+        """Record a destination's masked values: in its headers, and in a template's `config`."""
         headers = document.get("headers") if isinstance(document, dict) else None
         if isinstance(headers, dict):
             for name, value in headers.items():
@@ -48,7 +48,7 @@ class Issued:
                     self._learn(value)
 
     def answered(self, what: str, status: int, body: bytes) -> None:
-        """Search an answer for what was given out before; learn what it gives out itself."""
+        """Search an answer for earlier secrets, then record its own."""
         text = body.decode("utf-8", "replace")
         given_out = self._given_out(body) if status in (200, 201) else set()
         self.search(what, text, but=given_out)
@@ -56,12 +56,12 @@ class Issued:
             self._learn(secret)
 
     def search(self, what: str, text: str, but: frozenset[str] | set[str] = frozenset()) -> None:
-        """Fail where a text shows a secret."""
+        """Fail if a text contains a secret."""
         found = [secret[:12] for secret in self.secrets - but if secret in text]
         assert found == [], f"{what} shows secrets: {found}"
 
     def search_logs(self) -> None:
-        """Fail where a line of the log shows a secret."""
+        """Fail if a line of the log contains a secret."""
         for line in self.lines:
             self.search("the log", line)
 
@@ -81,7 +81,7 @@ class Issued:
 
 @contextmanager
 def logged(issued: Issued) -> Iterator[None]:
-    """Keep every line that is logged meanwhile, as it is before what looks like a secret is hidden."""
+    """Record every line that is logged during the block, before it hides secrets."""
 
     def keep(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> Any:
         error = event.get("exc_info")
@@ -89,7 +89,8 @@ def logged(issued: Issued) -> Iterator[None]:
         issued.lines.append(f"{dict(event)!r}\n{told}")
         return event
 
-    processors = structlog.get_config()["processors"]  # in place: loggers hold on to this list
+    # Change the list in place, because loggers keep a reference to it.
+    processors = structlog.get_config()["processors"]
     processors.insert(0, keep)
     try:
         yield

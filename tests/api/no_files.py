@@ -1,4 +1,4 @@
-"""The files of a house that can receive none: a whole server is needed for that."""
+"""The file services of a house that cannot receive files, which requires a whole server."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from storage.intake.store import PostgresClaims
 
 
 def no_files(bridge: Bridge, models: Models, plans: Plans) -> FileServices:
-    """Return the services, with rows that can be read and no place for bytes."""
+    """Return services with readable rows and without storage for bytes."""
 
     def refuse(submission: Submission) -> None:
         submission.settle(OVERLOADED)
@@ -53,5 +53,5 @@ def no_files(bridge: Bridge, models: Models, plans: Plans) -> FileServices:
 
 
 def no_reading(job: ReplayJob) -> Reading:
-    """Read nothing of a job: no house has a runner that would complete a dry run."""
+    """Fail, because no house has a runner that would complete a dry run."""
     raise AssertionError(f"job {job.id} is read")

@@ -1,4 +1,5 @@
-"""The authentication of destinations: what may be written, what is shown, and what a patch keeps."""
+"""The authentication of destinations: accepted values, shown values, and the values that a
+patch keeps."""
 
 import datetime
 from typing import Any

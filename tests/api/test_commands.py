@@ -1,4 +1,4 @@
-"""Writes of configuration: whole or not at all, in order, whoever hangs up, and audited."""
+"""Writes of configuration: complete or not at all, in order, despite disconnects, and audited."""
 
 import json
 from typing import Any

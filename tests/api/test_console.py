@@ -1,4 +1,4 @@
-"""The console's files at the door, and the sessions that stand for a key there."""
+"""The console's files at the door, and its sessions, each in place of a key."""
 
 import gzip
 import time
@@ -112,8 +112,10 @@ async def test_a_session_has_the_rights_of_its_key_and_ends_with_it(
     own = (await api("GET", "/auth/context")).json
     assert (context.json["kind"], own["kind"]) == ("CONSOLE", "API_KEY")
     assert context.json["keyId"] == own["keyId"]
-    assert (await visit("POST", "/console/sessions", {})).status == 403  # none is prolonged
-    assert (await api("DELETE", "/console/sessions", {})).status == 200  # which ends nothing
+    # No session can be extended.
+    assert (await visit("POST", "/console/sessions", {})).status == 403
+    # A key has no session to end.
+    assert (await api("DELETE", "/console/sessions", {})).status == 200
     assert (await api("GET", "/destinations")).status == 200
     assert (await visit("GET", "/destinations")).status == 200
     assert (await visit("DELETE", "/console/sessions", {})).status == 200
@@ -141,7 +143,7 @@ async def test_the_end_of_a_session_is_told_to_the_other_nodes(
     api = await house.caller(await house.key(tenant))
     token = (await api("POST", "/console/sessions", {})).json["token"]
     visit = await house.caller(token)
-    there = ConsoleTokens(SecretBox([b"k" * 32]).derived(PURPOSE), house.models)  # of another node
+    there = ConsoleTokens(SecretBox([b"k" * 32]).derived(PURPOSE), house.models)  # another node's
     assert there.credential(token.encode(), time.time()) is not None
     heard = trio.Event()
 
@@ -178,14 +180,15 @@ async def test_a_login_code_opens_one_session_and_does_nothing_else(
     assert (await visitor("POST", "/events", {"eventType": "a", "payload": {}})).status == 401
     opened = await visitor("POST", "/console/sessions", {})
     assert opened.status == 201
-    assert (await visitor("POST", "/console/sessions", {})).status == 401  # it was used
+    # The code was already used.
+    assert (await visitor("POST", "/console/sessions", {})).status == 401
     visit = await house.caller(opened.json["token"])
     assert (await visit("GET", "/destinations")).status == 200
     code, late = house.console.code(key, 1_000.0).encode(), 1_000.0 + CODE_TTL_S
     assert house.console.credential(code, late - 1) is not None
     assert house.console.credential(code, late) is None
     renamed = PREFIX + code.removeprefix(CODE_PREFIX)
-    assert house.console.credential(renamed, 1_000.0) is None  # a code is no session
+    assert house.console.credential(renamed, 1_000.0) is None  # a code is not a session
 
 
 async def test_a_key_that_only_sends_events_opens_no_session(house: House, tenant: Tenant) -> None:
@@ -210,6 +213,7 @@ async def test_a_token_that_was_changed_or_is_too_old_lets_nobody_in(
             + token[place + 1 :]
         )
         found = tokens.credential(changed, 1_000.0)
-        assert found is None or place == len(token) - 1  # whose last bits are no claims
+        # The last character's unused bits are not part of the claims.
+        assert found is None or place == len(token) - 1
     assert tokens.credential(b"angcs_" + b"A" * 5_000, 0.0) is None
     assert tokens.credential(b"angcs_\xff", 0.0) is None

@@ -1,4 +1,4 @@
-"""What holds for every route: the order of judgement, envelopes, headers, methods and malformed input."""
+"""Conventions of all routes: the order of checks, envelopes, headers, methods and malformed input."""
 
 import base64
 import itertools
@@ -126,7 +126,7 @@ async def test_the_rate_is_told_and_enforced(bridge: Bridge) -> None:
         told = [await api("GET", "/auth/context") for _ in range(3)]
         left = [answer.headers["x-ratelimit-remaining"] for answer in told]
         assert left == ["2", "1", "0"]
-        # 429 is told before anything that is wrong with the request itself
+        # The limit is checked before the request itself.
         refused = await api("POST", "/destinations?bogus=1", body=b"{")
         assert (refused.status, refused.code) == (429, "rate_limited")
         assert refused.headers["retry-after"] in refused.json["message"]
@@ -173,7 +173,7 @@ async def test_an_action_takes_an_empty_body_in_three_ways_and_no_other(api: Cal
     for body in (None, b"", b"{}", b" {} "):
         assert (await api("POST", path, body=body)).status == 200, body
     untyped = {"Content-Type": ""}
-    form = {"Content-Type": "application/x-www-form-urlencoded"}  # what `curl -d ""` says
+    form = {"Content-Type": "application/x-www-form-urlencoded"}  # as `curl -d ""` sends
     for headers in (untyped, form):
         assert (await api("POST", path, body=b"", headers=headers)).status == 200
     assert (await api("POST", path, body=b"{}", headers=form)).status == 415

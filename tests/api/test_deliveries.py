@@ -1,4 +1,4 @@
-"""Deliveries and events as callers see them: shapes, what is in flight, exact bytes, filters."""
+"""Deliveries and events as callers see them: shapes, deliveries in flight, exact bytes, filters."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Destinations: what may be written, what is shown, and what becomes of it."""
+"""Destinations: accepted values, shown values, and later changes."""
 
 import base64
 from typing import Any
@@ -269,7 +269,7 @@ async def test_a_concurrency_that_adapts_is_kept_and_left(api: Caller, house: Ho
     assert changed["delivery"]["concurrency"] == 5
     known = house.models.destinations[made["id"]]
     assert (known.adapts, known.concurrency) == (False, 5)
-    house.projection.most_concurrency = 32  # ANGARIUM_AUTO_CONCURRENCY_MAX
+    house.projection.most_concurrency = 32  # as ANGARIUM_AUTO_CONCURRENCY_MAX sets it
     await api("PATCH", path, {"delivery": {"concurrency": "auto"}})
     known = house.models.destinations[made["id"]]
     assert (known.adapts, known.concurrency) == (True, 32)

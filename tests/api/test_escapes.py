@@ -1,4 +1,4 @@
-"""Escapes are decoded as the standard library decodes them, in a few lines however many there are."""
+"""Escapes: the result equals the standard library's, in a few lines for any number of escapes."""
 
 import random
 from urllib.parse import unquote_to_bytes

@@ -1,6 +1,6 @@
-"""What the door answers itself is what the application would have said: byte for byte, for any head.
+"""The door's own answers: for any head, the same bytes as from the application.
 
-Two doors before one application, one of which judges heads.
+Two doors share one application, and only one of them judges heads.
 """
 
 import re
@@ -26,7 +26,7 @@ ORIGIN = "https://portal.example.com"
 METHODS = (
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get", "oPTIONS", "BREW",
 )  # fmt: skip
-# Paths that are nearly those of routes, and what frameworks read differently.
+# Paths that resemble routes, and paths that frameworks read differently.
 ODD = (
     "/", "/nope", "//", "//livez", "/livez/", "/livez?", "/livez?a=b", "/livez?a=%GG", "/%6civez",
     "/LIVEZ", "/readyz;a", "/docs/", "/docs?x", "/openapi.json/", "/%2Flivez", "/events%2Fbatch",
@@ -58,7 +58,7 @@ BODIES = (
 
 @pytest.fixture
 async def plain(house: House) -> AsyncIterator[FrontDoor]:
-    """A door that passes everything on."""
+    """A door that passes every request on."""
     door = FrontDoor(
         Settings(bind="127.0.0.1:0"),
         house.reactor,
@@ -74,7 +74,7 @@ async def plain(house: House) -> AsyncIterator[FrontDoor]:
 
 
 class Doors:
-    """The two doors, and how their answers compare."""
+    """The two doors, and the differences between their answers."""
 
     def __init__(self, house: House, plain: FrontDoor) -> None:
         self.house = house
@@ -85,7 +85,7 @@ class Doors:
         self._clients: dict[int, Client] = {}
 
     def meets(self, method: str, target: str, fields: list[str]) -> Told | Entry | None:
-        """Return what the judgement says, without a request."""
+        """Return the judgement of a head, without a request."""
         heads = self.house.door.heads
         assert heads is not None
         path, _, query = target.removeprefix("http://localhost").partition("?")
@@ -101,7 +101,7 @@ class Doors:
         rest: str = BODIES[0],
         version: str = "1.1",
     ) -> None:
-        """Ask both where the door answers."""
+        """Send a request to both doors, if one answers it itself."""
         if not isinstance(self.meets(method, target, ["Host: localhost", *fields]), Told):
             self.passed += 1
             return
@@ -134,8 +134,7 @@ class Doors:
 
     @staticmethod
     def constant(text: bytes) -> bytes:
-        """Return an answer without what changes from one to the next: the date, what is left of the
-        rate, and ids that nobody asked for."""
+        """Return an answer without the date, the rest of the rate limit, and generated ids."""
         text = re.sub(rb"\r\ndate: [^\r]+", b"", text)
         text = re.sub(rb"(x-ratelimit-re[a-z]+): \d+", rb"\1", text)
         return re.sub(rb'(x-request-id: |"requestId":")[0-9a-f]{10}-[0-9a-f]+', rb"\1", text)
@@ -148,7 +147,7 @@ async def doors(house: House, plain: FrontDoor) -> Doors:
 
 @pytest.fixture
 async def credentials(house: House, tenant: Tenant) -> dict[str, list[str]]:
-    """Header fields by the sort of credential."""
+    """Return header fields by the kind of credential."""
     number = house.models.environment_of(tenant.workspace.id, Environment.DEVELOPMENT)
     assert number is not None
     token = house.tokens.sign(
@@ -254,7 +253,7 @@ async def test_a_map_and_its_routes_belong_together(house: House) -> None:
 
 
 async def test_no_page_of_anothers_shows_ours_in_a_frame(doors: Doors, house: House) -> None:
-    for port in doors.ports:  # the application's, and the door's
+    for port in doors.ports:  # the application's, then the door's
         for _ in range(2):
             raw = b"GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n"
             head, _, _ = (await doors.ask(port, raw, False)).partition(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""A test of a destination: sent at once, recorded, never held up and never half done."""
+"""A test of a destination: sent immediately, recorded, not delayed by other work, and never half done."""
 
 import trio
 
@@ -53,7 +53,7 @@ async def test_a_client_that_hangs_up_leaves_a_record(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(hasty, "POST", path)
         await house.sender.sent.reaches(1)
-        # a slow receiver holds up no change of configuration
+        # A slow receiver does not delay changes of configuration.
         assert (await api("PATCH", f"/destinations/{made['id']}", {"name": "x"})).status == 200
         nursery.cancel_scope.cancel()
     house.streams[-1].socket.close()

@@ -1,4 +1,4 @@
-"""Workspaces and keys, made on the database while a server runs on it."""
+"""Workspaces and keys, created in the database of a running server."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ DAY_S = 86_400.0
 
 
 def keys_of(bridge: Bridge, now: float = 1_800_000_000.0) -> KeyCommands:
-    """The keys as the command line has them: without a server's read models."""
+    """Return the command line's key commands, which have no server's read models."""
     tables = ConfigurationTables(bridge.pool, SecretBox([b"k" * 32]))
     return KeyCommands(tables.tenants, tables.keys, writer_without_models(Identity(), lambda: now))
 
@@ -181,7 +181,8 @@ async def test_what_the_command_line_makes_is_valid_in_a_running_server_at_once(
         async def status(expected: int) -> None:
             nonlocal heard
             while True:
-                heard = trio.Event()  # before asking: news may come while the answer is on its way
+                # Created before the request, because the change can arrive during it.
+                heard = trio.Event()
                 if (await caller("GET", "/auth/context")).status == expected:
                     return
                 with trio.fail_after(HANGS_S):

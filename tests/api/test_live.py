@@ -1,4 +1,4 @@
-"""Live channels: what listeners hear, how often, and what it costs to find it."""
+"""Live channels: their events, their intervals, and the cost of finding them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ MANY = 5 * LOOKED_AT
 
 
 class Counting:
-    """Destinations with work, and how often their work was looked at."""
+    """Destinations with work, and the number of looks at it."""
 
     def __init__(self, count: int) -> None:
         self.waiting = Counter({f"{number:05}": 1 for number in range(count)})
@@ -57,7 +57,7 @@ class Counting:
 
 
 async def look(channel: LiveChannel, sights: Counting) -> set[str]:
-    """Let a second pass, and return the destinations whose health was to be told."""
+    """Let a second pass. Return the destinations whose health the channel asked for."""
     sights.looks = sights.copied = 0
     sights.told = set()
     await trio.sleep(SLOW_S)
@@ -99,7 +99,7 @@ async def test_a_small_environment_is_looked_at_as_a_whole_each_time(
 
 
 async def heard(live: Live, topics: list[Topic], sights: Counting, count: int) -> list[bytes]:
-    """Follow topics until so many pieces have come; return them."""
+    """Follow topics until `count` pieces have arrived, then return the pieces."""
     audience = Audience(1, None, None, None, reveals=True)
     async with aclosing(live.follow("w", audience, sights, topics, lambda: False)) as pieces:
         return [await anext(pieces) for _ in range(count)]
@@ -130,7 +130,7 @@ async def test_outcomes_come_in_four_messages_a_second_and_the_rest_is_counted(
     audience = Audience(delivery.event.environment, None, None, None, reveals=True)
     channel = LiveChannel(audience, feed, Counting(0))
     channel.join(["deliveries"])
-    for _ in range(100):  # of a hundredth of a second each
+    for _ in range(100):  # each takes a hundredth of a second
         feed.settled([outcome] * PART)
         await trio.sleep(SLOW_S / 100)
         await channel.tick()

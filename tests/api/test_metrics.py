@@ -1,4 +1,4 @@
-"""The list of metrics: its files are those that it makes, and their queries name what is there."""
+"""The list of metrics: the generated files are current, and queries use existing names."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ HELD = sorted(str(path.relative_to(ROOT)) for path in files())
 
 @pytest.mark.parametrize("name", HELD)
 def test_files_are_those_that_the_list_makes(name: str) -> None:
-    """`python -m api.metrics` writes them."""
+    """`python -m api.metrics` writes the files."""
     assert (ROOT / name).read_text() == files()[ROOT / name]
 
 

@@ -1,4 +1,4 @@
-"""The document: valid, equal to the routes, and readable."""
+"""The OpenAPI document: valid, equal to the routes, and readable."""
 
 import json
 import re
@@ -50,7 +50,7 @@ async def test_it_is_served_to_anybody(house: House) -> None:
 
 
 def examples() -> Iterator[tuple[str, Any, dict[str, Any]]]:
-    """Return where each example of the document is, the example, and the schema it is to fit."""
+    """Yield the place of each example in the document, the example, and its schema."""
     yield from _examples_in("", DOCUMENT)
 
 
@@ -96,7 +96,7 @@ def test_every_body_and_every_answer_has_an_example() -> None:
 
 def test_every_error_code_is_shown_and_every_error_has_its_headers() -> None:
     shown = {example["code"] for _, example, schema in examples() if schema == {"$ref": ERROR}}
-    assert shown == set(STATUS_OF_CODE) - {"method_not_allowed"}  # of no operation that there is
+    assert shown == set(STATUS_OF_CODE) - {"method_not_allowed"}  # no operation returns it
     for operations in DOCUMENT["paths"].values():
         for operation in operations.values():
             for status, given in operation["responses"].items():
@@ -203,6 +203,6 @@ def test_a_rejected_event_of_a_batch_looks_as_the_document_says() -> None:
 
 
 def test_no_schema_has_the_name_of_anothers_constructor() -> None:
-    """A generated client of Go makes `NewThing` for each `Thing`."""
+    """A generated Go client has a function `NewThing` for each `Thing`."""
     names = set(DOCUMENT["components"]["schemas"])
     assert not {f"New{name}" for name in names} & names

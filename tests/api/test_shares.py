@@ -1,4 +1,4 @@
-"""A workspace's requests wait for one another, in a line that has an end; nobody else's wait for them."""
+"""Requests of one workspace wait in its own bounded line, and do not delay other workspaces."""
 
 from collections import Counter
 from contextlib import AsyncExitStack
@@ -29,7 +29,7 @@ from tests.api.house import Caller, House
 
 
 class Crowd:
-    """Requests that hold their place until they are let go, one after another."""
+    """Requests that hold their places until a test releases them in turn."""
 
     def __init__(self, share: WorkspaceShare) -> None:
         self.share = share
@@ -63,7 +63,7 @@ async def test_a_workspace_that_asks_without_end_has_its_places_and_others_their
         assert (found.workspaces, found.at_work, found.waiting) == (2, 3, 6)
         crowd.let_go(9)
     assert crowd.at_work.count("greedy") == 8
-    assert crowd.share.statistics().workspaces == 0  # nothing is kept of who is gone
+    assert crowd.share.statistics().workspaces == 0  # no state of an absent workspace is kept
 
 
 async def test_beyond_its_line_a_workspace_is_refused_and_that_is_logged_once() -> None:
@@ -115,7 +115,7 @@ async def test_who_goes_away_while_it_waits_leaves_its_place_to_the_next() -> No
 
 
 async def worked(share: WorkspaceShare, seconds: float, began: list[float]) -> None:
-    """Be a request that takes so long."""
+    """Act as a request of this duration."""
     async with share.place("w"):
         began.append(trio.current_time())
         await trio.sleep(seconds)
@@ -130,7 +130,7 @@ async def test_who_asks_one_after_the_other_is_never_kept_waiting(
         async with share.place("w"):
             began.append(trio.current_time())
             await trio.sleep(0.01)
-            if left:  # which is there before this one leaves: the line, and what it knows, stays
+            if left:  # the next request arrives before this one leaves, so the line's state remains
                 nursery.start_soon(one_after_the_other, left - 1)
                 await wait_all_tasks_blocked()
 
@@ -190,7 +190,8 @@ async def test_who_goes_away_while_a_place_rests_leaves_it_to_the_next(
         for seconds in (0.02, 0.02, 5.0):
             nursery.start_soon(worked, share, seconds, began)
             await wait_all_tasks_blocked()
-        with trio.move_on_after(0.03):  # places are free at 0.02, and have rested at 0.04
+        # Places are free at 0.02 and available again at 0.04, after a rest.
+        with trio.move_on_after(0.03):
             await worked(share, 0.01, began)
         assert len(began) == 2
         await worked(share, 0.01, began)
@@ -247,11 +248,11 @@ async def test_who_has_too_many_reads_under_way_is_told_so_and_nobody_else_is(
         assert (answer.status, answer.json["code"]) == (503, "overloaded")
         assert answer.headers["retry-after"] == str(RETRY_AFTER_S)
         assert (await neighbour("GET", "/deliveries")).status == 200
-        assert (await api("GET", "/livez")).status == 200  # it reads nothing
+        assert (await api("GET", "/livez")).status == 200  # it reads no data
         rule = {"name": "r", "eventTypes": ["a"], "destinationId": tenant.workspace.id}
         assert (
             await api("POST", "/routing-rules", rule)
-        ).status == 404  # a change has its own place
+        ).status == 404  # changes have their own place
         nursery.cancel_scope.cancel()
     assert (await api("GET", "/deliveries")).status == 200
 
@@ -262,13 +263,13 @@ async def test_a_customer_takes_its_part_of_the_places_and_no_turn_of_others() -
         for _ in range(LINE_CUSTOMER + 3):
             nursery.start_soon(crowd.request, "w", "ada")
         await wait_all_tasks_blocked()
-        assert crowd.at_work == ["ada"] * 2  # a quarter
+        assert crowd.at_work == ["ada"] * 2  # a quarter of the places
         assert [refusal.status for refusal in crowd.refused] == [503] * 3
         for caller in ("bob", "cleo", "dan", KEYS, KEYS, KEYS):
             for _ in range(2):
                 nursery.start_soon(crowd.request, "w", caller)
         await wait_all_tasks_blocked()
-        # Two places are nobody's but the keys'. What waits: ada's, dan's, and the rest of the keys'.
+        # Two places are reserved for keys. Waiting: ada's, dan's, and the keys' other requests.
         at_work = Counter(crowd.at_work)
         assert sum(count for caller, count in at_work.items() if caller != KEYS) <= 6
         assert at_work["ada"] == 2
@@ -294,7 +295,7 @@ async def test_customers_that_wait_leave_the_keys_their_line() -> None:
             for _ in range(LINE_CUSTOMER):
                 nursery.start_soon(crowd.request, "w", f"customer {number}")
         await wait_all_tasks_blocked()
-        assert len(crowd.at_work) == 1  # the other place is kept for keys
+        assert len(crowd.at_work) == 1  # the other place is reserved for keys
         assert len(crowd.refused) == 4 * LINE_CUSTOMER - 32
         nursery.start_soon(crowd.request, "w", KEYS)
         await wait_all_tasks_blocked()

@@ -1,4 +1,4 @@
-"""Routes that stream: what is judged before, what a handler gets, and what becomes of what it gives."""
+"""Streaming routes: the checks before them, the handler's input, and the end of its output."""
 
 import hashlib
 from collections.abc import AsyncIterator, Iterator
@@ -24,13 +24,13 @@ MOST = 1_000_000
 
 
 class Received(BaseModel):
-    """What was received."""
+    """The size of an upload."""
 
     size: int
 
 
 class Source:
-    """Bytes that are given away, and whether they were closed."""
+    """A source of bytes, which records its close."""
 
     def __init__(self, data: bytes) -> None:
         self.parts: Iterator[bytes] = iter([data[:10], data[10:]])
@@ -53,7 +53,7 @@ class Source:
 
 
 class Routes:
-    """A route up and a route down."""
+    """A route for uploads and a route for downloads."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -185,7 +185,7 @@ async def test_a_body_may_be_as_long_as_its_route_says(bridge: Bridge) -> None:
         headers = {"Content-Length": str(MOST + 1)}
         answer = await api("POST", "/up", body=b"", headers=headers, check=False)
         assert (answer.status, answer.code) == (413, "payload_too_large")
-        assert len(routes.calls) == 1  # the head was enough
+        assert len(routes.calls) == 1  # the head alone was refused
         size = MOST // 2 + 1
         chunks = (b"%x\r\n%b\r\n" % (size, b"x" * size)) * 2 + b"0\r\n\r\n"
         headers = {"Content-Length": "", "Transfer-Encoding": "chunked"}

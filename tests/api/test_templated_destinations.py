@@ -1,4 +1,4 @@
-"""Destinations of templates: configured, changed, shown with masks, held where they cannot be used."""
+"""Destinations of templates: configured, changed, masked, and held if they cannot be used."""
 
 import json
 from typing import Any
@@ -256,7 +256,7 @@ async def test_customers_make_them_and_see_their_own_alone(api: Caller, house: H
     assert (await ada("PATCH", path, {"config": {"title": "x"}})).status == 200
 
 
-# --- a catalog that changes
+# --- a changing catalog
 
 
 def record_of(template: str, config: dict[str, Any]) -> DestinationRecord:

@@ -1,4 +1,4 @@
-"""The catalog over HTTP, and previews of what a template would send."""
+"""The catalog over HTTP, and previews of a template's messages."""
 
 import json
 from typing import Any

@@ -1,5 +1,7 @@
-"""A request that was answered leaves nothing behind, and takes no thread: whoever asks as fast as it can
-has others wait for the collector, and for the interpreter's lock."""
+"""Answered requests leave no garbage and use no threads.
+
+Otherwise a fast client would delay others, through the collector and the interpreter's lock.
+"""
 
 import weakref
 from typing import Any
@@ -24,7 +26,7 @@ ASKED = [
 @pytest.mark.usefixtures("uncollected")
 async def test_a_request_is_gone_once_it_was_answered(house: House, api: Caller) -> None:
     seen: list[weakref.ref[Any]] = []
-    house.door.heads = None  # the application answers all of them, as it does over HTTP/2
+    house.door.heads = None  # the application answers every request, as over HTTP/2
 
     async def look() -> None:
         seen.append(weakref.ref(request._get_current_object()))  # type: ignore[attr-defined]  # a proxy's

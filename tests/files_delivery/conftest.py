@@ -1,4 +1,4 @@
-"""A whole server with sources to fetch from, and the receiver that everything goes to."""
+"""A whole server with sources of files, and a receiver."""
 
 from collections.abc import AsyncIterator
 
@@ -12,6 +12,6 @@ __all__ = ["api", "house", "neighbour", "origin", "receiver", "tenant"]
 
 @pytest.fixture
 async def origin() -> AsyncIterator[Origin]:
-    """Where files are fetched from."""
+    """The origin from which files are fetched."""
     async with open_origin() as origin:
         yield origin

@@ -1,4 +1,4 @@
-"""An origin of files on loopback: what it has by path, and how it answers."""
+"""An origin of files on loopback, with an answer for each path."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ def saying(status: int, *fields: str) -> bytes:
 
 @dataclass
 class Origin:
-    """Answers each path as it is told: with bytes, or by a function that has the stream; else 404."""
+    """Answers each path with its bytes or its function, other paths with 404."""
 
     port: int = 0
     answers: dict[str, bytes | Answering] = field(default_factory=dict)
@@ -38,11 +38,11 @@ class Origin:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def times(self, path: str) -> int:
-        """How often a path was asked for."""
+        """Return the number of requests for a path."""
         return self.asked.count(path)
 
     async def was_asked(self, path: str, times: int = 1) -> None:
-        """Wait for a path to have been asked for."""
+        """Wait until a path was requested `times` times."""
         with trio.fail_after(HANGS_S):
             while self.times(path) < times:
                 await self._grew.wait()
@@ -72,7 +72,7 @@ class Origin:
 
 @asynccontextmanager
 async def open_origin() -> AsyncIterator[Origin]:
-    """Listen for as long as the block runs."""
+    """Run an origin during the block."""
     origin = Origin()
     async with trio.open_nursery() as nursery:
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")

@@ -1,4 +1,4 @@
-"""What is known of the files of events is bounded in bytes and number, and let go when it is over."""
+"""The cache of events' files: bounded in bytes and number, and released afterwards."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
@@ -43,7 +43,7 @@ class Rows:
 
 
 class Road:
-    """A carrier, and what it said."""
+    """A carrier, and its results."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self.rows = Rows()
@@ -88,7 +88,7 @@ async def test_large_metadata_is_not_kept_beyond_a_bound(road: Road) -> None:
     assert len(road.known) == KNOWN_BYTES // 1_000_200
     assert road.carrier._known_bytes == sum(each.size for each in road.known.values())
     assert road.carrier._known_bytes <= KNOWN_BYTES
-    await road.carry(19)  # the latest are the ones that are known
+    await road.carry(19)  # the latest ones are cached
     assert len(road.rows.asked) == 20
 
 

@@ -1,4 +1,4 @@
-"""`data:` URIs: what is well-formed is read, what is not is refused, in words."""
+"""`data:` URIs: well-formed ones are read, others refused with a message."""
 
 import pytest
 
@@ -26,7 +26,7 @@ BAD = [
     "data:text/plain;base64,aGk",
     "data:text/plain;base64,aGk=\n",
     "data:text/plain;base64,aG k=",
-    "data:text/plain;base64,aGl=",  # bits that are not zero
+    "data:text/plain;base64,aGl=",  # the unused bits are not zero
     "data:text/plain;base64,a-_=",
     "data:text/plain;base64,aGk=#",
     "data:text/plain,%",

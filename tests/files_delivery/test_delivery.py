@@ -1,4 +1,4 @@
-"""Files on their way to a receiver, in the real service: signed URLs, and the same bytes on every
+"""Files on their way to a receiver in the real service: signed URLs, and the same bytes in every
 attempt."""
 
 import base64
@@ -196,12 +196,12 @@ async def test_a_source_that_never_gives_its_file_ends_in_the_dead_letter_queue(
     assert (detail["status"], detail["dlqStatus"]) == ("FAILED", "IN_DLQ")
     assert detail["errorCategory"] == category
     assert receiver.received == []
-    # The source has failed, not the destination: that stays as it was, and the file can still come.
+    # The source failed, not the destination, which stays ACTIVE. The file can still arrive.
     assert (await api("GET", f"/destinations/{made}")).json["status"] == "ACTIVE"
     assert (await api("GET", f"/files/{told['id']}")).json["state"] == "PENDING"
     assert (await api("GET", f"/files/{told['id']}/content")).code == "conflict"
     origin.answers["/f"] = whole(b"at last")
-    # a source's failure is kept for a moment, and repeated at once
+    # A source's failure is cached briefly and returned immediately.
     while detail["status"] != "DELIVERED":
         assert (await api("POST", f"/dlq/{detail['id']}/retry")).status == 200
         detail = await house.settled(api, detail["id"])

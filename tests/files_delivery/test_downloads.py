@@ -1,4 +1,5 @@
-"""Downloads over the real service: parts, conditions, bad tokens, and content that would be a page."""
+"""Downloads from the real service: ranges, conditions, bad tokens, and content that could act as a
+page."""
 
 import base64
 import hashlib
@@ -20,7 +21,7 @@ TAG = f'"{hashlib.sha256(CONTENT).hexdigest()}"'
 
 
 class Stranger:
-    """Somebody with a signed URL and nothing else."""
+    """A client with only a signed URL."""
 
     def __init__(self, house: ServiceHouse, api: Caller, url: str, file: str) -> None:
         self.path = "/" + url.partition("//")[2].partition("/")[2]
@@ -33,7 +34,7 @@ class Stranger:
         return await self._caller(method, self.path, headers=given)
 
     async def keyed(self, method: str = "GET", **headers: str) -> Response:
-        """The same with a key, by the file's id."""
+        """Send the same request with a key, to the file's id."""
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         return await self.api(method, f"/files/{self.file}/content", headers=given)
 
@@ -157,7 +158,7 @@ async def test_a_bad_token_is_a_path_that_does_not_exist(
         answer = await caller("GET", f"/downloads/{bad}")
         assert answer.status == 404
         found.add((answer.code, answer.json["message"]))
-    assert len(found) == 1  # whatever is wrong with it
+    assert len(found) == 1  # the same answer for any fault
     assert (await caller("POST", stranger.path)).status == 405
     assert (await caller("OPTIONS", stranger.path)).status == 204
 

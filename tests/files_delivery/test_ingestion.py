@@ -1,4 +1,4 @@
-"""Attachments on their way in: what is accepted leaves files, and nothing else does."""
+"""Attachments at ingestion: accepted ones leave files, and nothing else does."""
 
 import base64
 from typing import Any
@@ -31,7 +31,7 @@ def at(kind: str, uri: str) -> dict[str, Any]:
 
 
 async def only(house: ServiceHouse, blobs: int, files: int) -> None:
-    """Wait until nothing is in suspense, then count what there is."""
+    """Wait until no file is in suspense, then count blobs and files."""
     places = Places(house)
     with trio.fail_after(HANGS_S):
         while not await places.clean():

@@ -1,4 +1,4 @@
-"""Names and types that strangers chose: harmless in a header, in a save dialog and in a browser."""
+"""File names and types from strangers: harmless in a header, in a save dialog and in a browser."""
 
 import re
 from urllib.parse import unquote
@@ -18,7 +18,7 @@ NAMES = [
     ('a"; filename="b.exe', "a_; filename=_b.exe"),
     ("a\r\nSet-Cookie: x=1", "aSet-Cookie_ x=1"),
     ("a\0b", "ab"),
-    ("invoice\u202efdp.exe", "invoicefdp.exe"),  # which would be shown as invoiceexe.pdf
+    ("invoice\u202efdp.exe", "invoicefdp.exe"),  # it would be displayed as invoiceexe.pdf
     ("\u2066a\u2069\u200b.txt", "a.txt"),
     ("a\u2028b\u2029c", "abc"),
     ("a\ud800b", "ab"),

@@ -1,4 +1,4 @@
-"""Range, If-Range and If-None-Match, as RFC 9110 has them."""
+"""Range, If-Range and If-None-Match, as in RFC 9110."""
 
 import pytest
 

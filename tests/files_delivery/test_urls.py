@@ -1,4 +1,4 @@
-"""Signed URLs: each lets one file be read, for a while; whatever else looks like one lets nothing."""
+"""Signed URLs: each gives access to one file for a limited time, and any other token gives none."""
 
 import base64
 from uuid import UUID, uuid4

@@ -1,4 +1,4 @@
-"""The street with everything as it is in production, but for loopback being allowed."""
+"""The street with production settings, except that loopback is allowed."""
 
 from collections.abc import AsyncIterator
 
@@ -9,6 +9,6 @@ from tests.wire.street import Street, open_street
 
 @pytest.fixture
 async def street() -> AsyncIterator[Street]:
-    """A client that may visit 127.0.0.0/8."""
+    """A wire client that can connect to 127.0.0.0/8."""
     async with open_street() as street:
         yield street

@@ -1,6 +1,6 @@
-"""A name server of the tests' own, on a UDP socket, and what asks it in place of the system's resolver.
+"""A name server for tests on a UDP socket, and a resolver that uses it in place of the system's.
 
-It lies as it is told to: other answers each time, to be kept for no time at all.
+It can give other answers each time, with a lifetime of zero.
 """
 
 import socket
@@ -15,13 +15,14 @@ from engine.wire.resolver import Addresses
 
 A, AAAA = 1, 28
 FAMILIES = {A: socket.AF_INET, AAAA: socket.AF_INET6}
-PATIENCE_S = 5.0  # of who asks: the server is on this machine
+PATIENCE_S = 5.0  # the resolver's time limit: the server is on this machine
 _HEADER = struct.Struct(">6H")
 _ANSWERED, _NO_SUCH_NAME = 0x8400, 0x8403
 
 
 class Nameserver:
-    """Answers for every name in `zone`: with its next list of addresses, and its last one for ever."""
+    """Answers for every name in `zone`. Each query takes the next list of addresses, and the last list
+    repeats."""
 
     def __init__(self) -> None:
         self.zone: dict[str, list[Sequence[str]]] = {}
@@ -33,14 +34,14 @@ class Nameserver:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop. An empty message is the word for it."""
+        """Stop the server, with an empty message as the signal."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.sendto(b"", ("127.0.0.1", self.port))
         self._thread.join()
         self._socket.close()
 
     def lookup(self, host: str) -> Addresses:
-        """What stands for `system_lookup`."""
+        """Look up a host, in place of `system_lookup`."""
         return look_up(host, self.port)
 
     def _serve(self) -> None:
@@ -72,7 +73,7 @@ class Nameserver:
 
 
 def look_up(host: str, port: int) -> Addresses:
-    """Ask as the system does: what it takes for a numeral is none of the name server's."""
+    """Look up a name as the system does: numeric hosts never reach the name server."""
     try:
         numeric = socket.getaddrinfo(
             host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
@@ -114,7 +115,7 @@ def _name(message: bytes, at: int) -> tuple[str, int]:
 
 @contextmanager
 def open_nameserver() -> Iterator[Nameserver]:
-    """Run a name server for as long as the block does."""
+    """Run a name server during the block."""
     server = Nameserver()
     try:
         yield server

@@ -1,4 +1,4 @@
-"""The book of notations: every way to write an address that anybody fell for, as the host of a URL."""
+"""A table of address notations: all that ever deceived a program, as the host of a URL."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_network
@@ -9,7 +9,7 @@ FULL_WIDTH = str.maketrans("0123456789abcdef", "０１２３４５６７８９�
 CIRCLED = str.maketrans("0123456789", "⓪①②③④⑤⑥⑦⑧⑨")
 SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 BOLD = str.maketrans("0123456789", "𝟎𝟏𝟐𝟑𝟒𝟓𝟔𝟕𝟖𝟗")  # noqa: RUF001 - meant
-# In NAT64's well-known prefix the embedded address counts; of all others the prefix is denied.
+# For NAT64's well-known prefix, the embedded address decides. The other prefixes are denied.
 PREFIXES = {
     "mapped": "::ffff:{}",
     "translated": "::ffff:0:{}",
@@ -21,7 +21,7 @@ PREFIXES = {
 
 
 def of_v4(address: IPv4Address) -> dict[str, str]:
-    """Return hosts that are an IPv4 address, or hold it, by what that is called."""
+    """Return the hosts that are an IPv4 address or contain it, by the notation's name."""
     number, octets = int(address), list(address.packed)
     text = str(address)
     a, b, c, d = octets
@@ -64,7 +64,7 @@ def of_v4(address: IPv4Address) -> dict[str, str]:
 
 
 def of_v6(address: IPv6Address) -> dict[str, str]:
-    """The same of an IPv6 address."""
+    """Return the hosts that are an IPv6 address, by the notation's name."""
     short, long = address.compressed, address.exploded
     return {
         "short": f"[{short}]",
@@ -80,7 +80,7 @@ def of_v6(address: IPv6Address) -> dict[str, str]:
 
 
 def book() -> Iterator[tuple[str, str]]:
-    """Yield the first and the last address of every denied range in each notation: a name, a host."""
+    """Yield a name and a host for each denied range's first and last address in each notation."""
     for text in DENIED_V4.split():
         network = ip_network(text)
         for end in (network.network_address, network.broadcast_address):

@@ -1,7 +1,7 @@
-"""A street of receivers: real sockets on 127.0.0.1 for one wire client to visit.
+"""Receivers for a wire client, on real sockets of 127.0.0.1.
 
-A receiver is an async function of a `Visit`, one connection of the client; what it raises because the
-client went away is nobody's business.
+A receiver is an async function of a `Visit`, which is one connection. Its exceptions because of a
+client that disconnects are ignored.
 """
 
 import os
@@ -43,12 +43,12 @@ class Visit:
     """One connection, as its receiver sees it."""
 
     stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]
-    number: int  # of the connection, from 0
+    number: int  # the connection's number, from 0
     receiver: "Receiver"
     buffer: bytearray = field(default_factory=bytearray)
 
     async def request(self) -> bytes | None:
-        """Read one whole request; None when the client closed."""
+        """Read one complete request. Returns None if the client closed the connection."""
         while (end := self.buffer.find(b"\r\n\r\n")) < 0:
             if not await self._more():
                 return None
@@ -68,12 +68,12 @@ class Visit:
         await self.stream.send_all(data)
 
     async def closed(self) -> None:
-        """Wait until the client closes."""
+        """Wait until the client closes the connection."""
         while await self._more():
             pass
 
     def reset(self) -> None:
-        """Close so that the client gets a reset."""
+        """Close the connection with a reset."""
         stream = (
             self.stream.transport_stream if isinstance(self.stream, trio.SSLStream) else self.stream
         )
@@ -91,7 +91,7 @@ Serve = Callable[[Visit], Awaitable[None]]
 
 @dataclass
 class Receiver:
-    """A listener, and what it has seen."""
+    """A listener, and a record of its connections and requests."""
 
     url: str = ""
     connections: int = 0
@@ -101,13 +101,13 @@ class Receiver:
 
 
 async def answer_ok(visit: Visit) -> None:
-    """The healthy receiver: keeps connections, answers everything."""
+    """A healthy receiver: it keeps connections and answers every request."""
     while await visit.request() is not None:
         await visit.send(OK)
 
 
 def answering(answer: bytes) -> Serve:
-    """A receiver that answers every request with the same bytes and keeps the connection."""
+    """Return a receiver that gives every request the same answer and keeps the connection."""
 
     async def serve(visit: Visit) -> None:
         while await visit.request() is not None:
@@ -117,7 +117,7 @@ def answering(answer: bytes) -> Serve:
 
 
 def closing_after(answer: bytes) -> Serve:
-    """A receiver that answers one request a connection, and closes."""
+    """Return a receiver that answers one request per connection, then closes it."""
 
     async def serve(visit: Visit) -> None:
         if await visit.request() is not None:
@@ -127,7 +127,7 @@ def closing_after(answer: bytes) -> Serve:
 
 
 def endlessly(start: bytes, again: bytes) -> Serve:
-    """A receiver that begins an answer and never comes to its end."""
+    """Return a receiver whose answer never ends."""
 
     async def serve(visit: Visit) -> None:
         await visit.request()
@@ -139,7 +139,7 @@ def endlessly(start: bytes, again: bytes) -> Serve:
 
 
 class Gate:
-    """A receiver that answers when it is let."""
+    """A receiver that answers after `opened` is set."""
 
     def __init__(self) -> None:
         self.opened = trio.Event()
@@ -168,7 +168,7 @@ class Street:
         address: str = "127.0.0.1",
         port: int = 0,
     ) -> Receiver:
-        """Open a receiver; its URL names the host."""
+        """Open a receiver with this host in its URL."""
         receiver = Receiver()
         listener = (await trio.open_tcp_listeners(port, host=address))[0]
         port = listener.socket.getsockname()[1]
@@ -186,7 +186,7 @@ class Street:
         event: Event | None = None,
         origin: DeliveryOrigin = DeliveryOrigin.NORMAL,
     ) -> None:
-        """Send, without waiting."""
+        """Send an attempt without waiting for its outcome."""
         self._count += 1
         event = event or an_event(self._count)
         delivery = Delivery(
@@ -199,7 +199,7 @@ class Street:
         self.client.send(Transmission(destination, delivery, number), done)
 
     async def attempt(self, destination: Destination, **more: object) -> Outcome:
-        """Send, and wait for the outcome."""
+        """Send an attempt, and wait for its outcome."""
         send, receive = trio.open_memory_channel[Outcome](10)
         self.begin(destination, send.send_nowait, **more)  # type: ignore[arg-type]  # passed on
         with trio.fail_after(HANGS_S):
@@ -236,7 +236,7 @@ class Street:
 
 
 def an_event(number: int = 1, payload: bytes = b'{"n": 1}') -> Event:
-    """An event with an id of its own."""
+    """Return an event with its own id."""
     return Event(
         id=f"01936b2e-0000-7000-8000-{number:09x}000",
         environment=1,
@@ -247,7 +247,7 @@ def an_event(number: int = 1, payload: bytes = b'{"n": 1}') -> Event:
 
 
 def a_destination(url: str, **changes: object) -> Destination:
-    """A destination for `url`; changes are its fields."""
+    """Return a destination for `url`, with the given fields changed."""
     fields: dict[str, object] = {
         "id": url,
         "environment": 1,
@@ -268,19 +268,19 @@ class Opened(NamedTuple):
 
     descriptor: int
     what: str
-    port: int | None = None  # on this side
+    port: int | None = None  # the local port
     listens: bool = False
 
 
 def open_descriptors() -> set[Opened]:
-    """What this process has open that the wire may open: selectors and TCP sockets.
+    """Return this process's selectors and TCP sockets.
 
-    Nothing else: a thread whose look-up nobody waits for any more opens /etc/hosts, and sockets to
-    ask name servers, whenever it comes to it.
+    Other descriptors do not count: a thread with an abandoned look-up can open /etc/hosts and sockets
+    for name servers at any time.
     """
     held = set()
     for number in map(int, os.listdir("/proc/self/fd")):
-        with suppress(OSError):  # the one that lists them, and what a thread closed meanwhile
+        with suppress(OSError):  # the listing's own descriptor, or one that a thread has closed
             what = os.readlink(f"/proc/self/fd/{number}")
             if what == "anon_inode:[eventpoll]":
                 held.add(Opened(number, what))
@@ -302,8 +302,8 @@ async def open_street(
     share: float = 0.45,
     **more: object,
 ) -> AsyncIterator[Street]:
-    """Run a client with its reactor and timers; `more` are settings. At the end everything must have
-    been given back."""
+    """Run a client with its reactor and timers. `more` are settings. At the end, nothing
+    may stay open."""
     before = open_descriptors()
     errors: list[Exception] = []
     reactor, timers = Reactor(errors.append), Timers(errors.append)
@@ -324,14 +324,14 @@ async def open_street(
     finally:
         reactor.shut()
     assert errors == []
-    # A receiver that other tests share accepts connections in a thread of its own, at any time.
+    # A receiver that other tests share accepts connections in its own thread at any time.
     others = {each.port for each in before if each.listens}
     left = [each for each in open_descriptors() - before if each.port not in others]
     assert not left, f"still open: {left}"
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Let everything run until a condition holds."""
+    """Let all tasks run until a condition holds."""
     with trio.fail_after(HANGS_S):
         while not condition():
             await wait_all_tasks_blocked(0.001)

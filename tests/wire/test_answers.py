@@ -1,4 +1,4 @@
-"""Answers that are good, however they are framed, cut or early; and where a cut makes them bad."""
+"""Good answers with any framing, cut or early, and the positions where a cut makes them bad."""
 
 import gzip
 
@@ -113,7 +113,7 @@ CHUNKED = b"HTTP/1.1 201 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\
 
 
 async def by_path(visit: Visit) -> None:
-    """Answers /cut or /split at the position that the path names."""
+    """Split or cut the answer at the position in the path."""
     while (request := await visit.request()) is not None:
         _, what, name, at = request.split(b" ")[1].split(b"/")
         answer = ANSWER if name == b"length" else CHUNKED
@@ -179,7 +179,7 @@ async def test_an_answer_before_the_body_was_read_counts(street: Street, closes:
     outcome = await street.attempt(a_destination(receiver.url), event=event)
     assert outcome.category is Error.HTTP_4XX
     assert outcome.status == 413
-    assert street.client.statistics().idle == 0  # its request was never sent whole
+    assert street.client.statistics().idle == 0  # its request was never sent completely
 
 
 async def test_a_large_body_arrives_whole(street: Street) -> None:

@@ -1,4 +1,4 @@
-"""The wire client as the engine sees it: what receivers get, and what comes back."""
+"""The wire client as the engine uses it: the receivers' requests and the returned outcomes."""
 
 import re
 import socket
@@ -51,7 +51,8 @@ async def test_a_receiver_verifies_what_it_gets(street: Street) -> None:
 async def test_the_timestamp_follows_the_wall_clock(
     street: Street, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The engine's own clock stands still while a machine sleeps; receivers compare with theirs.
+    # The engine's clock stops while a machine sleeps, but receivers compare timestamps with their own
+    # clocks.
     monkeypatch.setattr("engine.wire.client.time", lambda: 1_900_000_000.5)
     receiver = await street.open(answer_ok)
     assert (await street.attempt(a_destination(receiver.url))).success
@@ -172,7 +173,7 @@ async def test_a_name_that_does_not_exist_is_dns() -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     async with open_street(lookup=lookup) as street:
-        for _ in range(2):  # the second from memory
+        for _ in range(2):  # the second answer comes from memory
             outcome = await street.attempt(a_destination("http://nowhere.test/"))
             assert outcome.category is Error.DNS
             assert "not known" in (outcome.message or "")
@@ -232,7 +233,7 @@ async def test_a_dead_address_delays_but_does_not_stop(monkeypatch: pytest.Monke
     full.bind(("127.0.0.2", 0))
     port = full.getsockname()[1]
     full.listen(0)
-    fillers = [socket.socket() for _ in range(4)]  # its backlog is full: connecting hangs
+    fillers = [socket.socket() for _ in range(4)]  # a full backlog makes connecting hang
     for filler in fillers:
         filler.setblocking(False)
         filler.connect_ex(("127.0.0.2", port))
@@ -251,9 +252,7 @@ async def test_all_addresses_failing_is_one_failure() -> None:
     addresses: Addresses = tuple((socket.AF_INET, f"127.0.0.{last}") for last in (2, 3, 4))
     async with open_street(lookup=lambda host: addresses) as street:
         with socket.socket() as unheard:
-            unheard.bind(
-                ("", 0)
-            )  # of every address, so that no other process listens there meanwhile
+            unheard.bind(("", 0))  # on all addresses, so that no other process can listen there
             port = unheard.getsockname()[1]
             outcome = await street.attempt(a_destination(f"http://many.test:{port}/"))
         assert outcome.category is Error.CONNECTION

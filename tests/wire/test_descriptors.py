@@ -1,4 +1,4 @@
-"""Descriptors are shared out: idle connections make room, and who finds none waits in turn."""
+"""Descriptors are shared: idle connections are evicted, and connections that find none wait in turn."""
 
 import os
 import resource
@@ -57,7 +57,7 @@ async def test_who_finds_no_descriptor_waits_in_turn() -> None:
 
 @contextmanager
 def few_descriptors(spare: int) -> Iterator[None]:
-    """Let this process open only `spare` more descriptors."""
+    """Limit this process to `spare` further descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(name) for name in os.listdir("/proc/self/fd"))
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1 + spare, hard))
@@ -82,7 +82,7 @@ async def test_when_the_system_has_no_descriptor_attempts_wait_for_one(
                 break
         street.begin(a_destination(receiver.url), outcomes.append)
         await until(lambda: street.client.statistics().descriptors_waiting == 1)
-        await trio.sleep(0.1)  # for several tries
+        await trio.sleep(0.1)  # enough time for several tries
         assert not outcomes
         assert street.client.statistics().descriptors_waiting == 1
     for descriptor in fillers:

@@ -1,4 +1,4 @@
-"""The egress guard: the table of the design, in several notations, and the operator's allowances."""
+"""The egress guard: the denied ranges in several notations, and the operator's allowances."""
 
 import socket
 from ipaddress import ip_network
@@ -8,7 +8,7 @@ import pytest
 from engine.wire.egress import DENIED_V4, DENIED_V6, EgressGuard, Network
 
 DENIED = (DENIED_V4 + " " + DENIED_V6).split()
-# Written down a second time on purpose: the table is a promise, and a slip in it is an open door.
+# This second copy of the ranges is intentional: they are a promise, and one missing range breaks it.
 PROMISED_TEXT = """
     0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
     192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24
@@ -52,7 +52,7 @@ def test_the_neighbours_of_every_range_are_judged_by_themselves(text: str) -> No
     ):
         denied = any(neighbour in other for other in others if other.version == network.version)
         if str(neighbour).startswith("::ffff:"):
-            continue  # mapped: judged as IPv4
+            continue  # a mapped address is judged as IPv4
         assert guard.allows(str(neighbour)) is not denied
 
 

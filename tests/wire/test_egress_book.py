@@ -1,5 +1,8 @@
-"""Promise 9, with the real client: whatever a URL, a redirect or a name server says, no socket connects
-to a denied address. Every `connect` of this process is written down."""
+"""Promise 9 with the real client: no URL, redirect or name server makes a socket connect to a denied
+address.
+
+Every `connect` of this process is recorded.
+"""
 
 import socket
 import ssl
@@ -28,16 +31,16 @@ from tests.wire.street import (
     open_street,
 )
 
-HERE = "127.0.0.2"  # where receivers are, and all that is allowed
+HERE = "127.0.0.2"  # the receivers' address, and the only allowed one
 ALLOW = f"{HERE}/32"
 PUBLIC = ("1.1.1.1", "2606:4700::1111")
 METADATA = IPv4Address("169.254.169.254")
-AT_ONCE = 64  # attempts
+AT_ONCE = 64  # the number of simultaneous attempts
 
 
 @pytest.fixture
 def connects(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The hosts that sockets of this process were connected to."""
+    """The hosts to which this process's sockets connected."""
     hosts: list[str] = []
     connect = socket.socket.connect
 
@@ -52,13 +55,13 @@ def connects(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def nameserver() -> Iterator[Nameserver]:
-    """A name server that knows nothing yet."""
+    """A name server with an empty zone."""
     with open_nameserver() as server:
         yield server
 
 
 async def outcomes(street: Street, urls: list[str]) -> list[Outcome]:
-    """Attempt them all, some at once."""
+    """Attempt all URLs, some at once."""
     found: dict[str, Outcome] = {}
     limiter = trio.CapacityLimiter(AT_ONCE)
 
@@ -73,7 +76,7 @@ async def outcomes(street: Street, urls: list[str]) -> list[Outcome]:
 
 
 def accepted(host: str) -> str | None:
-    """The URL of a host where destinations may have it."""
+    """Return the URL with this host, or None if destinations cannot have it."""
     url = f"http://{host}/"
     try:
         parse_target(url)
@@ -87,7 +90,7 @@ async def test_no_notation_of_a_denied_address_is_connected_to(
 ) -> None:
     pages = dict(book())
     urls = sorted({url for host in pages.values() if (url := accepted(host)) is not None})
-    for url in urls:  # a name server that knows what every odd name should have been
+    for url in urls:  # give each odd name the address that it resembles
         host = parse_target(url).host.rstrip(".")
         nameserver.zone[host] = [("127.0.0.1", "::1")]
     assert len(pages) > 1_500
@@ -99,14 +102,14 @@ async def test_no_notation_of_a_denied_address_is_connected_to(
 
 
 def test_what_no_url_may_hold_is_refused_when_it_is_written() -> None:
-    """Zones, brackets around what is none, and digits that only look like such."""
+    """Zones, brackets around other hosts, and characters that only resemble digits."""
     refused = {name for name, host in book() if accepted(host) is None}
     for notation in ("brackets", "per cent"):
         assert f"127.0.0.0 {notation}" in refused
     for notation in ("scoped", "scoped by number", "scoped in per cent", "without brackets"):
         assert f"fe80:: {notation}" in refused
     for notation in ("decimal", "full-width", "circled", "6to4", "mapped in hexadecimal"):
-        assert f"127.0.0.0 {notation}" not in refused  # they fall to the guard
+        assert f"127.0.0.0 {notation}" not in refused  # these reach the guard
 
 
 async def test_a_redirect_of_a_receiver_is_followed_nowhere(connects: list[str]) -> None:
@@ -169,12 +172,12 @@ async def test_one_denied_answer_of_a_name_server_denies_the_name(
         nameserver.zone[f"alone-{number}.test"] = [(end,)]
         nameserver.zone[f"behind-{number}.test"] = [(*PUBLIC, end)]
         nameserver.zone[f"before-{number}.test"] = [(end, *PUBLIC)]
-    nameserver.zone["ours.test"] = [(HERE, "::1")]  # allowed by one family, denied by the other
+    nameserver.zone["ours.test"] = [(HERE, "::1")]  # one family is allowed, the other denied
     urls = [f"http://{name}/" for name in nameserver.zone]
     async with open_street(allow=ALLOW, lookup=nameserver.lookup) as street:
         for url, outcome in zip(urls, await outcomes(street, urls), strict=True):
             assert outcome.category is Error.BLOCKED_ADDRESS, (url, outcome.message)
-            for end in ends:  # the outcome must not show what an internal name server knows
+            for end in ends:  # the message must not reveal an internal name server's answer
                 assert ip_address(end).is_unspecified or end not in (outcome.message or "")
     assert connects == []
 
@@ -182,14 +185,14 @@ async def test_one_denied_answer_of_a_name_server_denies_the_name(
 async def test_a_name_that_changes_between_check_and_use_changes_nothing(
     connects: list[str], nameserver: Nameserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its answers are to be kept for no time, and are other ones each time: one question an attempt."""
+    """Its answers have no lifetime and differ each time, but each attempt asks only once."""
     monkeypatch.setattr("engine.wire.resolver.FOUND_S", 0.0)
     async with open_street(allow=ALLOW, lookup=nameserver.lookup) as street:
         receiver = await street.open(answer_ok, host="rebind.test", address=HERE)
         denied = [("127.0.0.1",), ("::1",), (str(METADATA),), ("::ffff:127.0.0.1",)]
         nameserver.zone["rebind.test"] = [(HERE,), *denied]
         for number in range(len(denied) + 1):
-            # each over a connection of its own
+            # each over its own connection
             outcome = await street.attempt(a_destination(receiver.url, workspace=str(number)))
             assert nameserver.asked["rebind.test", A] == number + 1
             if number == 0:
@@ -217,7 +220,7 @@ async def test_a_kept_connection_does_not_ask_again(
 async def test_tls_goes_to_the_vetted_address_and_asks_for_the_name(
     connects: list[str], nameserver: Nameserver, names: tuple[str, ...]
 ) -> None:
-    """The certificate must be for the name of the URL: that the address is right does not count."""
+    """The certificate must be for the URL's name. A correct address does not replace that."""
     authority = trustme.CA()
     context = client_context()
     authority.configure_trust(context)

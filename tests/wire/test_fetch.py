@@ -1,4 +1,4 @@
-"""Fetching a file's source: whole or an error that says what happened, by vetted addresses alone."""
+"""Fetching a file's source: completely or with a descriptive error, and only from allowed addresses."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ HURRIED = FetchLimits(progress_s=30.0, total_s=0.3)
 
 
 def ended(body: bytes, *fields: bytes) -> Serve:
-    """A source that answers with a body of a length that it says."""
+    """Return a source that answers with a body and its length."""
     head = b"".join(field + b"\r\n" for field in fields)
     return closing_after(HEAD + head + b"content-length: %d\r\n\r\n" % len(body) + body)
 
@@ -172,11 +172,11 @@ async def test_a_source_is_read_no_faster_than_it_is_taken(street: Street) -> No
         chunks = found.chunks()
         taken = len(await anext(chunks))
         before = -1
-        while before != sent:  # until it can send no more
+        while before != sent:  # until the buffers are full
             before = sent
             await trio.testing.wait_all_tasks_blocked(0.05)
         assert taken <= 65536
-        assert sent < 16 * 1024 * 1024  # what two sockets' buffers hold, at the most
+        assert sent < 16 * 1024 * 1024  # at most the two sockets' buffers
         await chunks.aclose()  # type: ignore[attr-defined]  # a generator
 
 
@@ -217,7 +217,7 @@ async def test_an_unknown_name_is_said() -> None:
 
 
 async def test_nobody_listening_is_said(street: Street) -> None:
-    with socket.socket() as unheard:  # it keeps the port from all others
+    with socket.socket() as unheard:  # prevents other programs from using the port
         unheard.bind(("127.0.0.1", 0))
         error = await refused(street, f"http://127.0.0.1:{unheard.getsockname()[1]}/")
     assert error.category is Error.CONNECTION

@@ -1,4 +1,4 @@
-"""The book of hostile receivers: each costs its one attempt, and nobody beside it notices."""
+"""A table of hostile receivers: each fails only its own attempt and affects no other receiver."""
 
 import pytest
 import trio
@@ -19,7 +19,7 @@ from tests.wire.street import (
 )
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
-QUIET_S = 0.02  # what was sent has been read by then: all are in one process
+QUIET_S = 0.02  # enough to read what was sent, because all runs in one process
 
 
 async def drip(visit: Visit) -> None:
@@ -223,7 +223,7 @@ async def test_each_costs_one_attempt_and_nothing_else(
         nursery.start_soon(visit_hostile)
         for _ in range(5):
             assert (await street.attempt(beside)).success
-        if category is Error.TIMEOUT:  # no time passes before, however slow the machine
+        if category is Error.TIMEOUT:  # the clock stands still until then
             await until(lambda: hostile.connections)
             await wait_all_tasks_blocked(QUIET_S)
             mock_clock.jump(0.5)
@@ -248,12 +248,13 @@ async def test_a_crowd_of_them_does_not_slow_a_healthy_one(
     for receiver in hostile:
         for _ in range(4):
             street.begin(a_destination(receiver.url, timeout_ms=400, concurrency=2), ended.append)
-    for _ in range(100):  # meanwhile no time passes: none waits for the end of a hostile one
+    # The clock stands still, so these do not wait for a hostile receiver's end.
+    for _ in range(100):
         assert (await street.attempt(a_destination(healthy.url))).success
     assert healthy.connections == 1
     silent = sum(category is Error.TIMEOUT for _, _, category, *_ in FAILURES)
     while len(ended) < 4 * (len(hostile) - silent):
-        await wait_all_tasks_blocked(2 * QUIET_S)  # longer than a receiver waits to reset
+        await wait_all_tasks_blocked(2 * QUIET_S)  # longer than a receiver waits before its reset
     mock_clock.jump(0.4)
     await until(lambda: len(ended) == 4 * len(hostile))
     assert not any(outcome.success for outcome in ended)

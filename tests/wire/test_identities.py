@@ -1,4 +1,5 @@
-"""Client certificates: receivers see the one of the destination, and connections are kept apart by it."""
+"""Client certificates: receivers see the destination's certificate, and connections are kept apart by
+it."""
 
 import ssl
 import threading
@@ -49,7 +50,7 @@ async def street(tmp_path: Path) -> AsyncIterator[Street]:
 
 
 def asking(version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
-    """A receiver's context that wants a client certificate."""
+    """Return a receiver's context that requires a client certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.maximum_version = version
     AUTHORITY.issue_cert(HOST).configure_cert(context)
@@ -130,7 +131,7 @@ async def test_a_workspace_with_many_identities_evicts_and_delays_no_other(
             b_came.set()
 
     def load(context: ssl.SSLContext, pair: MutualTls) -> None:
-        if pair != ONE:  # the other workspace's: none of its threads ends before b has its context
+        if pair != ONE:  # the other workspace's threads end only after b has its context
             b_came.wait(HANGS_S)
         load_identity(context, pair)
 
@@ -173,7 +174,7 @@ def test_only_the_judged_certificates_and_key_reach_the_library() -> None:
 
 
 def test_a_key_whose_signatures_are_slow_is_refused() -> None:
-    q = (1 << 16_382) + 1  # no prime: to find one takes a minute
+    q = (1 << 16_382) + 1  # not a prime, which would take a minute to find
     numbers = RSAPrivateNumbers(3, q, 3 * q - 2, 1, 3, 2, RSAPublicNumbers(65_537, 3 * q))
     key = numbers.private_key(unsafe_skip_rsa_key_validation=True).private_bytes(
         Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()

@@ -1,4 +1,5 @@
-"""Idle connections end a few at a time, however many fell idle together, and each costs the same."""
+"""Idle connections: they end a few at a time, however many became idle together, at a constant cost
+each."""
 
 from itertools import count, pairwise
 from typing import cast
@@ -14,7 +15,7 @@ from engine.wire.origin import ReceiverOrigin
 
 
 class Idling:
-    """A connection as far as it can be closed."""
+    """The part of a connection that closing needs."""
 
     compared = 0
 
@@ -31,7 +32,7 @@ class Idling:
         self._begun = begun
 
     def close(self) -> None:
-        """Leave, as a connection does."""
+        """Close as a connection does."""
         self._closed.append(self)
         self._begun.set()
         self._idle.drop(cast(OutboundConnection, self))
@@ -47,7 +48,7 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
     autojump_clock: MockClock, nursery: trio.Nursery
 ) -> None:
     errors: list[Exception] = []
-    ticks = count()  # each call takes all of a pass
+    ticks = count()  # each call uses up the time of a pass
     timers, clock = Timers(errors.append, lambda: float(next(ticks))), Clock()
     idle, origin = IdleConnections(timers, clock), ReceiverOrigin("w", False, "host", 80, None)
     nursery.start_soon(timers.run)
@@ -69,7 +70,7 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
     nursery.start_soon(look_on)
     await trio.sleep(IDLE_S * 0.75)
     steps = [after - before for before, after in pairwise([*seen, len(closed)])]
-    assert max(steps) <= 2 * CLOSED_AT_ONCE  # trio shuffles: two calls may meet
+    assert max(steps) <= 2 * CLOSED_AT_ONCE  # trio shuffles tasks, so two calls can be adjacent
     assert len(idle) == len(origin.idle) == 1
     await trio.sleep(IDLE_S)
     assert closed[-1] is later
@@ -80,7 +81,7 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
 
 
 async def test_of_thousands_at_one_origin_each_ends_in_its_place() -> None:
-    """A receiver that restarts ends them in any order: none is looked for among the others."""
+    """A restarting receiver ends connections in any order. Removing one must not search the others."""
     idle, origin = (
         IdleConnections(Timers(lambda _: None), Clock()),
         ReceiverOrigin("w", False, "host", 80, None),
@@ -94,4 +95,4 @@ async def test_of_thousands_at_one_origin_each_ends_in_its_place() -> None:
         each.close()
     assert not idle
     assert not origin.idle
-    assert Idling.compared < len(fallen)  # now and then two have one place in a table
+    assert Idling.compared < len(fallen)  # two can share a place in a hash table

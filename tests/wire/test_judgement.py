@@ -1,4 +1,4 @@
-"""What a status and a Retry-After mean."""
+"""The meaning of a status and of a Retry-After."""
 
 import pytest
 

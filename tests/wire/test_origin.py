@@ -1,4 +1,4 @@
-"""Connections are shared by all of a workspace that have the same origin, and by nobody else."""
+"""Connections are shared only within a workspace, by destinations with the same origin."""
 
 import gc
 

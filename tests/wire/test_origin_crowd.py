@@ -1,5 +1,7 @@
-"""Many destinations at few origins, whose receivers do as they like: whatever happens, each attempt ends
-once, none is sent beyond its destination's concurrency, and nothing is left in any line."""
+"""Many destinations at few origins with unreliable receivers.
+
+Each attempt ends once, none exceeds its destination's concurrency, and no line keeps an entry.
+"""
 
 import random
 from collections import Counter
@@ -17,14 +19,15 @@ ATTEMPTS = 300
 
 
 class Town:
-    """Receivers that answer, hang, close and lie as they like, and count who has how much under way."""
+    """Receivers that answer, hang, close or misbehave at random, and count requests under way by
+    destination."""
 
     def __init__(self, chance: random.Random) -> None:
         self.under_way: Counter[bytes] = Counter()
         self.most: Counter[bytes] = Counter()
         self.visitors: list[
             set[bytes]
-        ] = []  # the workspaces whose requests came by each connection
+        ] = []  # for each connection, the workspaces whose requests used it
         self._chance = chance
 
     async def serve(self, visit: Visit) -> None:

@@ -1,4 +1,4 @@
-"""Who waits for a connection to be made takes one that another leaves at the origin, in turn."""
+"""Attempts that wait for a new connection can use one that another attempt releases, in turn."""
 
 import resource
 import threading
@@ -29,7 +29,7 @@ from tests.wire.street import (
 
 
 class Waiter:
-    """Somebody in an origin's line, who takes what is idle, or lets it be."""
+    """A waiter in an origin's line that takes an idle connection, or refuses it."""
 
     def __init__(
         self, origin: ReceiverOrigin, told: list[str], name: str, *, takes: bool = True
@@ -50,7 +50,7 @@ def test_what_falls_idle_is_offered_in_the_order_of_their_coming() -> None:
     first = Waiter(origin, told, "first")
     for name in ("second", "third", "fourth"):
         Waiter(origin, told, name, takes=name != "second")
-    origin.want(first)  # it is there, and keeps its place
+    origin.want(first)  # it already waits and keeps its place
     origin.offer()
     assert told == []
     origin.idle[cast(OutboundConnection, object())] = None
@@ -66,13 +66,13 @@ def test_what_falls_idle_is_offered_in_the_order_of_their_coming() -> None:
     assert told == ["first", "second", "third", "fourth"]
     assert origin.line is None
     assert len(origin.idle) == 1
-    origin.leave(first)  # harmless
+    origin.leave(first)  # it is no longer in the line
 
 
 async def test_a_dead_connection_is_replaced_by_a_new_one_where_more_are_dead(
     street: Street,
 ) -> None:
-    """A receiver that restarted: what else is idle there is no better."""
+    """After a receiver's restart, its other idle connections are dead too."""
     gate = Gate()
 
     async def serve(visit: Visit) -> None:
@@ -97,9 +97,9 @@ async def test_a_dead_connection_is_replaced_by_a_new_one_where_more_are_dead(
 
 
 async def test_who_waits_for_its_turn_to_open_takes_what_another_leaves() -> None:
-    """The place is one's whose receiver never ends its handshake."""
+    """One workspace holds the only place, because its receiver never ends the handshake."""
     gate = Gate()
-    async with open_street(openings=2) as street:  # of which a workspace alone has one
+    async with open_street(openings=2) as street:  # one workspace alone gets one of them
         receiver, silent = await street.open(gate.serve), await street.open(Visit.closed)
         outcomes: list[Outcome] = []
         street.begin(a_destination(receiver.url, id="a"), outcomes.append)
@@ -149,7 +149,7 @@ async def test_who_waits_for_a_name_takes_what_another_leaves(
 
 
 async def test_who_met_a_dead_connection_waits_for_a_new_one() -> None:
-    """What another leaves meanwhile may be as dead, and nobody is replaced twice."""
+    """A connection released meanwhile can be dead too, and an attempt is replaced only once."""
     gate, dies = Gate(), trio.Event()
 
     async def serve(visit: Visit) -> None:
@@ -161,7 +161,7 @@ async def test_who_met_a_dead_connection_waits_for_a_new_one() -> None:
         else:
             await gate.serve(visit)
 
-    async with open_street(openings=2) as street:  # of which a workspace alone has one
+    async with open_street(openings=2) as street:  # one workspace alone gets one of them
         receiver, silent = await street.open(serve), await street.open(Visit.closed)
         assert (await street.attempt(a_destination(receiver.url, id="a"))).success
         outcomes: list[Outcome] = []
@@ -198,7 +198,7 @@ async def test_those_who_wait_no_more_are_in_no_line() -> None:
             street.begin(hasty, outcomes.append)
         (origin,) = street.client.wiring.origins._known.values()
         assert origin.line is not None
-        assert len(origin.line) == 2  # the opening, and the pool for those behind it
+        assert len(origin.line) == 2  # the opening, and the pool for the attempts behind it
         try:
             await until(lambda: len(outcomes) == 2)
             assert len(origin.line) == 1

@@ -1,4 +1,4 @@
-"""Connections are kept, bounded, replaced and closed as the design says."""
+"""The connection pool: connections are kept, limited, replaced and closed as designed."""
 
 import gc
 
@@ -233,7 +233,8 @@ async def test_a_test_of_a_destination_does_not_wait_for_its_deliveries(street: 
     await until(lambda: len(receiver.requests) == 2)
     gate.opened.set()
     await until(lambda: len(outcomes) == 2)
-    assert street.client.statistics().idle == 1  # no more is kept than the destination takes
+    # No more are kept than the destination's concurrency.
+    assert street.client.statistics().idle == 1
 
 
 async def test_a_raised_concurrency_lets_waiting_ones_go(street: Street) -> None:

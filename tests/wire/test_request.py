@@ -1,4 +1,4 @@
-"""The bytes that receivers get: body and head."""
+"""The bytes of requests to receivers: body and head."""
 
 import json
 from datetime import UTC, datetime

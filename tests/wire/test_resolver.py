@@ -1,4 +1,4 @@
-"""Look-ups are joined, shared out fairly, remembered for a short while, and never stop anybody."""
+"""Look-ups: joined, shared fairly, remembered briefly, and never blocking."""
 
 import socket
 import threading
@@ -27,7 +27,7 @@ HERE: Addresses = ((socket.AF_INET, "192.0.2.1"),)
 
 
 class Names:
-    """A look-up that answers when it is let, and knows what it was asked."""
+    """A look-up that answers after `let_go`, and records its hosts."""
 
     def __init__(self, answer: Addresses | Exception = HERE, *, at_once: bool = True) -> None:
         self.answer = answer
@@ -56,7 +56,7 @@ async def until(condition: Callable[[], object]) -> None:
 async def ask(resolver: Resolver, host: str = "a.test", workspace: str = "w") -> Resolution:
     answers: list[Resolution] = []
     resolver.ask(host, workspace, answers.append)
-    assert answers == []  # later, never at once
+    assert answers == []  # answers come later, never within the call
     await until(lambda: answers)
     return answers[0]
 
@@ -188,7 +188,7 @@ async def test_who_gave_up_is_not_called_and_costs_no_thread() -> None:
 async def test_names_that_nobody_waits_for_any_more_are_forgotten_while_the_threads_hang() -> None:
     stuck = Names(at_once=False)
     resolver = Resolver(stuck)
-    for _ in range(3):  # attempts that give up, and the retries after them
+    for _ in range(3):  # attempts that give up, and their retries
         waiters = [resolver.ask(f"{number}.test", "w", print) for number in range(1_000)]
         waiters += [resolver.ask(f"{number}.test", "v", print) for number in range(1_000)]
         assert resolver.waiting == 1_000 - 2 * THREADS_WORKSPACE
@@ -237,7 +237,7 @@ async def test_while_all_threads_hang_an_ask_looks_at_nobody_who_waits(
     await until(lambda: len(answers) == 100)
     order = [each for each in stuck.asked if each.endswith(".test")]
     assert sorted(order) == sorted(f"{number}.test" for number in range(100))
-    await until(lambda: resolver.threads == 0)  # one that hung may come back last
+    await until(lambda: resolver.threads == 0)  # a thread that hung can end last
 
 
 async def test_a_thread_that_cannot_be_had_is_an_answer_and_costs_no_place(

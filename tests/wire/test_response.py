@@ -1,5 +1,4 @@
-"""The framing of answers, without a socket: the same bytes give the same result, however they
-are cut."""
+"""The framing of answers without a socket: the same bytes give the same result in any pieces."""
 
 from itertools import pairwise
 
@@ -24,7 +23,7 @@ WHOLE = [
 
 
 def judge(pieces: list[bytes]) -> tuple[object, ...]:
-    """Feed the pieces, then the end of the connection; return the parsed answer or error."""
+    """Feed the pieces, then the connection's end. Return the parsed answer or the error."""
     answer = Response()
     failed = False
     try:

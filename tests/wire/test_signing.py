@@ -1,4 +1,4 @@
-"""Signatures, as receivers verify them with libraries that are not ours."""
+"""Signatures, verified with libraries that are not ours."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ def new_secret(algorithm: SigningAlgorithm) -> tuple[SigningKey, str]:
 
 
 class Frozen(datetime):
-    """The clock of the receivers' library, which refuses what is older than five minutes."""
+    """The receivers' library's clock, because the library refuses timestamps older than five minutes."""
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> "Frozen":
@@ -39,7 +39,7 @@ class Frozen(datetime):
 
 @pytest.fixture(autouse=True)
 def receivers_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let receivers have the time of the signatures."""
+    """Give receivers the time of the signatures."""
     monkeypatch.setattr("standardwebhooks.webhooks.datetime", Frozen)
 
 

@@ -1,4 +1,4 @@
-"""Which URLs a destination may have, and how they are split."""
+"""The URLs that a destination can have, and their parts."""
 
 import pytest
 

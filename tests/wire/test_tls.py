@@ -1,4 +1,4 @@
-"""TLS to receivers: certificates and names are checked, and every other variant that works is used."""
+"""TLS to receivers: certificates and names are verified, and all other working variants are accepted."""
 
 import datetime
 import ssl
@@ -146,7 +146,7 @@ async def never_shake(visit: Visit) -> None:
 
 
 def raw(data: bytes) -> Serve:
-    """A receiver that sends bytes first, in clear."""
+    """Return a receiver that first sends bytes in clear."""
 
     async def serve(visit: Visit) -> None:
         await visit.send(data)
@@ -205,7 +205,7 @@ async def test_what_is_no_tls_costs_one_attempt(
     receiver = await street.open(serve)
     outcomes: list[Outcome] = []
     street.begin(a_destination(receiver.url.replace("http://", "https://")), outcomes.append)
-    if category is Error.TIMEOUT:  # no time passes before, however slow the machine
+    if category is Error.TIMEOUT:  # the clock stands still until then
         await until(lambda: receiver.connections)
         await wait_all_tasks_blocked(0.02)
         mock_clock.jump(8)
@@ -251,13 +251,13 @@ async def test_receivers_that_stall_in_their_handshakes_hold_up_no_other_workspa
     authority.configure_trust(context)
 
     async def stall(visit: Visit) -> None:
-        await visit.closed()  # the receiver reads, and sends nothing
+        await visit.closed()  # the receiver reads without sending
 
     async with open_street(tls=context, openings=8) as street:
         stalling = await street.open(stall)
         url = stalling.url.replace("http:", "https:")
         late: list[Outcome] = []
-        for number in range(20):  # the first four get places, and stay the longest
+        for number in range(20):  # the first four get places, and keep them longest
             name, timeout_ms = f"{number}", 800 if number < 4 else 400
             config = a_destination(url, id=name, workspace="greedy", timeout_ms=timeout_ms)
             street.begin(config, late.append)
@@ -277,8 +277,10 @@ async def test_receivers_that_stall_in_their_handshakes_hold_up_no_other_workspa
 async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
     authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The alert gives the reason, although the connection has ended before its turn. It waits for its
-    turn like any other: a step of a handshake takes as long as fifty requests."""
+    """The alert gives the reason, although the connection ended before its turn.
+
+    It waits for its turn like any other: a step of a handshake takes as long as fifty requests.
+    """
     context = server(authority.issue_cert(HOST))
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("AES256-SHA256")  # Angarium's client does not offer this cipher
@@ -310,8 +312,10 @@ async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
 async def test_who_sends_a_handshake_and_closes_is_lost_at_its_turn(
     street: Street, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The receiver sends its whole flight and is gone before the request. The request is larger than
-    the socket takes at once, and the socket is no longer watched."""
+    """The receiver sends its whole flight and closes before the request.
+
+    The request is larger than the socket's buffer, and the reactor no longer watches the socket.
+    """
     context = server(authority.issue_cert(HOST))
 
     async def leave(visit: Visit) -> None:
@@ -373,7 +377,7 @@ async def test_one_that_says_farewell_with_its_answer_is_left_to_nobody(
         side.write(OK)
         with suppress(ssl.SSLWantReadError):
             side.unwrap()
-        await visit.send(outgoing.read())  # at once, so that it is read at once
+        await visit.send(outgoing.read())  # in one send, so that one read gets all of it
         await visit.closed()
 
     receiver = await street.open(serve, host=HOST)
@@ -409,11 +413,11 @@ def test_authorities_that_cannot_be_read_say_what_to_do(tmp_path: Path) -> None:
 
 
 async def test_a_certificate_without_alternative_names_is_refused(tmp_path: Path) -> None:
-    """Clients once took the common name of such a certificate for the host's name."""
+    """Clients once accepted the common name of such a certificate as the host's name."""
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     write_nameless(certificate, key)
     context = client_context(certificate)
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # so that only the name is a reason to refuse
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # the name must be the only reason to refuse
     named = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     named.load_cert_chain(certificate, key)
     async with open_street(tls=context, allow="127.0.0.0/8,::1/128") as street:
@@ -424,7 +428,7 @@ async def test_a_certificate_without_alternative_names_is_refused(tmp_path: Path
 
 
 def write_nameless(certificate: Path, key: Path) -> None:
-    """Write a certificate that has its host only in the common name."""
+    """Write a certificate with its host only in the common name."""
     secret = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
     now = datetime.datetime.now(datetime.UTC)

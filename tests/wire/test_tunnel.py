@@ -1,4 +1,4 @@
-"""The egress proxy: every connection goes through it, to addresses that the guard has vetted."""
+"""The egress proxy: every connection goes through it, to addresses that the guard allows."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ async def street() -> AsyncIterator[Street]:
 
 
 async def tunnel(visit: Visit) -> None:
-    """Serve as a proxy does."""
+    """Serve one connection as a proxy does."""
     head = await visit.request()
     if head is None:
         return
@@ -56,7 +56,7 @@ async def pump(source: trio.abc.Stream, sink: trio.abc.Stream, nursery: trio.Nur
 
 
 async def through(street: Street, serve: Serve, credentials: str = "") -> Receiver:
-    """Have the street's client use a proxy."""
+    """Make the street's client use a proxy."""
     proxy = await street.open(serve)
     origin = proxy.url.removeprefix("http://").removesuffix("/hook")
     street.client.wiring.proxy = EgressProxy.of(f"http://{credentials}{origin}")

@@ -1,4 +1,4 @@
-"""What all workspaces share is served in turn, and none takes all of it, whatever it does."""
+"""Resources that all workspaces share: they are served in turn, and no workspace can take all."""
 
 import pytest
 import trio
@@ -10,7 +10,7 @@ from engine.wire.openings import REST, Handshakes, Openings
 
 
 class Nobody:
-    """No idle connections, or some."""
+    """A pool with the given numbers of idle connections."""
 
     def __init__(self, descriptors: list[Descriptors], idle: dict[str, int]) -> None:
         self._descriptors = descriptors
@@ -31,7 +31,7 @@ class Nobody:
 
 
 class Wanting:
-    """Somebody who wants one, and counts what it got."""
+    """A waiter that counts its grants."""
 
     def __init__(self) -> None:
         self.got = 0
@@ -112,7 +112,8 @@ def test_however_many_are_served_of_idle_connections_nobody_is_lost() -> None:
     for each in crowd:
         descriptors.wait(each, "waiting")
     descriptors._idle = Nobody([descriptors], idle)
-    descriptors.give("waiting")  # each one evicts the next one's, at first within this call
+    # Each grant evicts the next one's idle connection, at first within this call.
+    descriptors.give("waiting")
     served = sum(each.got for each in crowd)
     assert served + descriptors.waiting == 600
     assert served > 150
@@ -131,7 +132,7 @@ def test_a_workspace_whose_receivers_hang_leaves_places_for_connections_to_other
     openings.give("healthy")
     assert waiting.got == 0
     openings.give("stuck")
-    assert waiting.got == 0  # three of six, and three are left
+    assert waiting.got == 0  # it has three of six, and three remain
     openings.give("stuck")
     assert waiting.got == 1
     openings.wait(waiting, "stuck")
@@ -161,7 +162,7 @@ def test_a_place_that_is_given_back_costs_the_same_however_many_workspaces_wait(
 
 
 class Step:
-    """A handshake whose step takes some of a clock's time."""
+    """A handshake whose step takes some of the clock's time."""
 
     def __init__(self, name: str, log: list[str], clock: list[float], cost: float = 0.5) -> None:
         self._name, self._log, self._clock, self._cost = name, log, clock, cost
@@ -186,7 +187,7 @@ async def test_handshakes_take_turns_and_leave_most_of_the_time_to_others(
         handshakes.ask(gone, "b")
         handshakes.leave(gone, "b")
         await wait_all_tasks_blocked()
-        assert log == ["a1"]  # at once, and alone
+        assert log == ["a1"]  # immediately, and alone
         for expected in (["a1", "b1"], ["a1", "b1", "a2"], ["a1", "b1", "a2", "a3"]):
             mock_clock.jump(0.5 * REST - 0.01)
             await wait_all_tasks_blocked()
@@ -194,7 +195,7 @@ async def test_handshakes_take_turns_and_leave_most_of_the_time_to_others(
             mock_clock.jump(0.02)
             await wait_all_tasks_blocked()
             assert log == expected
-        # The pace is kept also after a pause in the line.
+        # The pace also applies after a pause in the line.
         handshakes.ask(Step("late", log, spent), "c")
         await wait_all_tasks_blocked()
         assert log[-1] == "a3"
