@@ -1,1 +1,2 @@
-"""Backups of the embedded data, and what becomes of them: whole, checked, or not there."""
+"""Backups of the embedded data and their restoration: each is complete and checked, or it does not
+exist."""

@@ -29,20 +29,20 @@ TABLES = f"""
 
 @dataclass(frozen=True)
 class Installation:
-    """A data folder whose database runs."""
+    """A data folder whose database is running."""
 
     folder: Path
     url: str
 
     def sql(self, statement: str) -> str:
-        """Run a statement; return its output."""
+        """Run a statement, and return its output."""
         command = [str(program("psql")), "-XAtq", "--dbname", self.url, "-c", statement]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder that PostgreSQL, as another account, can enter. Servers that run in it are ended."""
+    """A folder that PostgreSQL's account can enter. Servers in it are stopped at the end."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-backup-"))
     folder.chmod(0o755)
     yield folder
@@ -51,7 +51,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture(scope="package")
 def there() -> Iterator[Installation]:
-    """An installation that no test may change."""
+    """An installation that no test changes."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-backup-"))
     folder.chmod(0o755)
     try:
@@ -72,7 +72,7 @@ def there() -> Iterator[Installation]:
 
 @pytest.fixture(scope="package")
 def backup(there: Installation) -> Path:
-    """A backup of the installation that no test may change."""
+    """A backup of the installation that no test changes."""
     target = there.folder.parent / "backup"
     Backup(there.folder, target).make(there.url)
     return target
@@ -80,8 +80,8 @@ def backup(there: Installation) -> Path:
 
 @pytest.fixture
 def copy(backup: Path, place: Path) -> Path:
-    """A copy of the backup that a test can change: its files are links to the same files until
-    replaced."""
+    """A copy of the backup that a test can change. Its files are hard links until a test
+    replaces them."""
     subprocess.run(["cp", "-al", str(backup), str(place / "copy")], check=True)
     return place / "copy"
 

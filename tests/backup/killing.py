@@ -1,4 +1,4 @@
-"""Runs a backup or a restore that is killed at a step: `python -m tests.backup.killing STEP WHAT ...`."""
+"""A backup or restore that is killed at a step: `python -m tests.backup.killing STEP WHAT ...`."""
 
 import os
 import signal
@@ -21,13 +21,13 @@ def _killing(done: Callable[..., Any], place: str) -> Callable[..., Any]:
 
 
 def main(step: str, what: str, *arguments: str) -> None:
-    """Do it, and die at the step, or before what is named so is moved or, a folder, removed."""
+    """Run it, and die at the step, or before a path with that name is moved or (a folder) removed."""
 
     def progress(now: str, done: int, total: int) -> None:
         if now == step.strip():
             os.kill(os.getpid(), signal.SIGKILL)
 
-    # (A name with a blank is a step alone.)
+    # (A name with a blank is only a step.)
     Path.rename = _killing(Path.rename, step)  # type: ignore[method-assign]  # the moment is the point
     Path.rmdir = _killing(Path.rmdir, step)  # type: ignore[method-assign]
     first, second = (Path(each) for each in arguments[:2])

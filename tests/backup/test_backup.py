@@ -1,4 +1,5 @@
-"""A backup is whole, checked and private, or it is not there: refused, no room, killed at any step."""
+"""The creation of a backup: complete, checked and private, or none after a refusal, a full disk or a
+kill."""
 
 import json
 import os
@@ -40,7 +41,7 @@ def test_it_has_all_parts_and_their_hashes_and_nobody_else_may_read_it(
         "master.key",
         f"files/{PLACE}",
     }
-    # Nothing but a shell's own tools is needed to check it.
+    # A shell's standard tools are enough to check it.
     subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=backup, check=True)
     assert stat.S_IMODE(backup.stat().st_mode) == 0o700
     assert stat.S_IMODE((backup / KEY_FILE).stat().st_mode) == 0o600
@@ -105,7 +106,8 @@ def test_content_that_is_gone_or_damaged_before_is_told_and_does_not_stop_it(
 def test_what_is_written_while_the_database_is_copied_is_in_it(
     there: Installation, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Content is there before its row: the database's copy may name what the first look has missed."""
+    """A file's content is written before its row, so the database's copy can name files that the first
+    scan missed."""
     data = place / "data"
     content = data / "files" / PLACE
 
@@ -167,7 +169,7 @@ SENDERS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender
 
 @contextmanager
 def replicating(url: str) -> Iterator[None]:
-    """Be a standby, as far as the server can tell."""
+    """Act as a standby towards the server."""
     command = [str(program("psql")), "-XAtq", "--dbname", f"{url}&replication=true"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -184,7 +186,7 @@ def test_what_the_server_refuses_is_said_and_leaves_nothing(
 ) -> None:
     backup = Backup(there.folder, place / "b")
     refused = pytest.raises(BackupError, match=r"failed to copy.*max_wal_senders")
-    with replicating(there.url), replicating(there.url), refused:  # as many as there may be
+    with replicating(there.url), replicating(there.url), refused:  # the maximum number of standbys
         backup.make(there.url)
     until(lambda: there.sql(SENDERS) == "0", "the server has given their places back")
     with pytest.raises(BackupError, match="cannot reach the database"):
@@ -213,7 +215,7 @@ def test_a_copy_that_is_not_what_the_server_sent_is_no_backup(
     assert list(place.iterdir()) == []
 
 
-# The steps by name, and last the moments before the manifest gets its name, and the backup its own.
+# The steps, then the moments before the manifest and the backup get their final names.
 @pytest.mark.parametrize("step", ["database", "checking", "manifest.json.new", "b.partial"])
 def test_killed_at_any_step_it_is_not_there_and_the_next_one_takes_its_place(
     there: Installation, place: Path, step: str
@@ -225,7 +227,7 @@ def test_killed_at_any_step_it_is_not_there_and_the_next_one_takes_its_place(
     assert [each.name for each in place.iterdir()] == ["b.partial"]
     with pytest.raises(BackupError):
         read_manifest(place / "b")
-    if step == "b.partial":  # what the others leave is cleared away alike
+    if step == "b.partial":  # the other steps leave the same kind of remains
         assert Backup(there.folder, place / "b").make(there.url).files == 1
         assert [each.name for each in place.iterdir()] == ["b"]
 
@@ -259,7 +261,7 @@ def test_a_backup_is_there_though_the_data_folder_cannot_remember_it(
     there: Installation, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (there.folder / "folder").mkdir()
-    monkeypatch.setattr(backups, "LAST", "folder")  # no file can take its place
+    monkeypatch.setattr(backups, "LAST", "folder")  # a file cannot replace a folder
     Backup(there.folder, place / "b", files_elsewhere=True).make(there.url)
     assert read_manifest(place / "b")[0].files == 0
     assert read_last(there.folder) is None

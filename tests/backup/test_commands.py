@@ -1,4 +1,4 @@
-"""The commands: what they refuse, and what they and `angarium doctor` say."""
+"""The commands' refusals, and the messages of the commands and of `angarium doctor`."""
 
 import json
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ def test_what_cannot_be_is_refused_in_words(
 
 
 def test_what_a_backup_lacks_is_said(there: Installation, place: Path) -> None:
-    """And the warnings of its restoring: held, without a key, with files elsewhere."""
+    """Also the warnings of a restore: held, without a key, with files elsewhere."""
     target, data = str(place / "b"), str(place / "d")
     more = ("--without-master-key", "--file-store", "s3://bucket/prefix")
     done = CliRunner().invoke(main, ("backup", target, "--data-dir", str(there.folder), *more))

@@ -1,4 +1,4 @@
-"""A backup becomes a data folder again, whole or not at all; what is damaged is refused."""
+"""The restoration of a data folder: complete or not at all, and never from a damaged backup."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def names(folder: Path) -> list[str]:
 
 
 def opened(folder: Path) -> int:
-    """Start a database on a folder; return how many rows it has."""
+    """Start a database on a folder, and return the sum of its rows."""
     with EmbeddedServer(folder, durable=False) as server:
         return int(Installation(folder, server.url).sql("SELECT sum(n) FROM kept"))
 
@@ -38,7 +38,7 @@ def test_what_was_restored_is_what_was_there(
 ) -> None:
     told: list[tuple[int, int]] = []
     data = place / "data"
-    data.mkdir()  # it may be there, and empty: a volume
+    data.mkdir()  # an empty folder can exist already, such as a volume
     restore = Restore(
         backup,
         data,
@@ -58,7 +58,7 @@ def test_what_was_restored_is_what_was_there(
 def test_a_compressed_one_without_a_key_starts_no_server_until_it_has_one(
     there: Installation, place: Path
 ) -> None:
-    """Or the server would make a key, and open nothing of what is there."""
+    """Otherwise the server would make a new key, which opens none of the data."""
     source = place / "b"
     Backup(there.folder, source, master_key=False, compress=True).make(there.url)
     keys = KeyFile(there.folder / KEY_FILE).read()
@@ -75,7 +75,7 @@ def test_a_compressed_one_without_a_key_starts_no_server_until_it_has_one(
 
 
 def replaced(path: Path, content: bytes) -> None:
-    path.unlink()  # the backup keeps the content under another name
+    path.unlink()  # the backup has a hard link to the content
     path.write_bytes(content)
 
 
@@ -91,7 +91,7 @@ def with_manifest(copy: Path, **changes: object) -> None:
 
 
 def with_sums(copy: Path, line: str) -> None:
-    """Forge the list as well, as far as one can who knows how it is made."""
+    """Change the list too, as an attacker who knows the format can."""
     replaced(copy / SUMS, (copy / SUMS).read_bytes() + line.encode())
     with_manifest(copy, sums=digest_of(copy / SUMS))
 
@@ -161,7 +161,7 @@ def test_a_folder_in_use_or_without_room_is_refused(
         Restore(backup, place / "data", unauthenticated=True).run()
 
 
-# While parts are read, and before each move to its place; `restoring` is the mark, which goes last.
+# While parts are read, and before each move to its place. `restoring` is the mark, which is removed last.
 @pytest.mark.parametrize("step", ["restoring ", "master.key", "postgres", "restoring"])
 def test_killed_at_any_step_no_server_starts_on_it_and_it_is_run_again(
     backup: Path, place: Path, step: str

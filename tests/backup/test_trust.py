@@ -1,4 +1,4 @@
-"""A backup is believed for its proof alone, and how a server runs is never taken from it."""
+"""The trust in a backup: only its proof counts, and it never decides how a server runs."""
 
 import hashlib
 import io
@@ -24,12 +24,13 @@ STATED = "database/backup_manifest"
 
 
 def replaced(path: Path, content: bytes) -> None:
-    path.unlink()  # the backup itself has another name for it
+    path.unlink()  # the backup itself has a hard link to it
     path.write_bytes(content)
 
 
 def forged(copy: Path, files: dict[str, bytes]) -> None:
-    """Put files into the database's archive, and make every SHA-256 anew, as whoever may write can."""
+    """Add files to the database's archive and update every SHA-256, as an attacker with write access
+    can."""
     path = copy / "database/base.tar"
     made = io.BytesIO()
     with tarfile.open(path) as old, tarfile.open(fileobj=made, mode="w") as new:
@@ -55,7 +56,7 @@ def forged(copy: Path, files: dict[str, bytes]) -> None:
 
 
 def hostile(trace: Path) -> dict[str, bytes]:
-    """What a server would run a program or load a library for."""
+    """Return files that would make a server run a program or load a library."""
     command = f"touch {trace}"
     settings = (
         f"archive_mode = on\narchive_command = '{command}'\nrestore_command = '{command}'\n"
@@ -156,7 +157,7 @@ def test_a_backup_that_no_key_proves_is_refused_before_it_is_read(
 def test_the_key_within_a_backup_proves_nothing(
     there: Installation, backup: Path, place: Path
 ) -> None:
-    """Whoever changes a backup changes the key in it as well."""
+    """An attacker who changes a backup can change the key in it as well."""
     with pytest.raises(BackupError, match="proves nothing"):
         Restore(backup, place / "data").run()
     (place / "link").symlink_to(backup)

@@ -1,1 +1,1 @@
-"""The bench, run tiny, so that it cannot rot; and its checks against logs with known faults."""
+"""Tests that run the bench with tiny sizes, and its checks against logs with known faults."""

@@ -1,5 +1,4 @@
-"""Documents of results for tests, made by hand: a test gives the measurements, everything else is
-constant."""
+"""Documents of results for tests: a test gives the measurements, all else is constant."""
 
 from collections.abc import Sequence
 
@@ -22,7 +21,7 @@ def run(
     verdict: str = "ok",
     events: int = 100,
 ) -> Run:
-    """Return a run that measured these values of one figure."""
+    """Return a run with these values of one figure."""
     return Run(
         scenario,
         "about it",
@@ -39,5 +38,5 @@ def run(
 
 
 def document(*runs: Run) -> Document:
-    """Return a document of these runs."""
+    """Return a document with these runs."""
     return Document(list(runs))

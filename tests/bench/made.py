@@ -1,4 +1,4 @@
-"""A document of results as runs make it, of numbers that nobody measured: what reports are tried with."""
+"""A document of results with made-up numbers, to try reports with."""
 
 import random
 

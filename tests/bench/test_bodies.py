@@ -1,4 +1,4 @@
-"""Plans and the bodies that they make: sizes to the byte, Zipf's law, lanes, and what makes no sense."""
+"""Plans and their bodies: exact sizes, Zipf's law, lanes, and refused values."""
 
 import json
 from collections import Counter
@@ -17,7 +17,7 @@ def plan(**fields: Any) -> Plan:
 
 
 def payload_bytes(body: bytes) -> int:
-    """Return the bytes of the payload, which is the last member."""
+    """Return the size of the payload, which is the last member."""
     return len(body) - body.index(b'"payload":') - len(b'"payload":') - 1
 
 

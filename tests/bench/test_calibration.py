@@ -1,4 +1,5 @@
-"""The floors: each is measured, leaves nothing behind, and those around a measurement are judged."""
+"""The floors: each is measured and leaves nothing behind, and the floors around a measurement are
+compared."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ from storage.database.bridge import Bridge
 
 async def test_rows_are_inserted_and_nothing_stays(bridge: Bridge) -> None:
     assert await trio.to_thread.run_sync(insert_micros, bridge.url, 2) > 0
-    assert await trio.to_thread.run_sync(insert_micros, bridge.url, 1) > 0  # and again
+    assert await trio.to_thread.run_sync(insert_micros, bridge.url, 1) > 0  # a second time
     found = await bridge.pool.fetch_value(
         "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'bench%'"
     )

@@ -1,4 +1,4 @@
-"""The verdicts of the bench: a log with a fault is found out."""
+"""The bench's checks: each fault in a log is found."""
 
 from typing import Any
 

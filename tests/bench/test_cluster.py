@@ -1,4 +1,4 @@
-"""The simulated cluster: it grows with its nodes until something that they share is full."""
+"""The simulated cluster: it grows with its nodes until a shared resource is full."""
 
 import pytest
 
@@ -49,7 +49,8 @@ def test_relayed_requests_cost_the_nodes() -> None:
 
 def test_no_time_of_a_resource_is_used_twice() -> None:
     found = Cluster(4, shape(), 2, DISK).run()
-    assert all(0 <= share <= 1.05 for share in found.shares.values())  # the last piece may overhang
+    # The last piece can exceed the end.
+    assert all(0 <= share <= 1.05 for share in found.shares.values())
 
 
 def test_the_kept_stages_make_all_loads() -> None:

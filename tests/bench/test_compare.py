@@ -1,4 +1,4 @@
-"""Two files of results beside each other: verdicts, what is left out, and what the command says."""
+"""The comparison of two files of results: verdicts, omissions, and the command's output."""
 
 from pathlib import Path
 
@@ -25,11 +25,11 @@ def scaled(by: float) -> list[float]:
     ("after", "expected"),
     [
         (scaled(1.0), "same"),
-        (scaled(1.03), "same"),  # told apart, but nobody would notice
+        (scaled(1.03), "same"),  # measurably different, but unimportant
         (scaled(1.055), "worse"),
         (scaled(1.2), "worse"),
         (scaled(0.8), "better"),
-        ([8.0, 14.0, 9.0, 13.0, 10.0], "unclear"),  # spreads too widely to say
+        ([8.0, 14.0, 9.0, 13.0, 10.0], "unclear"),  # the values spread too widely
     ],
 )
 def test_a_figure_has_a_verdict(after: list[float], expected: str) -> None:
@@ -55,7 +55,7 @@ def test_zeros_are_the_same_and_what_comes_from_zero_is_unclear() -> None:
 
 
 def test_a_fluke_among_many_figures_is_no_finding() -> None:
-    # By itself it would be beyond chance: p is 0.02.
+    # Alone it would be significant: p is 0.02.
     fluke = run([10.0, 10.4, 9.6]), run([11.3, 10.9, 11.7])
     assert verdict(*fluke) == "worse"
     others = [run(BEFORE, scenario=f"other{number}") for number in range(20)]

@@ -1,4 +1,4 @@
-"""Files that declare scenarios: what stands for a size, what variants share, and what is refused."""
+"""Files that declare scenarios: placeholders for sizes, variants' common fields, and refusals."""
 
 import tomllib
 from pathlib import Path

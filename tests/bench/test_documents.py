@@ -1,4 +1,4 @@
-"""What the bench writes and reads: the document's page is current, files come back, bars are judged."""
+"""The bench's documents: the page is current, files are read back, and bars are checked."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The command that drives one's own server: conditions, own payloads, and what it refuses."""
+"""The command that loads a user's own server: conditions, own payloads, and refusals."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""The generator against servers that stall, by plan and not by the clock: what it says must show it."""
+"""The generator against servers that stall by plan, not by the clock: its report must show the stalls."""
 
 import itertools
 import json
@@ -16,11 +16,11 @@ from bench.load.tally import Part
 from bench.null_server import ANSWER, Peer
 from tests.patience import HANGS_S
 
-ALL_AT_ONCE = 1e9  # events a second: every one is due when the first is
+ALL_AT_ONCE = 1e9  # events a second: all are due at the start
 
 
 class Fake(threading.Thread):
-    """Takes connections; `turn` is called before each answer, with how many requests came before."""
+    """Accepts connections. Before each answer it calls `turn` with the number of earlier requests."""
 
     def __init__(
         self, turn: Callable[[int, list[socket.socket]], None], answers: Sequence[bytes]
@@ -46,7 +46,7 @@ class Fake(threading.Thread):
                 sock.close()
 
     def _answer(self, socks: list[socket.socket]) -> None:
-        sock = socks[-1]  # the generator takes the one that rested last
+        sock = socks[-1]  # the generator uses the connection that was idle last
         data = b""
         while more := sock.recv(65_536):
             data += more
@@ -57,7 +57,7 @@ class Fake(threading.Thread):
             self.heads.append(head)
             self.bodies.append(json.loads(body))
             self._turn(len(self.bodies) - 1, socks)
-            with suppress(BrokenPipeError):  # it was for the turn to take the answer away
+            with suppress(BrokenPipeError):  # `turn` may have closed the connection
                 sock.sendall(next(self._answers))
 
     def close(self) -> None:
@@ -84,16 +84,17 @@ def plan(server: Fake, **fields: Any) -> Plan:
 
 
 def test_a_stall_counts_for_everything_that_was_due_meanwhile() -> None:
-    """One connection, and everything due at once: who waits behind another has waited as long as it."""
+    """With one connection and all events due at once, each event's latency includes the wait for those
+    before."""
     with fake() as server:
         generator = Generator(plan(server, events=20, rate=ALL_AT_ONCE))
         report = generator.run()
     (part,) = generator._parts
     assert report["accepted"] == 20
     assert all(one < next_one for one, next_one in itertools.pairwise(part.latencies_s))
-    # It was not late by its own doing while it had no connection that rested.
+    # Waiting for the connection does not count as the generator's own lateness.
     assert sum(part.late_s) < part.latencies_s[-1]
-    # What the receiver will count from is when they were due, too.
+    # The receiver also counts from the time when the events were due.
     times = [body["payload"]["sentAt"] for body in server.bodies]
     assert max(times) - min(times) < 2e-6
 
@@ -111,7 +112,7 @@ def test_a_closed_loop_counts_from_when_it_posts() -> None:
 def test_what_a_step_could_not_begin_is_told_and_has_waited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first answer comes only when the first step is over, and there is one connection."""
+    """The first answer comes after the first step's end, and there is only one connection."""
     over = threading.Event()
     close = Part.close
 
@@ -124,7 +125,7 @@ def test_what_a_step_could_not_begin_is_told_and_has_waited(
         generator = Generator(plan(server, steps=[[1_000, 0.02], [0.05, 20]], hdr=True, first=100))
         report = generator.run()
     first, second = report["steps"]
-    begun = first["begun"]  # none, if this process stood still for the whole step
+    begun = first["begun"]  # none if this process was suspended during the step
     assert begun <= 1
     assert (first["first"], first["unsent"], first["accepted"]) == (100, 20 - begun, begun)
     assert len(generator._parts[0].latencies_s) == 20
@@ -135,12 +136,12 @@ def test_what_a_step_could_not_begin_is_told_and_has_waited(
 
 
 def ignore(_: object) -> None:
-    """What it returns is of no use here."""
+    """Do nothing."""
 
 
 def test_a_connection_that_was_closed_while_it_rested_is_no_lost_request() -> None:
     def closing(_number: int, socks: list[socket.socket]) -> None:
-        socks[0].close()  # reaches the generator before the answer does
+        socks[0].close()  # the close reaches the generator before the answer does
 
     with fake(connections=2, turn=closing) as server:
         report = Generator(plan(server, events=1, connections=2)).run()

@@ -1,4 +1,4 @@
-"""The figures of releases: what may be kept, and the trend that is shown."""
+"""The figures of releases: which can be kept, and their trend."""
 
 from pathlib import Path
 
@@ -70,7 +70,7 @@ def test_a_trend_is_in_floors_and_in_the_order_of_releases(tmp_path: Path) -> No
         add(entries_of(document(figures), version), path)
     ((scenario, figure, values),) = trend(kept(path))
     assert (scenario, figure) == ("single", "cpuMicrosPerEvent")
-    # A machine twice as fast took half as long: nothing has changed.
+    # The second machine is twice as fast and needed half the time, so nothing has changed.
     assert [release for release, _ in values] == ["0.9.0", "0.10.0"]
     assert [value for _, value in values] == pytest.approx([20, 20])
 

@@ -1,4 +1,4 @@
-"""The program that sends a server the worst inputs known."""
+"""The program that sends a server the worst known inputs."""
 
 import pytest
 
@@ -7,19 +7,19 @@ from bench.inputs import ROWS, SCHEMAS
 
 
 def test_a_row_is_sent_to_a_real_server(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["C1"])  # its code depends on times
+    main(["C1"])  # its exit code depends on times
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("C1 (")
     assert "Bar: < 100 ms or refused: " in line
     answers = line.partition("previews: ")[2]
     for name in SCHEMAS:
-        # The schema is taken, and its event is refused; or the schema is refused.
+        # Either the schema is accepted and its event refused, or the schema is refused.
         assert f"{name} 400 in " in answers or f"{name} refused with 400" in answers
 
 
 def test_each_cost_above_its_bar_is_named() -> None:
     assert broken_bars(Cost(1, None, 100, NEIGHBOUR_MS), 100) == []
-    # Others on the machine had the processor.
+    # Other programs used the processor.
     assert broken_bars(Cost(1, Step(60, 5, "x"), 100, NEIGHBOUR_MS), 100) == []
     assert broken_bars(Cost(1, Step(60, 45, "x"), 101, NEIGHBOUR_MS + 1), 100) == [
         "neighbour's p99 501 ms",

@@ -1,4 +1,4 @@
-"""Histograms say what the sorted list would, to a thousandth, and others' tools can read them."""
+"""Histograms: they agree with the sorted list to a thousandth, and other tools can read them."""
 
 import random
 
@@ -13,7 +13,7 @@ SHAPES = {
     "heavy": [0.0005 * CHANCE.paretovariate(1.1) for _ in range(4_000)],
     "small": [
         number / 1e6 for number in range(2_060)
-    ],  # each a bucket of its own, and the first that is not
+    ],  # each in its own bucket, and the first that shares one
 }
 
 
@@ -39,7 +39,7 @@ def test_whole_buckets_are_recorded_as_the_library_records_values() -> None:
 def test_an_encoded_one_is_the_same_when_it_is_read() -> None:
     found = histogram(SHAPES["log-normal"])
     assert latency(decoded(encoded(found))) == latency(found)
-    # Version 2, deflated: what others' tools look for.
+    # Version 2, deflated: other tools look for this prefix.
     assert latency(found).encoded.startswith("HISTFAAA")
 
 

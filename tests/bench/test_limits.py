@@ -1,4 +1,4 @@
-"""When a run is void: generator or receiver had nothing left to give, and what is measured is theirs."""
+"""Void runs: the generator or the receiver was the limit, so the figures do not describe the server."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ STATS = {"requests": 10_000, "busy": 0.3, "first": 100.0, "last": 101.0}
             "3.0 ms of the p99 of 5.0 ms are delay of the generator",
         ),
         (OPEN | {"lateP99Ms": 3.0, "ackP99Ms": 50.0}, STATS, ""),
-        (OPEN | {"ackP99Ms": 0.4}, STATS, ""),  # late by less than matters
+        (OPEN | {"ackP99Ms": 0.4}, STATS, ""),  # late by an unimportant amount
         (CLOSED, STATS | {"busy": 0.85}, "receiver was busy for 85%"),
         (CLOSED, STATS | {"last": 100.2}, "requests arrived at 100% of the receiver's limit"),
         (CLOSED | {"requests": 900, "busy": 1.0}, STATS | {"requests": 900, "busy": 1.0}, ""),
@@ -66,7 +66,7 @@ def test_a_step_is_judged_by_itself_and_an_overloaded_one_may_be_late() -> None:
 
 
 def test_the_limits_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench.limits, "REQUESTS", 400)  # what it tells is of no interest
+    monkeypatch.setattr(bench.limits, "REQUESTS", 400)  # the value does not matter
     with Receiver() as receiver:
         found = measure(receiver, {"batch": 2, "sizes": [[200, 1], [2_000, 1]], "rate": 10})
         assert receiver.counts()["requests"] == 0

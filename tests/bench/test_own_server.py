@@ -1,4 +1,4 @@
-"""Load on one's own server, a real one: what a run measures and leaves, and what it refuses to begin."""
+"""Load on a real server of the user's own: measurements, remains, and refusals to begin."""
 
 import csv
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ WARM = 10
 
 @pytest.fixture
 async def house(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ServiceHouse]:
-    """A server on a fresh database, with few events before a measurement."""
+    """A server on a fresh database, with few warm-up events."""
     monkeypatch.setattr(drive, "WARM", WARM)
     async with open_service(bridge) as house:
         yield house
@@ -47,15 +47,16 @@ async def test_a_run_at_two_rates_leaves_files_and_nothing_on_the_server(
     files = ["--json", f"{tmp_path}/out.json", "--csv", f"{tmp_path}/new/out.csv"]
     files += ["--plots", f"{tmp_path}/plots", "--html", f"{tmp_path}/out.html"]
     options = ["--rate", "100", "--rate", "200", "--duration", "0.2", "--payload", str(payload)]
-    # Bars that any machine misses and holds: nothing is asserted of a time.
+    # One bar that every machine misses and one that every machine holds, so that times do not matter.
     options += ["--fail-if", "delivered<1000000/s", "--fail-if", "p99>3600s"]
     options += await address(house)
     code = await trio.to_thread.run_sync(main, [*options, *files])
-    assert code == 1  # of the first condition
+    assert code == 1  # because of the first condition
     (run,) = read(tmp_path / "out.json").runs
     (measured,) = run.measurements
-    assert measured.verdict in ("ok", "void")  # void: this machine was too busy to generate
-    # A machine that is busy lets the time of a rate pass before all its events are posted.
+    # Void if this machine was too busy to generate the load.
+    assert measured.verdict in ("ok", "void")
+    # On a busy machine, a rate's time can end before all its events are posted.
     unsent = sum(step.figures["unsent"] for step in measured.steps)
     assert measured.figures["accepted"] + unsent == 60
     assert measured.figures["delivered"] == measured.figures["accepted"]
@@ -85,7 +86,7 @@ async def test_a_run_over_tls_trusts_the_authority_that_is_named(
     async with open_service(bridge, tls_cert=made.cert, tls_key=made.key) as house:
         options = await address(house)
         options[1] = options[1].replace("http:", "https:")
-        # Bodies of several records of TLS.
+        # Bodies that need several TLS records.
         (tmp_path / "large.json").write_text('{"text": "' + "x" * 100_000 + '"}')
         options += ["--events", "40", "--connections", "4", "--payload", f"{tmp_path}/large.json"]
         options += ["--json", f"{tmp_path}/out.json"]
@@ -172,4 +173,4 @@ async def test_a_server_that_has_gone_costs_no_figures(
 
 def _others_rule(options: list[str], hook: str) -> None:
     server = OwnServer(options[1], options[3], hook, "order.created", 1)
-    server.__enter__()  # and nobody takes it away
+    server.__enter__()  # nothing removes its objects

@@ -1,4 +1,4 @@
-"""CPU of process trees: what one of two has used is not counted with the other that it is within."""
+"""The CPU use of process trees: a tree within another one is counted only once."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from bench.processes import cpu_s, tree
 from tests.process.house import until
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass\n"
-# A process that does nothing, and its child, which has used CPU and stays, as the server's database does.
+# An idle process with an idle child that has used CPU, as the server's database has.
 PARENT = f"""
 import subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", {BURN + "print(flush=True); input()"!r}],
@@ -34,7 +34,7 @@ def pair() -> Iterator[tuple[int, int]]:
     ) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
-        # Both read what is to come, and take no more CPU.
+        # Both wait for input, and use no more CPU.
         until(lambda: _sleeps(parent.pid) and _sleeps(child), "both wait")
         yield parent.pid, child
         parent.communicate(b"end\n")
@@ -50,5 +50,5 @@ def test_a_child_counts_with_its_parent_unless_it_is_left_out(pair: tuple[int, i
 
 def test_who_is_no_child_takes_nothing_away(pair: tuple[int, int]) -> None:
     parent, child = pair
-    assert cpu_s(child, but=parent) == 0  # all of it is within the other
+    assert cpu_s(child, but=parent) == 0  # all of it belongs to the outer tree
     assert cpu_s(parent, but=1 << 30) == pytest.approx(cpu_s(parent))

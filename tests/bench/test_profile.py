@@ -1,4 +1,4 @@
-"""A real server, profiled: what it says of its CPU adds up, and each block that it takes has a module."""
+"""A profile of a real server: its parts add up to the CPU use, and each block taken has a module."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from bench.profiling.stages import ABOUT, DATABASE, SYSTEM_CALLS
 from bench.results import Measurement
 from bench.service import Receiver, Service
 
-EVENTS = 1_500  # some 200 ms of CPU: enough samples for the stages that take most of it
+EVENTS = 1_500  # some 200 ms of CPU: enough samples for the most expensive stages
 
 
 def test_a_profile_says_where_the_cpu_of_a_run_went() -> None:

@@ -1,4 +1,4 @@
-"""Ports for programs beside the service: given once, and out of reach of connections."""
+"""Ports for programs beside the service: each is given once, and connections cannot take it."""
 
 import socket
 import subprocess

@@ -1,4 +1,4 @@
-"""The times that `bench run rare` counts for pages."""
+"""The page times that `bench run rare` computes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The receiver: how it behaves, as decisions; and the process itself, asked over HTTP and HTTPS."""
+"""The receiver: its behavior as pure decisions, and the process itself over HTTP and HTTPS."""
 
 import json
 import math
@@ -154,7 +154,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 def post(receiver: Receiver, path: str, number: int, *, tls: bool = False) -> int:
-    """Deliver an event; return the status of its answer."""
+    """Deliver an event, and return the answer's status."""
     context = ssl.create_default_context(cafile=receiver.authority) if tls else None
     url = (receiver.https if tls else receiver.url) + path
     opener = urllib.request.build_opener(

@@ -1,4 +1,4 @@
-"""Reports: they show every measurement there is; the page needs no other file, and is well formed."""
+"""Reports: they show every measurement. The page needs no other file and is well-formed."""
 
 import io
 import re
@@ -17,7 +17,7 @@ from bench.report.table import show
 from bench.results import Document, Measurement, Run, Step
 from tests.bench.made import document, run, single
 
-VOID = {"meta"}  # elements that have no end
+VOID = {"meta"}  # elements without an end tag
 
 
 class Reader(HTMLParser):
@@ -68,7 +68,7 @@ def svgs(html: str) -> Iterator[ElementTree.Element]:
 def test_the_page_is_well_formed_and_needs_nothing_from_elsewhere(html: str, read: Reader) -> None:
     assert html.startswith("<!doctype html>")
     assert not read.open
-    # text from the measurements makes no element
+    # Text from measurements creates no element.
     assert not read.seen & {"script", "link", "img", "iframe", "b"}
     assert not re.search(r"https?://|@import|url\(", html)
     assert all(link.startswith("#") and link[1:] in read.ids for link in read.links)

@@ -1,5 +1,5 @@
-"""The rest of a server begins once its CPU use stops; the reported figure is its CPU time at that
-moment."""
+"""The wait for a server's idle state: it starts when the CPU use stops, and reports the CPU time at
+that moment."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -15,7 +15,7 @@ TICK = 0.01
 
 
 class Working:
-    """A server that reports the next given CPU times at each look."""
+    """A server that reports the next of the given CPU times at each look."""
 
     def __init__(self, looks: Iterator[tuple[float, float]]) -> None:
         self._looks = looks

@@ -1,4 +1,4 @@
-"""Running scenarios: what becomes of each measurement, where it is written, what commands say."""
+"""Runs of scenarios: the results of measurements, their files, and the commands' messages."""
 
 import subprocess
 import sys
@@ -14,11 +14,11 @@ from bench.runs import Files, changes, curated, failures, measured, running
 from bench.scenario import Scenario, Serve, Sizes
 from bench.scenarios import SCENARIOS
 
-CURATED_MINUTES = 10.0  # what one may wait for `make bench`
+CURATED_MINUTES = 10.0  # the acceptable duration of `make bench`
 
 
 class Works:
-    """A scenario's function that does one thing after another."""
+    """A scenario's function with one given outcome per call."""
 
     def __init__(self, *outcomes: float | Exception) -> None:
         self._outcomes = iter(outcomes)

@@ -1,4 +1,4 @@
-"""Every scenario once, with tiny sizes, against a real server: they must run, and find nothing broken."""
+"""Every scenario once, with tiny sizes, against a real server: it runs, and finds nothing broken."""
 
 import re
 import subprocess
@@ -23,12 +23,12 @@ from tests.process.house import House
 __all__ = ["furnished"]
 ROOT = Path(__file__).parent.parent.parent
 DECLARED = [name for name in SCENARIOS if name not in PROGRAMS]
-FLOOR = Floor(5.0, 5.0, 0.1)  # what it tells is of no interest here
+FLOOR = Floor(5.0, 5.0, 0.1)  # the values do not matter here
 
 
 @pytest.fixture
 def brief(furnished: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measure what is of interest here alone, on servers that begin with copies of one's data."""
+    """Skip measurements that do not matter here, and start servers with copies of one server's data."""
     start = Service.start
 
     def started(service: Service) -> float:
@@ -40,13 +40,14 @@ def brief(furnished: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.service, "FLOOR_REQUESTS", 2_000)
     for module in (bench.measure, bench.saturation, bench.scenario):
         monkeypatch.setattr(module, "floors", lambda _service: FLOOR)
-    monkeypatch.setattr(bench.resting, "LOOK_S", 0.02)  # nothing depends on the CPU at its end
-    # What a scenario leaves in flight, a receiver never answers: its server need not wait for it.
+    monkeypatch.setattr(bench.resting, "LOOK_S", 0.02)  # the CPU use at its end does not matter
+    # Receivers never answer a scenario's deliveries that are still in flight. The server must not wait
+    # for them.
     monkeypatch.setenv("ANGARIUM_SHUTDOWN_GRACE", "2")
 
 
 def hold(scenario: Scenario, found: Measurement) -> None:
-    """Check that a measurement is whole: what is compared and demanded is there."""
+    """Check that a measurement has all figures that the scenario compares or limits."""
     assert found.verdict != "broken", f"{scenario.name}: {found.reason}"
     named = {*scenario.better, *scenario.bars}
     assert not named - found.figures.keys(), f"{scenario.name}: {found.figures}"
@@ -64,7 +65,8 @@ def test_a_program_runs_and_finds_nothing_broken(name: str) -> None:
 
 @pytest.mark.usefixtures("brief")
 def test_what_files_declare_runs_and_finds_nothing_broken() -> None:
-    """On one server, but for those that need settings or several: a start takes longer than events do."""
+    """Scenarios share a server, because a start takes longer than their events. Others need settings or
+    several servers."""
     with Shared() as serve:
         for name in DECLARED:
             scenario = SCENARIOS[name]

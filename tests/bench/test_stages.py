@@ -1,4 +1,5 @@
-"""Every module has a stage, a stack is its innermost stage's, and system calls are told by their name."""
+"""Stages: every module has one, a stack belongs to its innermost stage, and system calls have their
+names."""
 
 import ast
 import dis

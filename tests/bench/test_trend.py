@@ -1,4 +1,4 @@
-"""A trend is found beneath noise and strays, and a figure that stays is told to be flat."""
+"""Trends: they are found despite noise and outliers, and a constant figure is flat."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Tuning: what a latency is written as, where the knee is, and how `auto` stands beside it."""
+"""Tuning: latencies as text, the position of the knee, and the comparison with `auto`."""
 
 import io
 

@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-m", "api.cli"]
 
 
 def environment(database_url: str, folder: Path, **settings: str) -> dict[str, str]:
-    """Return the variables of a program: nothing of whoever runs the tests but the path."""
+    """Return a program's environment variables: from the test run's own, only the path."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -39,7 +39,7 @@ def environment(database_url: str, folder: Path, **settings: str) -> dict[str, s
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended."""
+    """A command's result."""
 
     code: int
     out: str
@@ -65,21 +65,21 @@ async def angarium(
 
 
 async def whoami(url: str, secret: str) -> httpx.Response:
-    """Ask a server about a key."""
+    """Ask a server for a key's context."""
     async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=HANGS_S) as client:
         headers = {"authorization": f"Bearer {secret}"}
         return await client.get("/auth/context", headers=headers)
 
 
 async def becomes(url: str, secret: str, status: int) -> None:
-    """Wait for the status of a key."""
+    """Wait until requests with a key have this status."""
     with trio.fail_after(HANGS_S):
         while (await whoami(url, secret)).status_code != status:  # noqa: ASYNC110 - nothing tells of it
             await trio.sleep(0.02)
 
 
 async def manage_key(env: Mapping[str, str], url: str) -> str:
-    """Make a key of scope manage; return its secret once the running server knows it."""
+    """Create a key with scope manage. Return its secret once the running server knows it."""
     made = await angarium(
         *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"),
         *("--output", "text"),
@@ -93,21 +93,21 @@ async def manage_key(env: Mapping[str, str], url: str) -> str:
 
 @dataclass(slots=True)
 class Program:
-    """A program that goes on running, and what it has printed until now."""
+    """A running program, with its output so far."""
 
     process: trio.Process
     printed: str = ""
-    silent: bool = False  # it has ended, and all that it printed was read
+    silent: bool = False  # True if it has ended and all its output was read
 
     async def read(self) -> None:
-        """Collect what it prints until it ends."""
+        """Collect its output until it ends."""
         assert self.process.stdout is not None
         async for chunk in self.process.stdout:
             self.printed += chunk.decode("utf-8", "replace")
         self.silent = True
 
     async def wait_for(self, text: str, times: int = 1) -> str:
-        """Return everything printed once `text` is there, or so many times."""
+        """Wait until the output contains `text`, `times` times, then return all output."""
         with trio.fail_after(HANGS_S):
             while self.printed.count(text) < times:
                 if self.silent:
@@ -123,12 +123,12 @@ async def running(
     cwd: Path | None = None,
     command: Sequence[str] = COMMAND,
 ) -> AsyncIterator[Program]:
-    """Run a command beside the block, and end it with SIGTERM, or by force where that is ignored."""
+    """Run a command beside the block. End it with SIGTERM, or by force if it ignores that."""
     process = await trio.lowlevel.open_process(
         [*command, *arguments],
         env=dict(env),
         cwd=cwd,
-        stdin=subprocess.DEVNULL,  # it is not in a person's terminal, whoever runs the tests
+        stdin=subprocess.DEVNULL,  # never a person's terminal
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
@@ -155,7 +155,7 @@ async def _end(process: trio.Process) -> None:
 
 @asynccontextmanager
 async def server(env: Mapping[str, str]) -> AsyncIterator[tuple[Program, str]]:
-    """Run a server, and give its address."""
+    """Run a server. Yields the program and its address."""
     async with running("serve", env=env) as program:
         printed = await program.wait_for("Next, in another terminal")
         yield program, printed.split("listens on ")[1].split()[0]

@@ -26,7 +26,7 @@ EXAMPLE_KEY = ("keys", "create", "--environment", "DEVELOPMENT", "--scope", "man
 
 
 async def as_json(*arguments: str, env: dict[str, str]) -> Any:
-    """Return what a command prints with `--output json`."""
+    """Return a command's output with `--output json`."""
     done = await angarium(*arguments, "--output", "json", env=env)
     assert done.code == 0, done.err
     return json.loads(done.out)
@@ -48,7 +48,7 @@ async def test_keys_work_beside_a_running_server(database_url: str, tmp_path: Pa
         rotated = await as_json("keys", "rotate", key["id"], env=env)
         assert rotated["id"] == key["id"]
         await becomes(url, rotated["secret"], 200)
-        await becomes(url, key["secret"], 200)  # the old one lives for 24 hours
+        await becomes(url, key["secret"], 200)  # the old secret is valid for 24 hours
 
         assert (await angarium("keys", "revoke", key["id"], env=env)).code == 0
         await becomes(url, rotated["secret"], 401)
@@ -93,7 +93,7 @@ async def test_a_new_key_is_shown_on_a_terminal(database_url: str, tmp_path: Pat
         done = await trio.run_process(
             [*COMMAND, *EXAMPLE_KEY], env=env, stdout=theirs, capture_stderr=True
         )
-        with trio.fail_after(HANGS_S):  # the kernel passes it on when it has time
+        with trio.fail_after(HANGS_S):  # the kernel forwards it with a delay
             await trio.lowlevel.wait_readable(ours)
         printed = os.read(ours, 4096).decode()
     finally:

@@ -1,4 +1,4 @@
-"""The commands that the console's pages show are those of the command line."""
+"""The commands on the console's pages: each exists on the command line."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ import pytest
 from api.cli import main
 
 WEB = Path(__file__).parents[2] / "web"
-# A text in quotes of either kind, as the pages have them.
+# A text in either kind of quotes, as on the pages.
 SHOWN = re.compile(r"""h\(Shell, \{ text: (["'])(angarium (?:(?!\1)[^\\]|\\.)*)\1""")
 TEXTS = sorted(
     {

@@ -1,4 +1,4 @@
-"""`angarium doctor` names what is wrong and what to do, and leaves nothing behind."""
+"""`angarium doctor`: it names problems and their solutions, and leaves nothing behind."""
 
 import base64
 import json
@@ -70,7 +70,7 @@ def test_a_variable_that_nothing_reads_is_a_slip() -> None:
 
 
 def test_every_variable_that_the_project_names_is_known() -> None:
-    """Of its code and its documents: who exports what these tell to export is not warned."""
+    """A user who sets the variables that the code and the documents name gets no warning."""
     named: set[str] = set()
     for folder in ("api", "bench", "clients", "docs", "engine", "storage", "tests/security"):
         for path in (ROOT / folder).rglob("*"):
@@ -85,7 +85,7 @@ def test_every_variable_that_the_project_names_is_known() -> None:
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port that another program has."""
+    """A port that another program uses."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         yield other.getsockname()[1]
 
@@ -118,7 +118,7 @@ def test_a_data_folder_of_another_account_is_told_and_no_check_breaks_on_it(tmp_
     shut = tmp_path / "shut"
     shut.mkdir(mode=0)
     root = os.geteuid() == 0
-    if root:  # who may read everything
+    if root:  # root can read everything
         os.seteuid(pwd.getpwnam("nobody").pw_uid)
     try:
         for settings in (Settings(data_dir=shut), Settings(data_dir=shut / "data")):
@@ -197,7 +197,7 @@ retention_days = 1
 
 @pytest.mark.parametrize("text", [None, GOLD, GOLD + "destinatoins = 1", "[plans.gold"])
 def test_plans_that_a_server_would_refuse_are_in_the_way(text: str | None, tmp_path: Path) -> None:
-    """Of a file that is not there, lacks a field, misspells one, and is no TOML."""
+    """With a missing file, a missing field, a misspelt field, and text that is not TOML."""
     plans = tmp_path / "plans.toml"
     if text is not None:
         plans.write_text(text)
@@ -248,7 +248,8 @@ def test_a_server_refuses_what_the_operator_declared_before_it_makes_anything(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(serving, "forbid_core_dumps", lambda: None)  # for good, of this process
+    # It would last for this whole process.
+    monkeypatch.setattr(serving, "forbid_core_dumps", lambda: None)
     settings = Settings(data_dir=tmp_path / "data").model_copy(update={name: value})
     with capture_logs() as logged:
         assert serving.serve(settings) == EXIT_SETTINGS

@@ -1,4 +1,4 @@
-"""What people see of errors that come in groups, as task nurseries make them."""
+"""Messages about grouped errors, which task nurseries raise."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`angarium listen` answers like a real receiver and prints what came, harmlessly."""
+"""`angarium listen`: it answers like a real receiver, and prints requests harmlessly."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ BODY = b'{"type":"order.created","data":{"n":1}}'
 
 @pytest.fixture
 def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the receiver prints."""
+    """The receiver's output."""
     lines: list[str] = []
     monkeypatch.setattr(click, "echo", lambda line, err: lines.append(line))
     return lines

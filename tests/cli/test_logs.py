@@ -1,4 +1,4 @@
-"""Logs are lines for people or machines, and never hold a secret or a payload."""
+"""Logs: lines for people or machines, without secrets and payloads."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What commands print: for people without tricks of strangers, for programs as JSON that is valid."""
+"""The output of commands: harmless for people, and valid JSON for programs."""
 
 import ast
 import io
@@ -28,7 +28,7 @@ def test_control_characters_of_strangers_do_not_reach_a_terminal() -> None:
 
 
 def test_nothing_is_printed_but_by_what_makes_it_harmless() -> None:
-    """`say` does; the other two lay out what was made harmless before, or their own words."""
+    """`say` makes text harmless. The other two print text that already is, or their own words."""
     writing = {
         path.relative_to(CLI).as_posix()
         for path in CLI.glob("**/*.py")

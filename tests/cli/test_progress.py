@@ -1,4 +1,4 @@
-"""A replay's progress is a bar on a terminal, and lines elsewhere; both end with what became of it."""
+"""A replay's progress: a bar on a terminal, otherwise lines. Both end with the result."""
 
 import io
 import sys

@@ -1,4 +1,5 @@
-"""docs/cli.md lists the commands as they are; `--help` is quick, and the shell can complete them."""
+"""docs/cli.md: it lists the present commands. Also, `--help` is quick, and shells can complete
+commands."""
 
 import subprocess
 import sys
@@ -75,7 +76,7 @@ def all_commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[s
     return found
 
 
-PLAIN = {  # whose name says it all
+PLAIN = {  # options whose names need no help text
     "address", "description", "destination_id", "customer_account_id", "dlq_status", "event_type",
     "kind", "lines", "metadata", "name", "object_id", "occurred_at", "origin_kind", "priority",
     "source", "correlation_id", "status",

@@ -1,4 +1,5 @@
-"""Settings come from variables and flags, are checked, and are shown with defaults and reasons."""
+"""Settings: they come from variables and flags, are validated, and are shown with defaults
+and reasons."""
 
 from ipaddress import ip_network
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A misspelt command, subcommand or variable is answered with what is close to it."""
+"""A misspelt command, subcommand or variable is answered with similar names."""
 
 from pathlib import Path
 

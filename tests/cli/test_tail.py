@@ -1,4 +1,4 @@
-"""A tail shows each delivery when it is new and whenever it has changed, in bounded memory."""
+"""A tail: it shows each delivery when it is new and after each change, in bounded memory."""
 
 import json
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from api.cli.remote.tail import follow
 
 
 class Log:
-    """A service with deliveries, newest first; `away` answers nothing."""
+    """A service with deliveries, newest first. While `away`, it does not answer."""
 
     def __init__(self) -> None:
         self.deliveries: list[dict[str, Any]] = []
         self.away = False
         self.asked: list[str] = []
-        self.turns: list[Any] = []  # what happens while the tail sleeps, one a sleep
+        self.turns: list[Any] = []  # an action for each sleep of the tail
 
     def add(self, *numbers: int, status: str = "PENDING") -> None:
         for number in numbers:

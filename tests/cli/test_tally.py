@@ -1,4 +1,4 @@
-"""The demo claims only what it counted."""
+"""The demo: it reports only counted results."""
 
 import pytest
 

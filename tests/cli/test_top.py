@@ -1,4 +1,4 @@
-"""The screen of `angarium top`: what it shows in a small terminal, and what keys ask for."""
+"""The screen of `angarium top`: its contents in a small terminal, and the effects of keys."""
 
 import pytest
 
@@ -89,7 +89,7 @@ def test_the_order_goes_round_and_q_quits() -> None:
     shown = screen()
     orders = [(shown.press("s"), shown.sort)[1] for _ in range(3)]
     assert orders == ["pending", "name", "trouble"]
-    shown.press("+")  # of nothing
+    shown.press("+")  # a key without an effect
     shown.press("q")
     assert shown.quits
 
@@ -105,7 +105,7 @@ def test_a_step_of_the_concurrency_is_one_while_it_is_small_then_a_quarter() -> 
 
 
 class Client:
-    """A client with one destination, whose attempts are given look by look."""
+    """A client with one destination, and a number of attempts for each look."""
 
     def __init__(self, *attempts: int) -> None:
         self.attempts = list(attempts)

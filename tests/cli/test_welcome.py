@@ -1,4 +1,4 @@
-"""What a server says when it is ready: the next command works as it is printed."""
+"""A server's welcome message: its next command works as printed."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from engine.settings import Settings
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installed console command, as which this process was called."""
+    """An installed console command, by whose name this process was started."""
     path = tmp_path / "bin" / "angarium"
     path.parent.mkdir()
     path.touch(mode=0o755)

@@ -1,7 +1,8 @@
-"""What a value may be, in one form for the client's type hints and the document's schemas.
+"""The possible values of a type, in one form for the client's type hints and the document's schemas.
 
-A kind is a set: names of JSON's types, words of an enumeration as ("word", it), and lists and maps with
-the kind of what they hold. An object with fields is "object" only: whoever compares goes into it.
+A kind is a set: names of JSON's types, ("word", word) for each word of an enumeration, and lists and
+maps with the kind of their contents. An object with fields is just "object". The comparison visits its
+fields separately.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ _PLAIN: dict[Any, str] = {
 
 
 def of_hint(hint: Any) -> Kind:
-    """Return the kind of a type hint. Raises KeyError for a type that JSON has none for."""
+    """Return the kind of a type hint. Raises KeyError for a type that JSON does not have."""
     if hint is Any:
         return ANYTHING
     if is_typeddict(hint):
@@ -40,7 +41,7 @@ def of_hint(hint: Any) -> Kind:
 
 
 def of_schema(schema: Any, resolved: Callable[[Any], Any]) -> Kind:
-    """Return the kind of a schema; `resolved` follows a `$ref`."""
+    """Return the kind of a schema. `resolved` follows a `$ref`."""
     schema = resolved(schema)
     if found := choices(schema):
         return frozenset().union(*(of_schema(each, resolved) for each in found))
@@ -62,7 +63,8 @@ def of_schema(schema: Any, resolved: Callable[[Any], Any]) -> Kind:
 
 
 def opened(kind: Kind) -> Kind:
-    """Return the kind with every object taken for a map, and without what a caller has encoded itself."""
+    """Return the kind with maps in place of objects, and without values that a caller has encoded
+    itself."""
     return frozenset(map(_opened, kind - {"encoded"}))
 
 
@@ -73,7 +75,7 @@ def _opened(part: Any) -> Any:
 
 
 def value_of(kind: Kind) -> Any:
-    """Return a value of a kind: the smallest."""
+    """Return the smallest value of a kind."""
     plain = {"string": "x", "encoded": b"", "object": {}, "anything": {}, "boolean": True}
     for part in sorted(kind, key=str):
         if isinstance(part, tuple):

@@ -1,4 +1,4 @@
-"""Both clients write the API's requests, retry what is safe, and raise what is meant."""
+"""Both clients: they send correct requests, retry safe ones, and raise the right errors."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ Script = Callable[[httpx.Request], httpx.Response]
 
 
 class Service:
-    """A transport for both clients that answers from a script and keeps what was asked."""
+    """A transport for both clients that answers from a script and records requests."""
 
     def __init__(self, *answers: httpx.Response | Exception) -> None:
         self.answers = list(answers)

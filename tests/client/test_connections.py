@@ -1,4 +1,4 @@
-"""The asynchronous client's connections: used again, bounded, free after any answer or none."""
+"""The asynchronous client's connections: reused, limited, and free after each request."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
 class Server:
-    """Answers each request on its connection once the gate is open; counts connections."""
+    """Answers each request once the gate is open. It counts connections."""
 
     def __init__(self) -> None:
         self.connections = 0

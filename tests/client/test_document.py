@@ -22,7 +22,7 @@ from tests.client import kinds
 DOCUMENT = json.loads(openapi_json())
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
-# Operations without a method: those that a client does not need, and URLs for callers without a key.
+# Operations without a method: a client does not need them, or they are URLs for callers without a key.
 LEFT_OUT = {
     "/console/sessions",
     "/livez",

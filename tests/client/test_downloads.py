@@ -1,4 +1,4 @@
-"""Files as receivers read them: whole and the right ones, or an error and nothing written."""
+"""Downloads by receivers: the complete and correct file, or an error and no file."""
 
 import base64
 import hashlib
@@ -11,7 +11,7 @@ import pytest
 
 import angarium
 
-# The same in every process: runners of tests compare the names of theirs.
+# The same in every process, because pytest's workers compare the names of tests.
 CONTENT = hashlib.shake_256(b"a file").digest(300_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 

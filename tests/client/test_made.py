@@ -1,4 +1,4 @@
-"""What is made of the route table is in the repository as it would be made now."""
+"""Files generated from the route table: the repository's copies are current."""
 
 from api.generation.client import PACKAGE, README, client_files, made_types, readme
 from api.generation.commands import command_files

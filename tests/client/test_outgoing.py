@@ -1,4 +1,4 @@
-"""Events are written once: with a key, and with bytes that are left as they are."""
+"""Events are encoded once: with a key, and with bytes that stay unchanged."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Both producers send events in batches and in order, wait for room, and tell what became of each."""
+"""Both producers: they send batches in order, wait for room, and report each event's result."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ Judge = Callable[[list[dict[str, Any]]], httpx.Response | None]
 
 
 class Service:
-    """Accepts batches, unless `judge` answers otherwise; keeps them."""
+    """Accepts batches unless `judge` returns another answer, and records them."""
 
     def __init__(self, judge: Judge = lambda _: None) -> None:
         self.judge = judge
@@ -50,7 +50,7 @@ class Service:
 
 
 def answer(events: list[dict[str, Any]]) -> httpx.Response:
-    """Accept events; "bad" ones are rejected, "old" ones duplicates."""
+    """Accept events. "bad" ones are rejected, and "old" ones are duplicates."""
     results = [entry(index, event["eventType"]) for index, event in enumerate(events)]
     counts = [sum(each["status"] == status for each in results) for status in STATUSES]
     named = dict(zip(("accepted", "duplicates", "rejected"), counts, strict=True))

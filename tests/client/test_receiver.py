@@ -1,4 +1,4 @@
-"""A receiver trusts what its destination's key signed, lately and unchanged, and nothing else."""
+"""The receiver: it accepts only what its destination's key signed, recently and unchanged."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""When a call is made again: a table."""
+"""The retry decision: a table of cases."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a type checker knows of the client: held by `mypy`, and called by nothing."""
+"""A type checker's view of the client: only `mypy` checks it, and no code calls it."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import assert_type

@@ -1,1 +1,1 @@
-"""The client libraries, held to the same behaviour: one book of cases, and a driver for each language."""
+"""The client libraries' common behavior: one table of cases, and a driver for each language."""

@@ -1,4 +1,4 @@
-"""The drivers of the client libraries: each performs a call by the API's names and returns what came."""
+"""The drivers of the client libraries: each makes a call by its API name and returns the result."""
 
 import json
 import os
@@ -23,13 +23,13 @@ TOOLS = "the TypeScript client's tests need node and npm. On Debian and Ubuntu: 
 
 
 class Driver(Protocol):
-    """A client."""
+    """A client that tests can call."""
 
     async def __call__(
         self, method: str, *path: str, fields: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Perform a call. Returns {"value"}, or {"error": {"name", "message", "status", "code",
-        "details", "failed"}}."""
+        """Make a call. Returns {"value"}, or {"error": {"name", "message", "status", "code", "details",
+        "failed"}}."""
 
 
 Open = Callable[[str, str], AbstractAsyncContextManager[Driver]]
@@ -93,7 +93,7 @@ class PythonDriver:
 
 
 class ScriptDriver:
-    """The TypeScript client, in a process of a runtime of JavaScript."""
+    """The TypeScript client, in a process of a JavaScript runtime."""
 
     def __init__(self, process: trio.Process) -> None:
         self._process = process
@@ -116,7 +116,7 @@ class ScriptDriver:
 
 
 def built(target: Path) -> Path:
-    """Build the TypeScript client; return its main module. Without node it skips, or fails in CI."""
+    """Build the TypeScript client, and return its main module. Without node, skip, or fail in CI."""
     if not compiled(target):
         if os.environ.get("CI"):
             pytest.fail(TOOLS)
@@ -133,7 +133,7 @@ async def python_driver(url: str, key: str) -> AsyncIterator[Driver]:
 
 
 def script_driver(module: Path, *runtime: str | Path) -> Open:
-    """Return what opens the TypeScript client. `runtime`: the command that runs a script."""
+    """Return a function that opens the TypeScript client. `runtime` is the command that runs a script."""
 
     @asynccontextmanager
     async def opened(url: str, key: str) -> AsyncIterator[Driver]:
@@ -150,10 +150,10 @@ def script_driver(module: Path, *runtime: str | Path) -> Open:
 
 
 def snake(name: str) -> str:
-    """Return an API's name as Python writes it."""
+    """Return an API name in Python's spelling."""
     return re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name)
 
 
 def camel(path: str) -> str:
-    """Return an argument's name as the API writes it."""
+    """Return an argument's name in the API's spelling."""
     return re.sub(r"_([a-z])", lambda match: match[1].upper(), path)

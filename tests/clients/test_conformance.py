@@ -1,4 +1,4 @@
-"""What every client library does alike, at a real server and at one of scripted answers."""
+"""The common behavior of all client libraries, with a real server and with scripted answers."""
 
 import json
 import re
@@ -24,7 +24,7 @@ __all__ = ["house", "receiver", "tenant"]
 NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
 SECRET = "whsec_a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
 LANGUAGES = ("python", "typescript")
-# What the README's examples leave to their readers.
+# Definitions that the README's examples leave to their readers.
 GLOBALS = "declare const process: { env: Record<string, string> };\n"
 KNOWN = """
 import type { Angarium } from "angarium";
@@ -72,7 +72,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=LANGUAGES)
 def opened(request: pytest.FixtureRequest) -> Open:
-    """What opens a client of each language."""
+    """A function that opens each language's client."""
     if request.param == "python":
         return python_driver
     return script_driver(request.getfixturevalue("module"), "node")
@@ -144,7 +144,7 @@ async def test_events_are_sent_once_alone_and_in_batches(
         assert (failed["name"], failed["failed"]) == ("EventsFailedError", 1)
         delivered: list[Any] = []
         with trio.fail_after(HANGS_S):
-            while not delivered:  # the receiver has it a moment before the log says so
+            while not delivered:  # the receiver has it shortly before the log shows it
                 only = {"status": "DELIVERED", "limit": 1}
                 delivered = (await client("deliveries.list", fields=only))["value"]["items"]
                 await trio.sleep(LOOK_EVERY_S)
@@ -162,13 +162,13 @@ async def test_a_refusal_names_its_places(
         assert "(400 invalid_request)" in refused["message"]
         missing = (await client("destinations.get", NOBODY))["error"]
         assert (missing["status"], missing["code"]) == (404, "not_found")
-        assert "error" in await client("destinations.get", "..")  # no other path is asked for
+        assert "error" in await client("destinations.get", "..")  # it requests no other path
     async with opened(f"http://127.0.0.1:{house.door.address[1]}", "ang_dev_nobody") as client:
         refused = (await client("authContext"))["error"]
         assert (refused["status"], refused["code"]) == (401, "unauthorized")
 
 
-# (answers of the server, method, what comes of it, how often it was asked)
+# (the server's answers, the method, the result, the number of requests)
 REFUSED = {"code": "overloaded", "message": "try again", "requestId": "r"}
 ENDED = {"code": "internal", "message": "something broke", "requestId": "r"}
 CONTEXT = {"kind": "API_KEY"}
@@ -258,7 +258,7 @@ async def test_an_answer_of_somebody_else_is_unexpected(opened: Open) -> None:
 
 
 BODY = '{"type":"order.paid","data":{"n":1}}'
-# (what is wrong, what of a genuine webhook is replaced)
+# (the fault, the replaced parts of a genuine webhook)
 FORGERIES: dict[str, dict[str, Any]] = {
     "another body": {"body": BODY + " "},
     "another secret": {"secret": "whsec_YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="},

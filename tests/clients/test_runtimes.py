@@ -37,8 +37,11 @@ __all__ = [
 
 @pytest.fixture(params=COMMANDS)
 def opened(request: pytest.FixtureRequest, module: Path) -> Open:
-    """What opens the client in each runtime. No registry has them for every system: a machine that lacks
-    one leaves its tests out, in CI too."""
+    """A function that opens the client in each runtime.
+
+    Registries do not have each runtime for every system, so a machine without one skips its tests, also
+    in CI.
+    """
     if not RUNTIMES.installed():
         pytest.skip("Deno and Bun are missing: make tools")
     try:

@@ -1,4 +1,4 @@
-"""Fixtures of a whole server within the test's process, as tests/service has them."""
+"""Fixtures with a whole server within the test's process, as in tests/service."""
 
 from tests.service.conftest import api, house, neighbour, receiver, tenant
 

@@ -1,4 +1,4 @@
-"""A double of an S3 store on loopback: objects by path, with the documented REST interface."""
+"""A double of an S3 store on loopback, with objects by path and the documented REST interface."""
 
 import hashlib
 import threading
@@ -10,9 +10,11 @@ from tests.patience import HANGS_S
 
 
 class Bucket:
-    """The stored objects and the received requests. `failing`: answers 503. `refusing`: answers 403,
-    with the body `said`. `lavish`: sends more than was asked for. `hanging`: takes requests and answers
-    none until `let` is set."""
+    """The stored objects and the received requests.
+
+    `failing` answers 503. `refusing` answers 403 with the body `said`. `lavish` sends more than
+    requested. `hanging` does not answer until `let` is set.
+    """
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
@@ -28,7 +30,7 @@ class Bucket:
 
 @contextmanager
 def open_bucket() -> Iterator[Bucket]:
-    """Serve a bucket while the block runs."""
+    """Run a bucket during the block."""
     bucket = Bucket()
 
     class Handler(BaseHTTPRequestHandler):
@@ -42,7 +44,7 @@ def open_bucket() -> Iterator[Bucket]:
             fields = {"Content-Length": str(len(body)), **headers}
             for name, value in fields.items():
                 self.send_header(name.replace("_", "-"), value)
-            with suppress(ConnectionError):  # a client that did not wait
+            with suppress(ConnectionError):  # the client did not wait
                 self.end_headers()
                 if self.command != "HEAD":
                     self.wfile.write(body)

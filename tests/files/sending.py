@@ -1,4 +1,4 @@
-"""Sends files in their three forms, and looks at what is left of them."""
+"""Requests that send files in three forms, and views of the stored parts."""
 
 import hashlib
 from pathlib import Path
@@ -13,7 +13,7 @@ BOUNDARY = "a-boundary"
 
 
 async def raw(api: Caller, content: bytes = CONTENT, query: str = "", **headers: str) -> Response:
-    """Send bytes as they are; headers by their names with `_` for `-`."""
+    """Send raw bytes. Header names have `_` in place of `-`."""
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
     return await api(
         "POST",
@@ -24,7 +24,7 @@ async def raw(api: Caller, content: bytes = CONTENT, query: str = "", **headers:
 
 
 def part(name: str, content: bytes, head: str = "", file_name: str | None = None) -> bytes:
-    """Return a part of a form."""
+    """Return one part of a form."""
     named = "" if file_name is None else f'; filename="{file_name}"'
     return (
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"{named}\r\n{head}\r\n'.encode()
@@ -34,7 +34,7 @@ def part(name: str, content: bytes, head: str = "", file_name: str | None = None
 
 
 async def form(api: Caller, *parts: bytes, end: bytes = f"--{BOUNDARY}--\r\n".encode()) -> Response:
-    """Send a form."""
+    """Send a multipart form."""
     return await api(
         "POST",
         "/files",
@@ -44,23 +44,23 @@ async def form(api: Caller, *parts: bytes, end: bytes = f"--{BOUNDARY}--\r\n".en
 
 
 async def document(api: Caller, **fields: Any) -> Response:
-    """Send JSON."""
+    """Send a JSON document."""
     return await api("POST", "/files", fields)
 
 
 class Places:
-    """What is on disk and in the rows of a house."""
+    """A house's files on disk and in rows."""
 
     def __init__(self, house: ServiceHouse) -> None:
         self._house = house
         self.folder = house.server.settings.data_dir / "files"
 
     def blobs(self) -> list[Path]:
-        """All content that is kept."""
+        """Return the stored contents."""
         return [each for each in self.folder.glob("[0-9]*/*/*") if each.is_file()]
 
     def spooled(self) -> list[Path]:
-        """All that is being received."""
+        """Return the files that are being received."""
         return [each for each in self.folder.glob("incoming/*/*") if each.name != "lock"]
 
     async def count(self, table: str) -> int:
@@ -69,5 +69,5 @@ class Places:
         )
 
     async def clean(self) -> bool:
-        """Whether nothing is being received or under suspicion."""
+        """Return True if no file is being received and no content is marked."""
         return not self.spooled() and await self.count("file_suspects") == 0

@@ -1,4 +1,4 @@
-"""Bytes by key: in a folder and in an S3 store, with the same behaviour."""
+"""Bytes by key in a folder and in an S3 store, with the same behavior."""
 
 import os
 import threading
@@ -74,7 +74,7 @@ async def test_what_was_put_is_read_in_pieces_whole_or_in_part(
     )
     assert await read(blobs, 5, 5) == b""
     await blobs.delete(KEY)
-    await blobs.delete(KEY)  # which is no error
+    await blobs.delete(KEY)  # a second deletion is not an error
     assert await blobs.size(KEY) is None
     with pytest.raises(BlobMissingError):
         await read(blobs, 0, 1)
@@ -117,7 +117,7 @@ async def test_what_a_hostile_store_says_is_cut(bucket: Bucket, tmp_path: Path) 
     with pytest.raises(BlobsAwayError) as raised:
         await blobs.put(KEY, file_of(tmp_path, b"content"))
     assert len(str(raised.value)) < 600
-    assert raised.value.__cause__ is None  # it has the whole
+    assert raised.value.__cause__ is None  # the cause would contain the whole text
 
 
 async def test_a_store_that_sends_more_than_was_asked_for_is_not_passed_on(
@@ -206,7 +206,7 @@ def test_neither_doctor_nor_start_waits_for_a_store_that_never_answers(
     bucket.hanging = True
     settings = Settings(file_store=setting_of(bucket))
     assert check_file_store(settings).level is Level.FAILURE
-    read_declared(settings)  # it may answer again; events need it only for their files
+    read_declared(settings)  # The store can recover, and only files need it.
     assert [method for method, _ in bucket.requests] == ["PUT", "PUT"], "it asks once each time"
 
 
@@ -262,7 +262,8 @@ async def test_a_store_that_hangs_keeps_no_process_that_is_to_end(tmp_path: Path
         async with trio.open_nursery() as nursery:
             nursery.start_soon(put)
             await trio.testing.wait_all_tasks_blocked()
-            nursery.cancel_scope.cancel()  # who gives up does not end what is half done
+            # A caller that gives up does not stop a half-done operation.
+            nursery.cancel_scope.cancel()
             with trio.CancelScope(shield=True):
                 await trio.testing.wait_all_tasks_blocked()
             assert told == []

@@ -1,4 +1,4 @@
-"""The client and the commands send and read files, a piece at a time."""
+"""The client and the commands send and read files piece by piece."""
 
 import hashlib
 import io
@@ -19,7 +19,7 @@ CONTENT = bytes(range(256)) * 1_000
 
 
 async def key_of(house: ServiceHouse, tenant: Tenant) -> tuple[str, str]:
-    """Return the address of a server and a key."""
+    """Return a server's address and a key."""
     made = await house.keys.create(tenant, Scope.MANAGE, Environment.DEVELOPMENT, "a client's")
     house.issued.credential(made.secret)
     return f"http://127.0.0.1:{house.door.address[1]}", made.secret
@@ -74,7 +74,7 @@ def test_a_type_is_what_the_name_tells(name: str, kind: str | None) -> None:
 async def test_a_file_of_json_is_sent_as_it_is(
     house: ServiceHouse, tenant: Tenant, tmp_path: Path
 ) -> None:
-    """Though the header that names its type would name another form of the request."""
+    """The header with such a type would normally announce another form of request."""
     address, key = await key_of(house, tenant)
     async with angarium.AsyncClient(address, key, trust_env=False) as client:
         for kind in ("application/json", "multipart/form-data; boundary=x"):
@@ -101,7 +101,8 @@ async def test_the_commands_do_the_same(
         return result.exit_code, result.output
 
     async def ask(*arguments: str) -> tuple[int, str]:
-        with capture_logs():  # the server is in this process: its log is not the command's output
+        # The server runs in this process, and its log is not the command's output.
+        with capture_logs():
             return await trio.to_thread.run_sync(run, *arguments)
 
     code, output = await ask("upload", str(source), "--file-type", "scan", "--output", "json")
@@ -113,7 +114,7 @@ async def test_the_commands_do_the_same(
     target = trio.Path(tmp_path / "copy.bin")
     assert await ask("download", file, str(target)) == (0, "")
     assert await target.read_bytes() == CONTENT
-    assert (await ask("download", file, str(target)))[0] == 2  # which is there already
+    assert (await ask("download", file, str(target)))[0] == 2  # the target already exists
     other = trio.Path(tmp_path / "other.bin")
     assert (await ask("download", "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10", str(other)))[0] == 4
     assert not await other.exists()

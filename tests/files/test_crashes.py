@@ -1,6 +1,6 @@
-"""A crash between any two steps of keeping a file leaves nothing that the next start does not remove.
+"""A crash between any two steps of storing a file: the next start removes all remains.
 
-`tests/process/test_files.py` does the same to real processes, at random moments.
+`tests/process/test_files.py` tests the same with real processes at random moments.
 """
 
 import os
@@ -31,8 +31,7 @@ class Crash(BaseException):
 
 
 class Dying:
-    """Passes calls on until the process dies, before or after one of them. After that it passes
-    none."""
+    """Forwards calls until the process dies, before or after one of them. Afterwards it forwards none."""
 
     def __init__(self, whole: Any, life: "Life") -> None:
         self._whole = whole
@@ -49,7 +48,7 @@ class Dying:
 
 
 class Life:
-    """Counts steps, before and after each call."""
+    """Counts the steps before and after each call."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
@@ -67,7 +66,7 @@ async def content(life: Life) -> AsyncIterator[bytes]:
 
 
 def die(spool: DiskSpool) -> None:
-    """Release only the process's lock, as the end of a process does."""
+    """Release only the process's lock, as the process's end would."""
     assert spool._lock is not None
     os.close(spool._lock)
 
@@ -77,7 +76,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 class Disk:
-    """The things that outlive a process."""
+    """The state that outlives a process."""
 
     def __init__(self, bridge: Bridge, folder: Path) -> None:
         self.folder = folder
@@ -85,7 +84,7 @@ class Disk:
         self.blobs = FolderBlobs(folder)
 
     async def process(self, life: Life, *, with_row: bool) -> None:
-        """Keep a file, until the end of a life."""
+        """Store a file until the life ends."""
         spool = DiskSpool(self.folder / "incoming", 0)
         await spool.open()
         store: Any = Dying(self.store, life)
@@ -108,14 +107,14 @@ class Disk:
             die(spool)
 
     async def start(self) -> None:
-        """Do the steps of a start."""
+        """Perform a start's steps."""
         spool = DiskSpool(self.folder / "incoming", 0)
         await spool.open()
         await Depot(spool, self.blobs, self.store).settle_all()
         await spool.close()
 
     async def left(self) -> tuple[int, int, int]:
-        """Return the numbers of rows, blobs and marks; assert that the spool is empty."""
+        """Return the numbers of rows, blobs and marks. Fails if the spool is not empty."""
         rows = await self.store.get(1, FILE)
         blobs = [each for each in self.folder.glob("1/*/*") if each.is_file()]
         spooled = [each for each in self.folder.glob("incoming/*") if each.is_dir()]
@@ -152,7 +151,7 @@ async def test_a_disk_that_is_full_takes_nothing_and_keeps_nothing(
     bridge: Bridge, tmp_path: Path
 ) -> None:
     disk = Disk(bridge, tmp_path / "files")
-    spool = DiskSpool(disk.folder / "incoming", 1 << 60)  # more than any disk has free
+    spool = DiskSpool(disk.folder / "incoming", 1 << 60)  # more than any disk's free space
     await spool.open()
     depot = Depot(spool, disk.blobs, disk.store)
     with capture_logs() as lines, pytest.raises(Refusal) as refused:

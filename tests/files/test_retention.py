@@ -1,4 +1,4 @@
-"""Files go with their events, their content with the last file that has it, and neither before."""
+"""Retention of files: files go with their events, and contents with their last file, not earlier."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ async def once(content: bytes) -> AsyncIterator[bytes]:
 
 
 class Shelf:
-    """Files of environment 1, kept as they are in a server."""
+    """Files of environment 1, stored as a server stores them."""
 
     def __init__(self, bridge: Bridge, folder: Path) -> None:
         self.connection: Connection = bridge.connection(UPKEEP)
@@ -54,7 +54,7 @@ class Shelf:
         return await self.blobs.size(key) is not None
 
     async def sweep(self) -> tuple[int, int]:
-        """Remove what is old; return how many files and how much content."""
+        """Remove old files, and return the numbers of removed files and contents."""
         now_ms = await now_of(self.connection)
         await remove_old_partitions(self.connection, now_ms, KEEP_DAYS)
         files = await delete_old_files(self.connection, now_ms, KEEP_DAYS)
@@ -116,7 +116,7 @@ async def test_content_that_is_held_is_not_removed(shelf: Shelf) -> None:
     async with shelf.depot.keep(1, once(b"held"), 1_000):
         assert await shelf.depot.settle_all() == 0
         assert await shelf.has(b"held")
-    assert not await shelf.has(b"held")  # nobody wrote a row
+    assert not await shelf.has(b"held")  # no row was written
     assert await shelf.store.suspects(10, (0, b"")) == []
 
 

@@ -1,4 +1,4 @@
-"""Files are taken in three forms, become events, and are read as they came."""
+"""Files arrive in three forms, become events, and are read back unchanged."""
 
 import base64
 import hashlib
@@ -20,7 +20,7 @@ from tests.service.receiver import Receiver
 
 
 async def settled(house: ServiceHouse) -> Places:
-    """Wait until what follows an answer in the background is done."""
+    """Wait until the background work after an answer is done."""
     places = Places(house)
     with trio.fail_after(HANGS_S):
         while True:
@@ -223,7 +223,7 @@ async def test_the_head_of_a_part_is_bounded(house: ServiceHouse, api: Caller) -
 async def test_names_and_numbers_that_cannot_be_kept_are_refused_in_headers_too(
     house: ServiceHouse, api: Caller
 ) -> None:
-    """What no database keeps, and what would make every list of files something else than JSON."""
+    """Such values cannot be stored, or would make lists of files invalid JSON."""
     named = await raw(api, Content_Disposition="attachment; filename*=UTF-8''a%00b")
     assert (named.status, named.paths) == (400, ["fileName"])
     numbered = await raw(api, query="?metadata=%7B%22m%22%3A-1e999%7D")
@@ -280,7 +280,7 @@ async def test_the_schema_of_a_type_judges_files(house: ServiceHouse, api: Calle
     assert (await api("POST", f"/schemas/{made['id']}/activate", {})).status == 200
     refused = await raw(api, b"another", query="?eventType=scan")
     assert (refused.status, refused.code) == (400, "schema_violation")
-    again = await raw(api, query="?eventType=scan&idempotencyKey=k")  # its key comes first
+    again = await raw(api, query="?eventType=scan&idempotencyKey=k")  # its key is checked first
     assert (again.status, again.json["duplicate"]) == (202, True)
     assert again.json["id"] == first.json["id"]
     places = await settled(house)

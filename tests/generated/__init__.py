@@ -1,1 +1,1 @@
-"""Clients that generators make of the OpenAPI document: each compiles, and runs the tutorial."""
+"""Clients that generators create from the OpenAPI document: each compiles and runs the tutorial."""

@@ -1,6 +1,6 @@
-"""What makes a client of the document by each generator, and a program of it that runs the tutorial.
+"""The makers of generated clients: each creates a client and a program that runs the tutorial.
 
-The options are those of docs/api/clients.md; a test compares them.
+The options are those of docs/api/clients.md, which a test compares.
 """
 
 import json
@@ -19,8 +19,8 @@ INSTALL = "make tools"
 GO_MODULE = "example.com/tutorial"
 OAPI = ("-generate", "types,client,skip-prune", "-package", "angarium")
 OPENAPI_TYPESCRIPT = ("--default-non-nullable=false", "--empty-objects-unknown")
-# openapi-generator leaves the shape of a form out, although the operation that takes it imports it; and
-# two enumerations of Go that share a word collide unless their names are in it.
+# By default, openapi-generator omits a form's model that an operation imports. In Go, enumerations with
+# a common word collide unless the words have a prefix.
 GENERATOR = ("--global-property", "skipFormModel=false")
 GENERATOR_GO = (
     "--additional-properties",
@@ -28,15 +28,15 @@ GENERATOR_GO = (
 )
 GENERATOR_JAVA = ("--library", "native")
 GENERATOR_TYPESCRIPT = ("--additional-properties", "importFileExtension=.js")
-# Programs of some seconds: they end before it pays that code is compiled well.
+# The programs run for some seconds, which is too short for optimized compilation.
 JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 GO = (
     f"-gcflags={GO_MODULE}/...=-N -l",
     "-ldflags=-s -w",
-)  # neither made fast nor looked at by debuggers
+)  # without optimization and without debug information
 COMPILER_OPTIONS = {
     "strict": True,
-    "skipDefaultLibCheck": True,  # the compiler's own
+    "skipDefaultLibCheck": True,  # skips only the compiler's own files
     "target": "es2022",
     "lib": ["es2022", "dom", "dom.iterable"],
     "types": [],
@@ -44,15 +44,15 @@ COMPILER_OPTIONS = {
 }
 
 Command = Sequence[str | Path]
-Make = Callable[[Path], Command]  # in a folder that has openapi.json; returns the program
+Make = Callable[[Path], Command]  # works in a folder with openapi.json, and returns the program
 
 
 class GenerationError(Exception):
-    """A generator or a compiler failed, or warned where it should not; with what it printed."""
+    """A generator or compiler failed or gave an unexpected warning. The message is its output."""
 
 
 def run(command: Command, folder: Path) -> str:
-    """Run a command in a folder; return what it printed. Raises GenerationError if it failed."""
+    """Run a command in a folder, and return its output. Raises GenerationError if it fails."""
     path = os.pathsep.join([str(GO_SDK), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "GOFLAGS": "-mod=mod -buildvcs=false"}
     done = subprocess.run(
@@ -64,7 +64,7 @@ def run(command: Command, folder: Path) -> str:
 
 
 def openapi_typescript(folder: Path) -> Command:
-    """Types by openapi-typescript."""
+    """Generate types with openapi-typescript."""
     _node(folder)
     generator = NODE.programs / "openapi-typescript"
     run([generator, "openapi.json", "-o", "schema.d.ts", *OPENAPI_TYPESCRIPT], folder)
@@ -72,22 +72,22 @@ def openapi_typescript(folder: Path) -> Command:
 
 
 def hey_api(folder: Path) -> Command:
-    """A client by hey-api."""
-    # The modules of the client name each other as bundlers and CommonJS do.
+    """Generate a client with hey-api."""
+    # The client's modules import each other as bundlers and CommonJS expect.
     _node(folder, "commonjs")
     run([NODE.programs / "openapi-ts", "-i", "openapi.json", "-o", "client"], folder)
     return _typescript(folder, "hey_api")
 
 
 def typescript_fetch(folder: Path) -> Command:
-    """A client by openapi-generator, of typescript-fetch."""
+    """Generate a typescript-fetch client with openapi-generator."""
     _node(folder)
     _generator(folder, "typescript-fetch", GENERATOR_TYPESCRIPT, "client")
     return _typescript(folder, "typescript_fetch")
 
 
 def oapi_codegen(folder: Path) -> Command:
-    """A client by oapi-codegen."""
+    """Generate a client with oapi-codegen."""
     if not GO_TOOL.is_file():
         missing("oapi-codegen", INSTALL)
     (folder / "angarium").mkdir()
@@ -96,7 +96,7 @@ def oapi_codegen(folder: Path) -> Command:
 
 
 def generator_go(folder: Path) -> Command:
-    """A client by openapi-generator, of Go."""
+    """Generate a Go client with openapi-generator."""
     if not GO_TOOL.is_file():
         missing("Go", INSTALL)
     _generator(folder, "go", GENERATOR_GO, "angarium")
@@ -105,7 +105,7 @@ def generator_go(folder: Path) -> Command:
 
 
 def generator_java(folder: Path) -> Command:
-    """A client by openapi-generator, of Java."""
+    """Generate a Java client with openapi-generator."""
     javac = shutil.which("javac") or missing("javac", "apt install default-jdk-headless")
     _generator(folder, "java", GENERATOR_JAVA, "client")
     shutil.copy(TUTORIALS / "Tutorial.java", folder)
@@ -130,13 +130,13 @@ MAKERS: dict[str, Make] = {
 
 
 def made(name: str, folder: Path) -> Command:
-    """Make a client by its maker, and its tutorial; return the program."""
+    """Generate a client and its tutorial, and return the program."""
     (folder / "openapi.json").write_bytes(openapi_json())
     return MAKERS[name](folder)
 
 
 def _node(folder: Path, module: str = "nodenext") -> None:
-    """Make a folder a project of TypeScript, with modules of that kind."""
+    """Turn a folder into a TypeScript project with this kind of modules."""
     if shutil.which("node") is None or not NODE.installed():
         missing("node with the generators", f"{INSTALL}, after apt install npm")
     (folder / "node_modules").symlink_to(NODE.folder / "node_modules")

@@ -1,4 +1,4 @@
-"""Clients by the generators that people use: each compiles, and runs the tutorial against a server."""
+"""Clients of popular generators: each compiles and runs the tutorial against a server."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.service.receiver import open_receiver
 async def test_a_generated_client_compiles_and_runs_the_tutorial(
     name: str, tmp_path: Path, bridge: Bridge
 ) -> None:
-    # Before the server is there: compilers take what a busy machine gives them, and a server's tests end.
+    # Before the server starts, because compilers load the machine and a server's tests have a time limit.
     program = await trio.to_thread.run_sync(made, name, tmp_path)
     async with open_service(bridge) as house, open_receiver() as receiver:
         key = await house.keys.create(

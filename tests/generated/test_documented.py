@@ -1,4 +1,4 @@
-"""The page about generated clients states the commands and the versions that the proofs run."""
+"""The page about generated clients: its commands and versions are those that the tests run."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The document has no finding by the linters that people run over a document: Spectral and Redocly."""
+"""The document under the popular linters Spectral and Redocly: no findings."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ LINTERS: dict[str, list[str | Path]] = {
     "redocly": ["lint", "--max-problems", "1000", "--config", HERE / "redocly.yaml"],
 }
 CLEAN = {"spectral": "No results with a severity", "redocly": "Your API description is valid"}
-FOUND = "You have "  # warnings, as Redocly counts them
+FOUND = "You have "  # the beginning of Redocly's warning count
 
 
 @pytest.mark.parametrize("linter", LINTERS)
@@ -26,7 +26,7 @@ def test_a_linter_finds_nothing(
 ) -> None:
     if shutil.which("node") is None or not NODE.installed():
         missing("node with the linters", f"{INSTALL}, after apt install npm")
-    # Nothing is asked of the network: neither whether there is a newer version nor for figures of use.
+    # No network access: neither for newer versions nor for usage figures.
     monkeypatch.setitem(os.environ, "REDOCLY_TELEMETRY", "off")
     monkeypatch.setitem(os.environ, "REDOCLY_SUPPRESS_UPDATE_NOTICE", "true")
     (tmp_path / "openapi.json").write_bytes(openapi_json())

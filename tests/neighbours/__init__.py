@@ -1,5 +1,4 @@
-"""Neighbours that are stuck or hostile, on a whole server: another workspace does not notice them.
+"""Stuck or hostile neighbours on a whole server: another workspace does not notice them.
 
-`bench.isolation` measures how much later the other workspace's events arrive. Here the bounds are
-counted.
+`bench.isolation` measures the delay of the other workspace's events. These tests count the limits.
 """

@@ -1,4 +1,4 @@
-"""Fixtures of a whole server: see `tests.service.conftest`."""
+"""Fixtures with a whole server: see `tests.service.conftest`."""
 
 from tests.service.conftest import api, house, neighbour, receiver, tenant
 

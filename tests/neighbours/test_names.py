@@ -1,4 +1,4 @@
-"""Name servers that never answer hold a share of the threads, and nothing of another workspace's."""
+"""Name servers that never answer: they use a share of the threads, and none of another workspace's."""
 
 import socket
 import threading
@@ -35,7 +35,8 @@ async def test_names_that_hang_keep_no_other_workspace_waiting(
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
     try:
         async with trio.open_nursery() as nursery:
-            # Each name is tried when its destination is made; nobody else's change waits for that.
+            # Each name is looked up when its destination is created. Other workspaces' changes do not
+            # wait for that.
             for number in range(NAMES):
                 url = f"http://{number}.hangs.test/hook"
                 nursery.start_soon(destination, api, url, [f"hangs.{number}"])

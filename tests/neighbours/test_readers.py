@@ -1,4 +1,4 @@
-"""Readers that take no answer, of every endpoint: they hold no slot, and bounded memory."""
+"""Clients that read no answer, at every endpoint: they hold no slot, and only bounded memory."""
 
 import re
 import socket
@@ -14,7 +14,7 @@ from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver
 
-EACH = 10  # requests on one connection, none of whose answers are read
+EACH = 10  # the number of requests on each connection, whose answers are not read
 NONE = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
 PATHS = sorted(
     {re.sub(r"\{\w+\}", NONE, route.path) for route in ROUTES if route.method == "GET"}

@@ -1,4 +1,4 @@
-"""Receivers whose answers never end are read to a bound, and their connections are closed."""
+"""Receivers with endless answers: they are read to a limit, and their connections are closed."""
 
 from functools import partial
 
@@ -13,7 +13,8 @@ from tests.service.receiver import Receiver
 PIECE = b"x" * 65_536
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"  # the body ends with the connection
 CROWD = 16
-# Of one answer: what an attempt reads and what two kernels buffer. Without a bound it is gigabytes.
+# For one answer: the part that an attempt reads, and two kernels' buffers. Without a limit it would be
+# gigabytes.
 MOST = 16 << 20
 
 

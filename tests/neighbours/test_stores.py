@@ -1,4 +1,4 @@
-"""A file store that hangs holds its files, and neither events nor what is asked of the database."""
+"""A file store that hangs: it delays its files, but neither events nor the API's reads."""
 
 import threading
 from pathlib import Path
@@ -47,7 +47,7 @@ async def test_uploads_to_a_store_that_hangs_keep_no_event_waiting(
 
     async with trio.open_nursery() as nursery:
         for number in range(UPLOADS):
-            caller = await house.caller(tenant)  # a connection of its own
+            caller = await house.caller(tenant)  # a separate connection
             nursery.start_soon(upload, caller, b"%d" % number)
         with trio.fail_after(HANGS_S):
             while len(held) < UPLOADS:
@@ -56,7 +56,7 @@ async def test_uploads_to_a_store_that_hangs_keep_no_event_waiting(
             event = await post(neighbour, "fine")
             with trio.fail_after(HANGS_S):
                 await receiver.reaches(1)
-            # Of the tenant itself only its files wait.
+            # Even for the tenant itself, only its files wait.
             assert (await api("GET", f"/events/{event}")).status == 404
             assert (await api("GET", "/files")).status == 200
             await post(api, "other")
@@ -69,7 +69,7 @@ async def test_uploads_to_a_store_that_hangs_keep_no_event_waiting(
 async def test_a_bucket_that_never_answers_keeps_no_neighbour_waiting(
     bridge: Bridge, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Real requests of the store's client: uploads, and downloads of what was kept before."""
+    """Real requests of the store's client: uploads, and downloads of earlier files."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
     with open_bucket() as bucket:

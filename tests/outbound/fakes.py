@@ -1,4 +1,4 @@
-"""Stages between an event and the wire that do as they are told."""
+"""Fake stages between an event and the wire, which a test controls."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ Made = Transformed | Failure
 
 
 class Unchanged:
-    """Stages that pass on what they get."""
+    """Stages that change nothing."""
 
     def carry(self, event: Event, done: Callable[[Carried | Failure], None]) -> None:
         done(Carried(outbound_body(event), ()))

@@ -1,5 +1,5 @@
-"""The bytes that attempts hold are bounded: an attempt without room waits for its turn, and never fails
-for it."""
+"""The limit on bytes that attempts hold: an attempt without room waits its turn, and never fails for
+that."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +15,7 @@ class Askers:
         self.let_in: list[str] = []
 
     def ask(self, name: str, size: int) -> None:
-        """Ask for the workspace that a name begins with."""
+        """Ask for room. A name's first letter is its workspace."""
         self.held.ask(name[0], size, partial(self.let_in.append, name))
 
 
@@ -25,7 +25,7 @@ def test_what_fits_is_let_in_at_once_and_what_does_not_when_there_is_room() -> N
         askers.ask(name, 3)
     assert askers.let_in == ["a1", "a2"]
     assert askers.held.statistics() == HeldStatistics(6, 1)
-    askers.held.change("a", 3, 1)  # fewer bytes were made than asked for
+    askers.held.change("a", 3, 1)  # the body is smaller than requested
     assert askers.let_in == ["a1", "a2"]
     askers.held.change("a", 1, 0)
     assert askers.let_in == ["a1", "a2", "a3"]
@@ -38,7 +38,7 @@ def test_one_workspace_leaves_room_for_the_others_and_they_take_turns() -> None:
     askers = Askers(10, 4)
     for name in ("a1", "a2", "a3", "b1", "c1", "c2", "b2", "b3"):
         askers.ask(name, 2)
-    assert askers.let_in == ["a1", "a2", "b1", "c1", "c2"]  # ten bytes
+    assert askers.let_in == ["a1", "a2", "b1", "c1", "c2"]  # ten bytes in total
     askers.held.change("a", 2, 0)
     askers.held.change("b", 2, 0)
     askers.held.change("c", 2, 0)
@@ -77,6 +77,6 @@ def test_who_is_let_in_may_ask_and_give_back_at_once() -> None:
 
         return go
 
-    held.ask("w", 4, one_after_another(5_000))  # deeper than any stack
+    held.ask("w", 4, one_after_another(5_000))  # deeper than Python's stack
     assert order == list(range(5_000, -1, -1))
     assert held.statistics() == HeldStatistics(0, 0)

@@ -1,4 +1,4 @@
-"""Attempts on their way to the wire: through the stages that they need, each to exactly one end."""
+"""Attempts on their way to the wire: through the necessary stages, each to exactly one end."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ CLIENT = ClientCredentials("https://issuer.example/token", "id", "secret", None,
 
 
 class Wire:
-    """Takes what is sent, and answers when told."""
+    """Records transmissions, and answers when the test calls their `done`."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[Transmission, Callable[[Outcome], None]]] = []
@@ -51,7 +51,7 @@ class Wire:
 
 
 class Stages(Unchanged):
-    """Stages that do as a test says; scripts end when told where `waits`."""
+    """Stages with given results. If `waits`, scripts end when the test ends them."""
 
     def __init__(self) -> None:
         self.made: Made = Transformed(b"made")
@@ -104,7 +104,7 @@ class Stages(Unchanged):
 
 
 class Road:
-    """A sender between stages and a wire, and the outcomes that it reported."""
+    """A sender between stages and a wire, with the outcomes that it reported."""
 
     def __init__(self, timers: Timers) -> None:
         self.wire, self.stages, self.timers = Wire(), Stages(), timers
@@ -114,7 +114,7 @@ class Road:
         self._number = 0
 
     def send(self, **destination: Any) -> Transmission:
-        """Send a delivery; `attachments` are its event's."""
+        """Send a delivery. `attachments` are its event's."""
         self._number += 1
         delivery = a_delivery(self._number)
         delivery.event.attachments = destination.pop("attachments", None)
@@ -123,7 +123,7 @@ class Road:
         return transmission
 
     async def ended(self) -> Outcome:
-        """Return the one outcome, once it is reported."""
+        """Wait for the only outcome, and return it."""
         await trio.testing.wait_all_tasks_blocked()
         (outcome,) = self.outcomes
         return outcome
@@ -148,7 +148,8 @@ def test_what_needs_no_stage_goes_straight_to_the_wire() -> None:
     transmission = Transmission(a_destination(), a_delivery(1), 1)
     done: Callable[[Outcome], None] = [].append  # type: ignore[assignment]
     sender.send(transmission, done)
-    assert wire.sent == [(transmission, done)]  # the very same: it costs a comparison
+    # The identical object, because the fast path is only a comparison.
+    assert wire.sent == [(transmission, done)]
     sender.forget("d")
     assert wire.forgotten == ["d"]
 
@@ -164,7 +165,7 @@ async def test_every_stage_adds_its_part_and_the_later_ones_win(road: Road) -> N
     ((sent, _),) = road.wire.sent
     assert (sent.destination, sent.delivery, sent.number) == (asked.destination, asked.delivery, 1)
     assert sent.body == b"rendered"
-    assert sent.headers == (  # no name twice: whoever reads them would choose
+    assert sent.headers == (  # no name occurs twice, because readers could use either value
         (b"x-by", b"template"),
         (b"x-a", b"b"),
         (b"angarium-file-url", b"u"),
@@ -179,7 +180,7 @@ async def test_every_stage_adds_its_part_and_the_later_ones_win(road: Road) -> N
 async def test_null_skips_and_nothing_is_sent(road: Road) -> None:
     road.stages.made = Transformed(b"", skipped=True, logs=b"not today\n")
     road.send(transform=SCRIPT, template=TEMPLATE)
-    assert road.outcomes == []  # never within `send`
+    assert road.outcomes == []  # never during `send`
     outcome = await road.ended()
     assert (outcome.success, outcome.skipped, outcome.status) == (True, True, None)
     assert (outcome.transform_version, outcome.logs) == (7, b"not today\n")
@@ -196,7 +197,7 @@ async def test_a_stage_that_fails_is_a_failed_attempt(road: Road, stage: str) ->
     assert (outcome.success, outcome.category) == (False, ErrorCategory.TRANSFORM)
     assert (outcome.message, outcome.retry_after_s) == ("it threw", 3)
     ran = stage != "carried"
-    assert outcome.transform_version == (7 if ran else None)  # of the script that ran
+    assert outcome.transform_version == (7 if ran else None)  # the script that ran
     assert outcome.logs == (b"so far\n" if stage == "made" else None)
     assert (road.wire.sent, road.held) == ([], 0)
 
@@ -239,7 +240,7 @@ async def test_a_patch_between_preparation_and_sending_changes_nothing_of_what_w
 ) -> None:
     road.stages.waits = True
     before = road.send(transform=SCRIPT)
-    road.send(transform=Transform("t2", 8, "other"), version=2)  # what a publish makes of it
+    road.send(transform=Transform("t2", 8, "other"), version=2)  # as after a publish
     for run in reversed(road.stages.runs):
         run[4](Transformed(run[0].id.encode()))
     assert road.wire.bodies == [b"t2", b"t1"]
@@ -255,7 +256,7 @@ async def test_what_scripts_made_is_bounded_and_whoever_finds_no_room_waits(road
         road.send(transform=SCRIPT, workspace="greedy")
     assert (len(road.wire.sent), road.held) == (fit, SHARE_BYTES)
     for _ in range(3):
-        road.send(transform=SCRIPT, workspace="other")  # has room all the same
+        road.send(transform=SCRIPT, workspace="other")  # another workspace still has room
     assert len(road.wire.sent) == fit + 3
     assert road.held <= most * MOST_MADE
     for index in range(fit):
@@ -269,7 +270,7 @@ async def test_what_scripts_made_is_bounded_and_whoever_finds_no_room_waits(road
 
 
 class Hearing(ScriptLimit):
-    """A script limit that notes each call."""
+    """A script limit that records each call."""
 
     def __init__(self, heard: list[str]) -> None:
         super().__init__()
@@ -319,7 +320,7 @@ async def test_after_the_stop_nothing_is_sent_or_reported(road: Road) -> None:
     for index, run in enumerate(runs):
         run[4](results[index % 2])
     await trio.testing.wait_all_tasks_blocked()
-    assert len(road.stages.runs) == len(runs)  # who waited for room was not let in
+    assert len(road.stages.runs) == len(runs)  # attempts that waited for room were not admitted
     assert (road.wire.sent, road.outcomes) == ([], [])
 
 

@@ -38,7 +38,7 @@ ENDPOINT = "the token endpoint "
 
 
 class Desk:
-    """The tokens of a street's client, and what those who asked got."""
+    """The tokens of a street's client, with the results of its callers."""
 
     def __init__(self, street: Street, background: Background) -> None:
         self.street = street
@@ -55,7 +55,7 @@ class Desk:
     async def ask(
         self, key: Any, times: int = 1, customer: str | None = None
     ) -> list[bytes | Failure]:
-        """Return what so many at once get."""
+        """Ask several times at once, and return the results."""
         came = trio.Event()
         got: list[bytes | Failure] = []
 
@@ -177,7 +177,7 @@ async def test_endpoints_of_many_tenants_that_hang_leave_turns_to_others() -> No
 
     async with open_desk() as desk, trio.open_nursery() as nursery:
         hanging = await desk.street.open(hang)
-        tenants = AT_ONCE // AT_ONCE_EACH  # who would have all places
+        tenants = AT_ONCE // AT_ONCE_EACH  # enough tenants to take all places
         for tenant in range(tenants):
             for number in range(AT_ONCE_EACH):
                 key = desk.key(hanging, environment=2 + tenant, client_id=str(number))

@@ -1,4 +1,4 @@
-"""Runs that callers ask for: few at once, and past bodies made again where that can be done."""
+"""Runs that callers request: few at once, and past bodies are created again where possible."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ SENT = SentVersion(
 
 
 class Held(Unchanged):
-    """Runs end when told; templates put their configuration into what they make."""
+    """Runs end when `go` is set. Templates put their configuration into the message."""
 
     def __init__(self) -> None:
         self.go = trio.Event()
@@ -165,4 +165,4 @@ async def test_secrets_of_a_template_are_masked_in_what_it_is_shown_to_have_made
     assert not made.exact
     version = msgspec.structs.replace(version, config=b'{"room": "nullify", "text": "a null"}')
     made = await Remake(held, held, held).remade("w", "d", EVENT, an_attempt(2), version)
-    assert made.exact  # the word alone is no secret
+    assert made.exact  # the word alone is not a secret

@@ -1,1 +1,1 @@
-"""Tests of what is installed: wheels, images, units and charts."""
+"""Tests of installed packages: wheels, images, units and charts."""

@@ -1,6 +1,6 @@
-"""Empty environments for tests: an interpreter and what our wheels say that they need, nothing else.
+"""Empty environments for tests: an interpreter and our wheels' requirements, nothing else.
 
-The distributions are those that the tests run with, linked, not copied, so that no registry is asked.
+The distributions are links to those of the test run, so no registry is needed.
 """
 
 import subprocess
@@ -17,22 +17,22 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An environment in a folder of its own."""
+    """An environment in its own folder."""
 
     folder: Path
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
+        """The environment's interpreter."""
         return self.folder / "bin" / "python"
 
     @property
     def site(self) -> Path:
-        """Where its packages are."""
+        """The folder of its packages."""
         return next(self.folder.glob("lib/python*/site-packages"))
 
     def run(self, *arguments: str, cwd: Path) -> str:
-        """Run its interpreter, which sees neither our variables nor the working folder."""
+        """Run its interpreter without our variables and without access to the working folder."""
         done = subprocess.run(
             [self.python, "-I", *arguments], capture_output=True, text=True, check=False, cwd=cwd
         )
@@ -40,7 +40,7 @@ class Environment:
         return done.stdout
 
     def install(self, *wheels: Path) -> set[str]:
-        """Install wheels as pip does, asking no registry; return the names that came."""
+        """Install wheels with pip, without a registry. Return the new names in the folder of packages."""
         before = {path.name for path in self.site.iterdir()}
         subprocess.run(
             [
@@ -54,14 +54,14 @@ class Environment:
 
 
 def built(folder: Path) -> list[Path]:
-    """Build the client and the server; return their wheels."""
+    """Build the client and the server, and return their wheels."""
     for project in (ROOT / "clients/python", ROOT):
         build(project, folder)
     return sorted(folder.glob("*.whl"))
 
 
 def build(project: Path, folder: Path) -> None:
-    """Build the sdist and the wheel of a project into `folder`."""
+    """Build a project's sdist and wheel in `folder`."""
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", folder],
         check=True,
@@ -71,7 +71,7 @@ def build(project: Path, folder: Path) -> None:
 
 
 def empty_environment(folder: Path, wheels: Iterable[Distribution]) -> Environment:
-    """Make an environment with what `wheels` need, and what these need in turn."""
+    """Create an environment with the requirements of `wheels`, including indirect ones."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     environment = Environment(folder)
     for needed in closure(wheels):
@@ -83,7 +83,7 @@ def empty_environment(folder: Path, wheels: Iterable[Distribution]) -> Environme
 
 
 def closure(of: Iterable[Distribution]) -> Iterator[Distribution]:
-    """Yield each distribution that these require, directly or not, once."""
+    """Yield each distribution that these require, directly or indirectly, once."""
     seen: set[str] = set()
     ahead = list(of)
     while ahead:
@@ -99,6 +99,6 @@ def closure(of: Iterable[Distribution]) -> Iterator[Distribution]:
 
 
 def size_bytes(of: Distribution) -> int:
-    """Return the bytes of a distribution's files."""
+    """Return the total size of a distribution's files."""
     paths = (Path(str(file.locate())) for file in of.files or ())
     return sum(path.stat().st_size for path in paths if path.is_file())

@@ -1,8 +1,8 @@
 """The time from a wheel to the first verified delivery: `python -m tests.packages.first_delivery`.
 
-It makes an empty environment, installs the wheels with pip, and delivers an event. Each stage has its
-wall time, and the CPU time of the programs that it ran. On a busy machine only the CPU time tells the
-cost of Angarium. The stages after the installation count as Angarium's. `--bar SECONDS` fails if they
+It creates an empty environment, installs the wheels with pip, and delivers an event. It prints each
+stage's wall time, and the CPU time of the programs in it. On a busy machine only the CPU time shows
+Angarium's cost. The stages after the installation count as Angarium's. `--bar SECONDS` fails if they
 take longer.
 """
 
@@ -27,14 +27,14 @@ LINE = "{:<24}{:>8}{:>8}"
 
 
 class Stages:
-    """The stages: their names, wall seconds and CPU seconds."""
+    """The stages with their names, wall seconds and CPU seconds."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[str, float, float, bool]] = []
 
     @contextmanager
     def stage(self, name: str, *, ours: bool) -> Iterator[None]:
-        """Time a stage. Its CPU time is that of programs that ended within it."""
+        """Time a stage. Its CPU time is that of the programs that ended during it."""
         wall, cpu = time.monotonic(), _cpu_of_children()
         yield
         self.add(name, time.monotonic() - wall, _cpu_of_children() - cpu, ours=ours)
@@ -46,11 +46,11 @@ class Stages:
 
     @property
     def names(self) -> list[str]:
-        """The names of the stages that have ended."""
+        """The names of the completed stages."""
         return [row[0] for row in self._rows]
 
     def total(self, *, ours: bool) -> float:
-        """Print the sums; return the wall seconds."""
+        """Print the sums, and return the wall seconds."""
         rows = [row for row in self._rows if row[3] or not ours]
         wall, cpu = sum(row[1] for row in rows), sum(row[2] for row in rows)
         print(LINE.format("ours" if ours else "all", f"{wall:.2f}", f"{cpu:.2f}"))
@@ -63,7 +63,7 @@ def _cpu_of_children() -> float:
 
 
 def _wait_for(output: IO[str], text: str) -> str:
-    """Read lines until one has `text`; return it."""
+    """Read lines until one contains `text`, and return that line."""
     said = []
     for line in output:
         if text in line:
@@ -73,7 +73,7 @@ def _wait_for(output: IO[str], text: str) -> str:
 
 
 def measure(wheels: list[Path], folder: Path) -> float:
-    """Measure every stage; return the wall seconds of Angarium's stages."""
+    """Measure every stage, and return the wall seconds of Angarium's stages."""
     stages = Stages()
     print(LINE.format("stage", "wall s", "CPU s"))
     with stages.stage("empty environment", ours=False):
@@ -93,8 +93,10 @@ def deliver(
     stages: Stages,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Start a server and a receiver of an installed program in a folder, and send an event. Raises
-    AssertionError or CalledProcessError if it does not arrive with a signature that verifies."""
+    """Start an installed program's server and receiver in a folder, and send an event.
+
+    Raises AssertionError or CalledProcessError if the event does not arrive with a valid signature.
+    """
     env = {
         **variables,
         "PATH": os.environ["PATH"],
@@ -147,7 +149,7 @@ def deliver(
 
 
 def main() -> int:
-    """Measure, and compare with the bar."""
+    """Measure, and compare the result with `--bar`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--wheels", type=Path, help="the folder of the wheels; by default they are built"
@@ -158,7 +160,7 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="angarium-first-") as name:
         folder = Path(name)
-        folder.chmod(0o755)  # the embedded PostgreSQL of a root runs as another account
+        folder.chmod(0o755)  # if root starts the embedded PostgreSQL, it runs as another account
         wheels = sorted(given.wheels.glob("*.whl")) if given.wheels else built(folder)
         ours = measure(wheels, folder)
     return int(given.bar is not None and ours > given.bar)

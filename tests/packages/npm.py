@@ -1,4 +1,4 @@
-"""Tools that npm installs by a lock into a folder of `.tools`, once."""
+"""Tools that npm installs once from a lock file, into a folder of `.tools`."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ FILES = ("package.json", "package-lock.json")
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools of the lock in a folder; `name` is their folder in `.tools`."""
+    """The tools of a lock in the folder `lock`, installed in `.tools/name`."""
 
     lock: Path
     name: str
@@ -19,16 +19,16 @@ class Tools:
 
     @property
     def folder(self) -> Path:
-        """The folder that has `node_modules`."""
+        """The folder that contains `node_modules`."""
         return ROOT / ".tools" / self.name
 
     @property
     def programs(self) -> Path:
-        """The folder of their programs."""
+        """The folder of the tools' programs."""
         return self.folder / "node_modules" / ".bin"
 
     def installed(self) -> bool:
-        """Return True if the tools of the lock are there."""
+        """Return True if the lock's tools are installed."""
         done = self.folder / "done"
         return all(
             (done / name).is_file()
@@ -37,7 +37,7 @@ class Tools:
         )
 
     def install(self, npm: str) -> bool:
-        """Install the tools. Returns False where npm could not."""
+        """Install the tools. Returns False if npm fails."""
         print(f"Installing {self.what} into {self.folder.relative_to(ROOT)} (once)")
         shutil.rmtree(self.folder, ignore_errors=True)
         (self.folder / "done").mkdir(parents=True)
@@ -51,6 +51,6 @@ class Tools:
         return True
 
     def ready(self) -> bool:
-        """Return True if the tools are there, installed now where that was needed and npm could."""
+        """Return True if the tools are installed. Installs them if necessary and possible."""
         npm = shutil.which("npm")
         return self.installed() or (npm is not None and self.install(npm))

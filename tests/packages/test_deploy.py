@@ -1,4 +1,5 @@
-"""Image, compose file, chart and unit, judged by the tools of their own worlds, as no engine is here."""
+"""Image, compose file, chart and unit, checked with standard tools, because no container engine is
+available."""
 
 import os
 import re
@@ -50,7 +51,7 @@ def test_whatever_the_image_is_built_of_reaches_the_build() -> None:
 def test_the_compose_file_is_valid_and_wants_its_secrets(tmp_path: Path) -> None:
     compose = tool("compose", "make tools")
     file = DEPLOY / "compose.yaml"
-    missing = run([compose, file])  # it reads no variables of ours
+    missing = run([compose, file])  # without our variables
     assert missing.returncode != 0
     assert missing.stderr.count("is missing a value: see the head of compose.yaml") == 4
     given = tmp_path / "compose.yaml"
@@ -94,4 +95,4 @@ def test_the_unit_is_valid_and_sealed(tmp_path: Path) -> None:
     done = run([analyze, "verify", "--recursive-errors=no", unit])
     assert (done.returncode, done.stderr.strip()) == (0, ""), done.stderr
     sealed = run([analyze, "security", "--offline=true", "--threshold=20", unit])
-    assert sealed.returncode == 0, sealed.stdout  # at most 2.0 of 10
+    assert sealed.returncode == 0, sealed.stdout  # an exposure of at most 2.0 of 10

@@ -1,4 +1,4 @@
-"""The wheels, installed into an empty environment and used from outside of the checkout."""
+"""The wheels in an empty environment, used from outside the checkout."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def installed(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """An environment that had nothing, with the server."""
+    """An empty environment in which only the server was installed."""
     folder = tmp_path_factory.mktemp("empty")
     environment = empty_environment(folder, [metadata(wheels[0])])
     came = environment.install(wheels[0])
@@ -54,7 +54,7 @@ def installed(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> E
 
 
 def metadata(wheel: Path) -> Distribution:
-    """Return what a wheel says of itself."""
+    """Return a wheel's metadata."""
     return PathDistribution(
         zipfile.Path(wheel) / f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"
     )
@@ -89,7 +89,7 @@ def test_every_module_is_imported_below_the_one_package(
     number, elsewhere, without = json.loads(installed.run("-c", EVERY_MODULE, cwd=tmp_path))
     assert number > 400
     assert elsewhere == [], "imported from the top level"
-    # Only with the extra `otel`; a start without traces imports `opening` alone.
+    # These modules need the extra `otel`. A start without traces imports only `opening`.
     assert "engine.tracing.opening" not in without
     assert all(name.startswith("engine.tracing.") for name in without), without
 
@@ -132,7 +132,8 @@ async def test_an_installed_server_delivers_its_first_event(
         transform = json.loads(await told("transforms", "create", made["id"], str(same)))
         await told("transforms", "publish", transform["id"])
         await told("events", "send", "order.created", "--data", '{"order": 42}')
-        assert "signature verified" in await listener.wait_for('"first": 42')  # printed last
+        # The last line printed.
+        assert "signature verified" in await listener.wait_for('"first": 42')
         refused = await angarium(
             *("events", "send", "Not a type"), env=env, cwd=tmp_path, command=command
         )

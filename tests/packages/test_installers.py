@@ -1,6 +1,6 @@
-"""The server's wheel by the commands of the documentation: `pip install`, `uvx --from` and `pipx`.
+"""The server's wheel with the documented commands: `pip install`, `uvx --from` and `pipx`.
 
-Each command starts from nothing, with a home of its own. The only index is a folder with the wheels of
+Each command starts with an empty home. The only index is a folder with the wheels of
 `requirements/runtime.lock`, which pip fetches and compares with their hashes.
 """
 
@@ -26,7 +26,7 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What an installer can have: the packages of `make dist`, and a folder with all that they need."""
+    """An installer's sources: the packages of `make dist`, and a folder with all their requirements."""
 
     dist: Path
     needed: Path
@@ -37,14 +37,14 @@ class Offer:
         return next(self.dist.glob("angarium-*.whl"))
 
     def variables(self, home: Path) -> dict[str, str]:
-        """Return the variables of a user with this home, for whom there is no other index."""
+        """Return the environment variables of a user with this home and no other index."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": str(self.needed),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "PIP_COMPILE": "0",  # most modules of others are never imported
+            "PIP_COMPILE": "0",  # most modules of the requirements are never imported
             "PIPX_DEFAULT_BACKEND": "pip",
             "PIPX_DEFAULT_PYTHON": sys.executable,
             "UV_OFFLINE": "1",
@@ -54,7 +54,7 @@ class Offer:
 
 
 def told(command: Sequence[str | Path], env: dict[str, str], cwd: Path) -> str:
-    """Return what a command prints."""
+    """Run a command, and return its output."""
     done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -62,7 +62,7 @@ def told(command: Sequence[str | Path], env: dict[str, str], cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def offer(tmp_path_factory: pytest.TempPathFactory) -> Offer:
-    """The packages, and the wheels of the lock."""
+    """The packages, and the wheels of the lock file."""
     dist, needed = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("needed")
     built(dist)
     wanted = ("--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", LOCK)
@@ -72,7 +72,7 @@ def offer(tmp_path_factory: pytest.TempPathFactory) -> Offer:
 
 @pytest.fixture(scope="module")
 def site(offer: Offer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packages of an environment that pip has filled from the server's wheel and the client's."""
+    """The packages of an environment in which pip installed the server's and the client's wheels."""
     home = tmp_path_factory.mktemp("pip")
     env = offer.variables(home)
     told([sys.executable, "-m", "venv", "--without-pip", "venv"], env, home)
@@ -102,13 +102,15 @@ def test_the_page_tells_the_size(site: Path) -> None:
     came = {each.metadata["Name"]: size_bytes(each) for each in distributions(path=[str(site)])}
     del came["angarium-client"]
     assert sum(came.values()) / 1e6 == pytest.approx(int(said[1]), rel=0.1)
-    assert len(came) == pytest.approx(int(said[2]), abs=2)  # a version of Python needs one more
+    # One version of Python needs an additional package.
+    assert len(came) == pytest.approx(int(said[2]), abs=2)
     assert came["angarium"] / 1e6 == pytest.approx(int(said[3]), rel=0.2)
 
 
 @pytest.fixture
 def place(data_dir: Path) -> Path:
-    """A folder for programs that start PostgreSQL, which another account must reach; see `data_dir`."""
+    """A folder for programs that start PostgreSQL, which another account must be able to enter: see
+    `data_dir`."""
     return data_dir.parent
 
 

@@ -1,4 +1,4 @@
-"""The rules of alerts and the dashboard's queries, in a real Prometheus that scrapes a real server."""
+"""The alert rules and the dashboard's queries, in a real Prometheus that scrapes a real server."""
 
 import os
 import subprocess
@@ -29,11 +29,11 @@ scrape_configs:
   - job_name: angarium
     static_configs: [{{targets: ["{target}"]}}]
 """
-ANSWERS = {"/gone": 410, "/down": 503}  # of the receiver; else 204
+ANSWERS = {"/gone": 410, "/down": 503}  # the receiver's answers; 204 for other paths
 
 
 class Prometheus:
-    """A Prometheus, by its HTTP API."""
+    """A Prometheus, used through its HTTP API."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
@@ -45,18 +45,18 @@ class Prometheus:
         return answer["data"]
 
     async def query(self, text: str) -> list[Any]:
-        """Return what a query finds now."""
+        """Return a query's present result."""
         found: list[Any] = (await self.ask("query", query=text))["result"]
         return found
 
     async def finds(self, text: str) -> bool:
-        """Return whether a query finds anything now."""
+        """Return True if a query has a result now."""
         return bool(await self.query(text))
 
 
 @asynccontextmanager
 async def prometheus(target: str, folder: Path) -> AsyncIterator[Prometheus]:
-    """Run a Prometheus that scrapes a target and knows the rules."""
+    """Run a Prometheus with our rules that scrapes a target."""
     program, port = tool("prometheus", HOW), free_port()
     file = folder / "prometheus.yml"
     file.write_text(CONFIGURATION.format(rules=RULES, target=target))
@@ -104,7 +104,7 @@ async def test_every_panel_shows_a_run_and_every_alert_is_evaluated(
             count = f"sum(angarium_deliveries_{kind}_total) == 1"
             await eventually(partial(prom.finds, count))
         queries = [query.replace(INTERVAL, "1m") for each in METRICS for query, _ in query_of(each)]
-        for query in queries:  # a rate needs two scrapes since its series is there
+        for query in queries:  # a rate needs two scrapes of its series
             await eventually(partial(prom.finds, query))
 
         async def evaluated() -> bool:

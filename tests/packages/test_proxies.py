@@ -1,4 +1,4 @@
-"""nginx and HAProxy in front of a server, by the configurations that we ship."""
+"""nginx and HAProxy in front of a server, with the configurations that we ship."""
 
 import http.client
 import json
@@ -15,12 +15,12 @@ from tests.cli.programs import Program, environment, manage_key, running
 from tests.packages.tools import ROOT, tool
 from tests.postgres import eventually
 
-CLIENT = "127.0.0.2"  # not the proxy's own address, which is 127.0.0.1
+CLIENT = "127.0.0.2"  # differs from the proxy's own address, 127.0.0.1
 FORGED = "6.6.6.6"
 
 
 def nginx(folder: Path, config: Path) -> list[str]:
-    daemon = "daemon off; master_process off;"  # one process, which a signal ends
+    daemon = "daemon off; master_process off;"  # one process, which a signal can end
     return [
         tool("nginx", "apt-get install nginx-light"),
         "-p",
@@ -40,7 +40,7 @@ PROXIES = {"nginx.conf": nginx, "haproxy.cfg": haproxy}
 
 
 class Ask:
-    """A client of one connection, from an address of its own."""
+    """A client with one connection, from its own address."""
 
     def __init__(self, port: int, key: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, 30, (CLIENT, 0))
@@ -65,7 +65,7 @@ class Ask:
 async def behind(
     name: str, env: dict[str, str], folder: Path
 ) -> AsyncIterator[tuple[Program, int, int]]:
-    """Run a server behind a proxy; yield it, its port, and the proxy's."""
+    """Run a server behind a proxy. Yields the server, its port, and the proxy's port."""
     ports = {"8080": free_port(), "8081": free_port(), "8000": free_port()}
     config = folder / name
     text = (ROOT / "deploy/proxies" / name).read_text()
@@ -95,7 +95,7 @@ async def test_a_proxy_passes_requests_and_tells_the_clients_address(
             first = Ask(through, key)
             try:
                 return (await trio.to_thread.run_sync(first, "GET", "/readyz"))[0] == 200
-            except (OSError, ValueError):  # the proxy starts, or answers in its own words
+            except (OSError, ValueError):  # the proxy is starting, or gives its own answer
                 return False
             finally:
                 first.close()
@@ -129,6 +129,6 @@ async def test_a_proxy_passes_requests_and_tells_the_clients_address(
 
 
 def entry(log: str) -> dict[str, Any]:
-    """Return the last line of the log that tells of a change."""
+    """Return the log's last entry about a change."""
     lines = [line for line in log.splitlines() if "api.change_made" in line]
     return dict(json.loads(lines[-1]))

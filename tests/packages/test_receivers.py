@@ -1,7 +1,7 @@
-"""The receivers of the documentation in other languages.
+"""The documented receivers in other languages.
 
-Those in Go, Node and Java have the stock library of their language. A stand-in takes its place for Ruby
-and PHP, because the tests ask no registry of these languages.
+The ones in Go, Node and Java use their language's standard library. Ruby and PHP use a stand-in,
+because the tests use no registry of these languages.
 """
 
 import json
@@ -32,11 +32,11 @@ LARGE = b'{"type": "order.created", "data": "' + b"x" * (1 << 20) + b'"}'
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How a receiver is prepared and started in its folder, and what it says of a new event. `listens`:
-    what it says once it serves."""
+    """A receiver's commands in its folder, and its messages: about a new event, and (`listens`) once it
+    serves."""
 
     prepare: Callable[[], list[str]]
-    start: Callable[[int], list[str]]  # at a port, which is in the environment too
+    start: Callable[[int], list[str]]  # takes the port, which is in the environment too
     handled: str
     listens: str = "Listening on"
 
@@ -49,7 +49,7 @@ PHP = "apt-get install php-cli php-sqlite3"
 
 
 def check_of_php() -> list[str]:
-    """Return the command that checks the receiver in PHP, which needs SQLite."""
+    """Return the command that checks the PHP receiver, which needs SQLite."""
     php = tool("php", PHP)
     known = subprocess.run([php, "-m"], capture_output=True, text=True, check=True).stdout
     if "pdo_sqlite" not in known.split():
@@ -87,7 +87,7 @@ LANGUAGES = {
     ),
     "php": Language(
         check_of_php,
-        # As in an image without a php.ini.
+        # Like an image without a php.ini.
         lambda port: [
             tool("php", PHP),
             *("-d", "display_errors=1"),
@@ -100,7 +100,7 @@ LANGUAGES = {
 
 
 async def prepared(name: str, folder: Path) -> None:
-    """Copy a receiver and install what it needs."""
+    """Copy a receiver, and install its requirements."""
     command = LANGUAGES[name].prepare()
     shutil.copytree(RECEIVERS / name, folder)
     if name == "ruby":
@@ -118,7 +118,7 @@ async def prepared(name: str, folder: Path) -> None:
 
 
 class Sender:
-    """Sends webhooks to a receiver as anybody could."""
+    """Sends webhooks to a receiver, as a stranger could."""
 
     def __init__(self, client: httpx.AsyncClient, url: str, secret: str) -> None:
         self._client, self._url, self._secret = client, url, secret
@@ -126,7 +126,7 @@ class Sender:
     async def __call__(
         self, body: bytes, message: str, *, added: bytes = b"", age_s: int = 0, **headers: str
     ) -> int:
-        """Sign and send; `added` goes behind what was signed. Returns the status of the answer."""
+        """Sign and send a body, with `added` after the signed bytes. Returns the answer's status."""
         sent = int(time.time()) - age_s
         signed = {
             "content-type": "application/json",
@@ -169,7 +169,7 @@ async def test_a_receiver_takes_what_is_genuine_and_new(
 async def takes_a_delivery(
     api: angarium.AsyncClient, destination: str, receiver: Program, handled: str
 ) -> None:
-    """Send an event through the server; its replay, which has the same id, is dropped."""
+    """Send an event through the server. The receiver drops its replay, which has the same id."""
     await api.routing_rules.create("All", destination, ["*"])
     accepted = await api.events.send("order.created", {"order": 42})
     await receiver.wait_for(handled)
@@ -185,8 +185,8 @@ async def takes_a_delivery(
 
 
 async def refuses(send: Sender, receiver: Program, handled: str) -> None:
-    """Send what is not genuine, what is too large, and what comes twice. `handled`: the word that the
-    receiver says of an event that it keeps."""
+    """Send forged, too large and repeated requests. `handled` is the receiver's message about a new
+    event."""
     assert await send(BODY, "msg_bad", added=b" ") == 401
     assert await send(BODY, "msg_bad", age_s=400) == 401
     assert await send(BODY, "msg_bad", webhook_id="msg_other") == 401

@@ -1,4 +1,5 @@
-"""The documentation site: diagrams, plots, the reference, and what a build of `make check` refuses."""
+"""The documentation site: diagrams, plots, the reference, and the errors that a build in `make check`
+finds."""
 
 import json
 import re

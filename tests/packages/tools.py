@@ -1,4 +1,4 @@
-"""Programs that tests need and that no Python package brings: where they are missing CI fails."""
+"""Programs that tests need and no Python package provides. Tests without them fail in CI."""
 
 import os
 import shutil
@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def tool(name: str, how: str) -> str:
-    """Return the path of a tool; where it is missing CI fails, and others are told how to get it."""
+    """Return a tool's path. If it is missing, fail in CI, and otherwise skip the test with
+    instructions."""
     made = [ROOT / ".tools/bin", ROOT / ".tools/sdk/go/bin"]
     folders = [*made, Path(sys.executable).parent, "/usr/sbin"]
     path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
@@ -20,7 +21,7 @@ def tool(name: str, how: str) -> str:
 
 
 def missing(name: str, how: str) -> NoReturn:
-    """Fail the test where CI is set; elsewhere skip it, and say how to get what it needs."""
+    """Fail the test where CI is set. Otherwise skip it with instructions."""
     if "CI" in os.environ:
         pytest.fail(f"{name} is missing: {how}")
     pytest.skip(f"{name} is missing: {how}")

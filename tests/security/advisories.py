@@ -1,7 +1,7 @@
-"""pip-audit over what is pinned: `python -m tests.security.advisories`. A known weakness fails.
+"""pip-audit over the pinned packages: `python -m tests.security.advisories`. A known weakness fails.
 
-It asks a service on the network. Where that cannot be reached nothing is known, which is said plainly
-and does not fail: whoever works without a network could not do anything about it either.
+It queries a service on the network. If the service cannot be reached, the result is unknown. The
+program reports this and does not fail, because a user without a network could not fix it.
 """
 
 import json
@@ -20,30 +20,30 @@ from tests.security.exceptions import Endured, read
 ROOT = Path(__file__).parents[2]
 LOCKS = (ROOT / "requirements" / "runtime.lock", ROOT / "requirements" / "dev.lock")
 SERVICE = "https://api.osv.dev/v1/query"
-VARIABLE = "ANGARIUM_ADVISORIES_URL"  # of a mirror that speaks the same
+VARIABLE = "ANGARIUM_ADVISORIES_URL"  # the URL of a mirror with the same interface
 PROBE_S = 10.0
 AUDIT_S = 300.0
-# A version with many known weaknesses. A service that knows of none of them is none: something between
-# us and it answers instead, and would find us clean.
+# A version with many known weaknesses. If a service knows none of them, it is not the real service, and
+# would find us clean.
 CANARY = {"package": {"name": "jinja2", "ecosystem": "PyPI"}, "version": "2.4.1"}
 
 
 class UnreachableError(Exception):
-    """The service cannot be asked; the message says why."""
+    """The service cannot be reached. The message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Weakness:
-    """A known one of a package that is pinned."""
+    """A known weakness of a pinned package."""
 
     package: str
     version: str
-    ids: tuple[str, ...]  # its number, and those that others gave it
+    ids: tuple[str, ...]  # its id and aliases
     mended_in: tuple[str, ...]
 
 
 def probe(url: str) -> None:
-    """Raise UnreachableError unless the service answers, and knows something."""
+    """Raise UnreachableError unless the service answers and knows the canary."""
     try:
         answer = httpx.post(url, json=CANARY, timeout=PROBE_S)
         known = answer.json().get("vulns") if answer.status_code == 200 else None
@@ -54,18 +54,16 @@ def probe(url: str) -> None:
 
 
 def weaknesses(url: str, locks: Sequence[Path] = LOCKS) -> tuple[int, list[Weakness]]:
-    """Return how many packages were asked about, and what is known of them.
+    """Return the number of packages asked about, and their known weaknesses.
 
-    Raises UnreachableError, and RuntimeError where the service is there and pip-audit fails all the same.
+    Raises UnreachableError. Raises RuntimeError if pip-audit fails although the service answers.
     """
     probe(url)
     pinned: set[tuple[str, str]] = set()
     found: dict[Weakness, None] = {}
-    for lock in locks:  # one by one: pip-audit refuses a package that stands in two
+    for lock in locks:  # one at a time, because pip-audit refuses a package that is in two
         for package in _said(url, lock):
-            if (
-                "skip_reason" in package
-            ):  # each is on the public index in the version that is pinned
+            if "skip_reason" in package:  # each pinned version is on the public index
                 raise RuntimeError(f"pip-audit could not tell of {package}")
             pinned.add((package["name"], package["version"]))
             found.update(dict.fromkeys(_weaknesses(package)))
@@ -73,7 +71,7 @@ def weaknesses(url: str, locks: Sequence[Path] = LOCKS) -> tuple[int, list[Weakn
 
 
 def _said(url: str, lock: Path) -> Sequence[Any]:
-    """Return what pip-audit says of each package of a lock. It installs and resolves nothing."""
+    """Return pip-audit's result for each package of a lock. It installs and resolves nothing."""
     command = [
         *(sys.executable, "-m", "pip_audit", "--format", "json", "--progress-spinner", "off"),
         *("--disable-pip", "--require-hashes", "--requirement", str(lock)),
@@ -85,7 +83,7 @@ def _said(url: str, lock: Path) -> Sequence[Any]:
     try:
         packages: Sequence[Any] = json.loads(done.stdout)["dependencies"]
     except ValueError:
-        probe(url)  # it may have gone meanwhile
+        probe(url)  # the service may have become unreachable
         raise RuntimeError(f"pip-audit failed: {done.stderr[-2000:]}") from None
     return packages
 
@@ -103,7 +101,7 @@ def _weaknesses(package: Any) -> list[Weakness]:
 
 
 def judge(found: Sequence[Weakness], endured: Sequence[Endured]) -> list[str]:
-    """Return in words what is wrong: weaknesses that are not endured, and exceptions without one."""
+    """Return messages about weaknesses without an exception, and exceptions without a weakness."""
 
     def covers(each: Endured, weakness: Weakness) -> bool:
         return each.package == weakness.package and each.id in weakness.ids
@@ -123,7 +121,7 @@ def judge(found: Sequence[Weakness], endured: Sequence[Endured]) -> list[str]:
 
 
 def main(url: str, locks: Sequence[Path] = LOCKS, endured: Sequence[Endured] | None = None) -> int:
-    """Say what is known; return the exit code."""
+    """Print the result, and return the exit code."""
     try:
         asked, found = weaknesses(url, locks)
     except UnreachableError as error:

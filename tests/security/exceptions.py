@@ -1,4 +1,4 @@
-"""What the audits find and that stays: read from one file, where each has its reason."""
+"""The accepted findings of the audits, in one file that gives a reason for each."""
 
 import tomllib
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ FILE = Path(__file__).with_name("exceptions.toml")
 
 @dataclass(frozen=True)
 class Excused:
-    """A finding of bandit's: its number, and the patterns of the files where it is expected."""
+    """An accepted finding of bandit: its id, and patterns of the files in which it is expected."""
 
     test: str
     files: tuple[str, ...]
@@ -22,7 +22,7 @@ class Excused:
 
 @dataclass(frozen=True)
 class Endured:
-    """An advisory that does not concern us: its number or an alias of it, and the package."""
+    """An advisory that does not affect us: its id or an alias of it, and the package."""
 
     id: str
     package: str
@@ -31,14 +31,14 @@ class Endured:
 
 @dataclass(frozen=True)
 class Exceptions:
-    """All of them."""
+    """All exceptions."""
 
     bandit: tuple[Excused, ...]
     advisories: tuple[Endured, ...]
 
 
 def read(file: Path = FILE) -> Exceptions:
-    """Read the file. Raises ValueError where one has no reason."""
+    """Read the file. Raises ValueError if an entry has no reason."""
     text = tomllib.loads(file.read_text("utf-8"))
     excused = tuple(
         Excused(each["test"], tuple(each["files"]), each["reason"])

@@ -1,4 +1,4 @@
-"""bandit over everything that is shipped or measured: `python -m tests.security.static`.
+"""bandit over all code that is shipped or measured: `python -m tests.security.static`.
 
 Every finding must be among the exceptions, and every exception must be needed.
 """
@@ -16,12 +16,12 @@ LOOKED_AT = ("api", "engine", "storage", "bench", "clients/python")
 
 
 def findings(root: Path = ROOT, folders: Sequence[str] = LOOKED_AT) -> list[tuple[str, str, int]]:
-    """Return what bandit finds: a test's number, a file, a line. Raises RuntimeError where it fails."""
+    """Return bandit's findings: a test's id, a file, a line. Raises RuntimeError if bandit fails."""
     command = [sys.executable, "-m", "bandit", "--quiet", "--recursive", "--format", "json"]
     done = subprocess.run(
         [*command, *folders], cwd=root, capture_output=True, text=True, check=False
     )
-    if done.returncode not in (0, 1):  # 1: it found something
+    if done.returncode not in (0, 1):  # 1 means that it has findings
         raise RuntimeError(done.stderr)
     said = json.loads(done.stdout)
     if said["errors"]:
@@ -33,7 +33,7 @@ def findings(root: Path = ROOT, folders: Sequence[str] = LOOKED_AT) -> list[tupl
 
 
 def judge(found: Sequence[tuple[str, str, int]], excused: Sequence[Excused]) -> list[str]:
-    """Return in words what is wrong: findings that nothing excuses, and excuses that nothing needs."""
+    """Return messages about findings without an exception, and exceptions without a finding."""
     wrong = [
         f"{file}:{line}: bandit {test}"
         for test, file, line in found
@@ -49,7 +49,7 @@ def judge(found: Sequence[tuple[str, str, int]], excused: Sequence[Excused]) -> 
 
 
 def main() -> int:
-    """Say what is wrong; return the exit code."""
+    """Print the result, and return the exit code."""
     found = findings()
     wrong = judge(found, read().bandit)
     for line in wrong:

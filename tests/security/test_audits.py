@@ -1,4 +1,4 @@
-"""The audits of `make check` fail where they must, and where they cannot know they say so."""
+"""The audits of `make check`: they fail where they must, and report when they cannot decide."""
 
 import json
 import threading
@@ -12,7 +12,7 @@ import pytest
 from tests.security import advisories, static
 from tests.security.exceptions import Endured, Excused, read
 
-# As the service gives it, cut to what is read.
+# A response of the service, reduced to the fields that are read.
 RECORDED: dict[str, Any] = {
     "id": "GHSA-h5c8-rqwp-cp95",
     "aliases": ["CVE-2024-22195", "PYSEC-2024-0000"],
@@ -123,7 +123,7 @@ def test_what_answers_in_the_services_stead_is_not_believed(
     service.answer = answer
     assert advisories.main(service.url, lock, ()) == 0
     assert "NOT CHECKED" in capsys.readouterr().out
-    assert service.asked == ["jinja2"]  # the canary: nothing else is asked
+    assert service.asked == ["jinja2"]  # only the canary was sent
 
 
 def test_a_service_that_cannot_be_reached_is_told_plainly(

@@ -1,4 +1,4 @@
-"""docs/security.md claims nothing without a test: all tests and files that it names are there."""
+"""docs/security.md: every claim names a test, and all named tests and files exist."""
 
 import re
 from pathlib import Path

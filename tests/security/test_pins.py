@@ -1,4 +1,4 @@
-"""What is installed is pinned by hash: every lock file, every command that installs, and pip itself."""
+"""Pins by hash: every lock file, every command that installs, and pip itself."""
 
 import hashlib
 import re
@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 INSTALLING = ("Makefile", ".ci/run", "deploy/Dockerfile")
-# Our own projects, and what is installed with nothing of others.
+# Our own projects, and installations without other packages.
 OWN = re.compile(r"--no-deps|--no-index")
 
 
@@ -35,7 +35,7 @@ def test_every_command_that_installs_asks_for_hashes(name: str) -> None:
 
 
 def wheel(folder: Path, said: str) -> Path:
-    """Write a wheel of one module."""
+    """Write a wheel with one module."""
     folder.mkdir(exist_ok=True)
     path = folder / "pinned-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as file:

@@ -1,4 +1,5 @@
-"""How long a refusal takes tells nothing of a secret: by structure, for no test's clock could tell."""
+"""The duration of a refusal reveals nothing of a secret. The tests check the code's structure, because
+a clock could not prove it."""
 
 import ast
 import hashlib
@@ -17,7 +18,7 @@ JUDGES = (
 
 
 def test_a_key_is_found_by_its_digest_alone() -> None:
-    """What is compared is a hash, of which nobody can choose a prefix."""
+    """The comparison uses a hash, whose prefix no caller can choose."""
     assert digest_of(INGEST) == hashlib.sha256(INGEST).digest()
     models = make_models()
     assert models.credential_by_digest(digest_of(INGEST), 0.0) is not None

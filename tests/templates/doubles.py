@@ -1,8 +1,7 @@
-"""Doubles of services: each checks a request against the service's published format, and answers as
-documented.
+"""Doubles of services: each checks requests against the service's published format.
 
-A double refuses what its service would refuse, in the service's words. A test can set another answer
-instead of the success. The templates' own files have the addresses of the documents.
+A double answers as documented, and refuses a request with the service's words. A test can replace the
+answer to a valid request. The templates' own files have the documents' addresses.
 """
 
 import json

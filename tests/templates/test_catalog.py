@@ -1,4 +1,5 @@
-"""The catalog: files are read strictly, configurations judged whole, and URLs keep to their hosts."""
+"""The catalog: files are read strictly, configurations are checked as a whole, and URLs keep to their
+hosts."""
 
 import json
 from pathlib import Path
@@ -87,7 +88,7 @@ def refused(name: str, **config: Any) -> list[tuple[str, str]]:
     return [(detail.path, detail.message) for detail in caught.value.details]
 
 
-# --- what is in it
+# --- the catalog's contents
 
 
 def test_the_catalog_has_what_is_promised() -> None:
@@ -116,7 +117,7 @@ def test_a_template_says_all_that_a_form_and_a_caller_need(definition: Definitio
     destined = definition.target(definition.example.config)
     for name in definition.secrets & definition.example.config.keys():
         assert definition.example.config[name] not in destined.shown_url
-    # whatever stands where in its file, a secret is somewhere where a service looks for it
+    # A secret must be declared, wherever the service expects it.
     assert definition.secrets
 
 
@@ -179,7 +180,7 @@ def test_an_operators_template_takes_the_place_of_ours(tmp_path: Path) -> None:
     assert len(catalog.all()) == len(ALL)
 
 
-# --- files that cannot be used
+# --- unusable files
 
 WRONG = [
     ('name = "SMS"\n', "", "name: Field required"),

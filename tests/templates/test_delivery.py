@@ -1,4 +1,4 @@
-"""Whole attempts: an event by way of its template and the real wire to a double of its service."""
+"""Whole attempts: an event goes through its template and the real wire to a double of its service."""
 
 import json
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ SCRIPT = Transform("t", 1, "source")
 
 @dataclass
 class Post:
-    """The way to one service's double."""
+    """The route to one service's double."""
 
     street: Street
     sender: OutboundSender
@@ -39,7 +39,7 @@ class Post:
     destination: Destination
 
     async def attempt(self, event: Event) -> Outcome:
-        """Send an event, and return what came of it."""
+        """Send an event, and return the outcome."""
         delivery = Delivery(
             id=event.id, event=event, destination=self.destination.id, queue=DeliveryClass.STANDARD
         )
@@ -337,7 +337,7 @@ async def test_a_service_that_repeats_a_secret_does_not_bring_it_into_the_record
 
 
 class Scripted(Unchanged):
-    """A script that returns something of its own."""
+    """A script with its own result."""
 
     def __init__(self, made: bytes) -> None:
         self.made = made

@@ -1,4 +1,4 @@
-"""Every template's messages against what its service has published, for tame events and wild ones."""
+"""Every template's messages against its service's published format, for ordinary and extreme events."""
 
 import json
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def a_template(name: str, **config: Any) -> Template:
 
 
 def rendered(name: str, body: Any, event_type: str = "order.created", **config: Any) -> Any:
-    """Render, hold it to the format, and return the message."""
+    """Render a message, check its format, and return it."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     made = RENDERER.render(a_template(name, **config), raw, event_type)
     assert isinstance(made, Rendered), made
@@ -201,7 +201,7 @@ def test_numbers_are_shown_digit_by_digit() -> None:
         assert digits.encode() in made.body, name
         assert b"98765432109876543210" in made.body, name
         assert b"1.50" in made.body, name
-    for name in ("pagerduty", "github"):  # numbers still, not texts
+    for name in ("pagerduty", "github"):  # still numbers, not texts
         made = RENDERER.render(a_template(name), body, "a")
         assert isinstance(made, Rendered)
         assert b'"n":' + digits.encode() in made.body
@@ -215,7 +215,7 @@ def test_bodies_that_go_as_they_are_go_byte_for_byte() -> None:
 
 
 def _read_as_markup(message: Any) -> Iterator[str]:
-    """Yield the texts of a message in which markup has a meaning."""
+    """Yield a message's texts in which markup has a meaning."""
     if isinstance(message, str):
         yield message
     elif isinstance(message, list):

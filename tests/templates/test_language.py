@@ -1,4 +1,4 @@
-"""The language of templates, its filters, and what an answer asks for."""
+"""The template language, its filters, and the rules about answers."""
 
 import math
 from typing import Any
@@ -151,7 +151,7 @@ def test_a_text_is_cut_to_its_limit_and_no_shorter(
     else:
         assert cut.endswith(ELLIPSIS)
         assert whole.startswith(cut[: -len(ELLIPSIS)])
-        # one more character would have been too much
+        # one more character would exceed the limit
         assert MEASURES[unit](cut) > limit - 14
 
 

@@ -1,7 +1,7 @@
-"""The book of hostile scripts: what each does, and how it must end.
+"""A table of hostile scripts: the effect of each, and its required end.
 
-`ends` is a part of the message of the failure that must come, or a value that must be returned: then the
-script is harmless here, and what it tried came to nothing.
+`ends` is part of the required failure's message, or a required return value. With a return value, the
+script is harmless here and achieves nothing.
 """
 
 # ruff: noqa: E501 (a page is a line)
@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 from engine.transforms.worker import TOO_LONG
 
-CPU = (
-    "the script took"  # too much CPU, or too long: which of the two sees it first is the machine's
-)
+CPU = "the script took"  # too much CPU or too long: the machine decides which limit applies first
 MEMORY = (
     "out of memory",
     "too long",
@@ -26,7 +24,7 @@ MEMORY = (
 
 @dataclass(frozen=True)
 class Page:
-    """A script of the book. `burns`: it uses up its time, so that a long test has it less often."""
+    """A script of the table. `burns`: it uses up its time, so a long test runs it less often."""
 
     name: str
     body: str
@@ -44,17 +42,17 @@ class Page:
 
 
 def burner(name: str, body: str, before: str = "", kind: str = "") -> Page:
-    """A script that runs out of time, or out of memory where the machine is quicker than the clock."""
+    """Return a script that runs out of time, or out of memory on a fast machine."""
     return Page(name, body, (CPU, *MEMORY), before, kind)
 
 
 def bomb(name: str, body: str, before: str = "") -> Page:
-    """A script that runs out of memory, or of time before."""
+    """Return a script that runs out of memory, or out of time before that."""
     return Page(name, body, (*MEMORY, CPU), before)
 
 
 def failing(name: str, body: str, message: str, before: str = "", kind: str = "") -> Page:
-    """A script that fails at once."""
+    """Return a script that fails immediately."""
     return Page(name, body, (message,), before, kind)
 
 
@@ -157,7 +155,7 @@ BOOK = (
     failing("a caller", "return transform.caller;", ""),
     failing("with", "with (event) { return type; }", "with"),
     failing("an end of the function", "} ; for (;;) {} ; {", "", before="});"),
-    # --- what is let be, since it does no harm
+    # --- harmless, therefore allowed
     Page("no message of the worker's", "console.log('\\u0000\\n\\nB\\n{}\\n'); return 'F\\n1\\n\\n';", "F\n1\n\n"),
     Page("a body that is a prototype", "return JSON.parse('{\"__proto__\": {\"a\": 1}, \"b\": 2}');",
          {"__proto__": {"a": 1}, "b": 2}),

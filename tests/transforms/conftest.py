@@ -1,4 +1,4 @@
-"""Fixtures of the tests of transforms."""
+"""Fixtures for the tests of transforms."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from tests.transforms.house import note_former
 
 @pytest.fixture(autouse=True)
 def only_its_own_children() -> None:
-    """Let a test count only the processes that it started."""
+    """Make a test count only the processes that it started."""
     note_former()

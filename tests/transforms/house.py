@@ -1,4 +1,4 @@
-"""A transform pool with everything that it needs, and questions about its processes."""
+"""A transform pool with its reactor and timers, and queries about its processes."""
 
 import gc
 import json
@@ -31,7 +31,7 @@ def _raise(error: Exception) -> None:
 
 @asynccontextmanager
 async def open_pool(workers: int = 2) -> AsyncIterator[TransformPool]:
-    """Run a pool while the block does."""
+    """Run a pool during the block."""
     reactor, timers = Reactor(_raise), Timers(_raise)
     pool = TransformPool(reactor, timers, workers)
     async with trio.open_nursery() as nursery:
@@ -46,7 +46,7 @@ async def open_pool(workers: int = 2) -> AsyncIterator[TransformPool]:
 
 
 def function(body: str, before: str = "") -> str:
-    """Return a source."""
+    """Return a script's source."""
     return f"{before}\nfunction transform(event) {{ {body} }}"
 
 
@@ -57,22 +57,24 @@ async def performed(
     workspace: str = "ours",
     seed: str = "evt_1",
 ) -> Transformed | Failure:
-    """Run a source."""
+    """Run a script."""
     return await pool.perform(Script(workspace, "script", source), body, NOW_MS, seed)
 
 
 async def value_of(
     pool: TransformPool, source: str, body: bytes = BODY, seed: str = "evt_1"
 ) -> object:
-    """Run a source that returns a body, and return that."""
+    """Run a script that returns a body, and return the body."""
     result = await performed(pool, source, body, seed=seed)
     assert isinstance(result, Transformed), result
     return json.loads(result.body)
 
 
 def children() -> list[int]:
-    """Return the worker processes that this process has, those that are dead and not waited for too; not
-    what an earlier test, of programs or servers, had left to be waited for (see `note_former`)."""
+    """Return this process's worker processes, including unreaped dead ones.
+
+    Processes that earlier tests left behind do not count (see `note_former`).
+    """
     return [each for each in _children() if each not in _FORMER]
 
 
@@ -80,7 +82,7 @@ _FORMER: set[int] = set()
 
 
 def note_former() -> None:
-    """Take note of the children that are none of the coming test's."""
+    """Record the existing child processes, which do not belong to the next test."""
     _FORMER.clear()
     _FORMER.update(_children())
 
@@ -100,14 +102,17 @@ def _children() -> list[int]:
 
 
 def descriptors() -> int:
-    """Return how many descriptors this process has, but for those of garbage that earlier tests left, and
-    for files and internet sockets: look-ups of an earlier test may open them at any time."""
+    """Return the number of this process's descriptors.
+
+    Garbage of earlier tests is collected first. Files and internet sockets do not count, because an
+    earlier test's look-ups can open them at any time.
+    """
     gc.collect()
     return sum(map(_may_be_the_pools, os.listdir("/proc/self/fd")))
 
 
 def _may_be_the_pools(descriptor: str) -> bool:
-    with suppress(OSError):  # the one that lists them, and what a thread closed meanwhile
+    with suppress(OSError):  # the listing's own descriptor, or one that a thread has closed
         what = os.readlink(f"/proc/self/fd/{descriptor}")
         if not what.startswith("socket:"):
             return not what.startswith("/")
@@ -117,6 +122,6 @@ def _may_be_the_pools(descriptor: str) -> bool:
 
 
 def resident_mb(pid: int) -> float:
-    """Return the memory of a process in MB."""
+    """Return a process's memory in MB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

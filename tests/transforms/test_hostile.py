@@ -1,5 +1,5 @@
-"""The book of hostile scripts, against real workers: each is bounded, and other scripts do not
-notice."""
+"""The table of hostile scripts, against real workers: each is bounded, and other scripts do
+not notice."""
 
 import json
 import resource
@@ -23,10 +23,9 @@ from tests.transforms.house import (
 
 WELL = {"runs": 1, "seen": 1, "id": "evt_1", "at": NOW_MS, "map": [1]}
 RUNS = 1_000
-CPU_S = (
-    0.150  # for a page and the two runs after it, a start included: thrice what one run may take
-)
-LARGEST_MB = 140  # the worker's size after all scripts: its contexts, and what the allocator keeps
+CPU_S = 0.150  # for a page and two runs after it, including a start: three times a run's limit
+# The worker's size after all scripts: its contexts, and memory that the allocator keeps.
+LARGEST_MB = 140
 
 
 def test_the_book_has_forty_pages_and_more() -> None:
@@ -35,7 +34,7 @@ def test_the_book_has_forty_pages_and_more() -> None:
 
 
 def judge(page: Page, result: Transformed | Failure) -> None:
-    """Hold a result against the book."""
+    """Check a result against the table."""
     if isinstance(page.ends, tuple):
         assert isinstance(result, Failure), (page.name, result)
         assert any(part in result.message for part in page.ends), (page.name, result.message)
@@ -49,7 +48,7 @@ def judge(page: Page, result: Transformed | Failure) -> None:
 
 
 def workers_cpu_s() -> float:
-    """Return the CPU that workers took that have ended."""
+    """Return the CPU time of the workers that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -63,7 +62,7 @@ async def test_each_is_bounded_and_the_next_run_is_as_ever(group: int) -> None:
             with trio.fail_after(HANGS_S):
                 judge(page, await performed(pool, page.source, workspace="hostile"))
             assert await value_of(pool, HEALTHY) == WELL
-            # The same worker, most likely, and the same source: nothing of the first run is left.
+            # Probably the same worker and the same source: the first run left nothing.
             assert await value_of(pool, HEALTHY) == WELL
     assert children() == []
     spent_s = workers_cpu_s() - before_s
@@ -80,7 +79,7 @@ async def test_a_thousand_leave_no_worker_no_descriptor_and_bounded_memory() -> 
         limit = trio.CapacityLimiter(16)
 
         async def one(number: int, page: Page) -> None:
-            async with limit:  # of ever other tenants, so that no share keeps them apart
+            async with limit:  # each of a new tenant, so that shares do not separate them
                 judge(page, await performed(pool, page.source, workspace=f"hostile {number}"))
 
         async with trio.open_nursery() as nursery:
@@ -108,7 +107,7 @@ ROOM = "function transform(event) { return new ArrayBuffer(24 << 20).byteLength;
 
 
 async def test_what_quick_scripts_leave_takes_no_addresses_from_others() -> None:
-    """Garbage in circles that nobody touched: no memory, but addresses, and these have a limit."""
+    """Untouched cyclic garbage uses no memory, but addresses, which are limited too."""
     async with open_pool(1) as pool:
         for number in range(16):
             assert await value_of(pool, HOARD % number) == number

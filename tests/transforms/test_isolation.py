@@ -1,4 +1,4 @@
-"""No run finds anything of another: not by state that programs know, nor by what engines hide."""
+"""Isolation of runs: none finds another run's state, neither visible nor hidden in the engine."""
 
 # ruff: noqa: E501 (a case is a line)
 
@@ -10,7 +10,7 @@ import pytest
 from engine.outbound.ports import Failure, Transformed
 from tests.transforms.house import NOW_MS, function, open_pool, performed, value_of
 
-# (what keeps something, before the function, body): each returns what it finds of runs before.
+# (what keeps state, before the function, body): each returns what it finds of earlier runs.
 STATE = [
     ("a variable", "let n = 0; var m = 0; const list = [];", "n++; m++; list.push(1); return [n, m, list];"),
     ("a closure", "const next = (() => { let n = 0; return () => ++n; })();", "return next();"),
@@ -60,7 +60,7 @@ async def test_each_run_is_as_the_first(what: str, before: str, body: str) -> No
             assert (again.body, again.logs) == (first.body, first.logs)
 
 
-# Everything that a script can come by without being given it, from every form of the language.
+# All objects that a script can reach by itself, from every form of the language.
 WALK = """
 const seen = new Set();
 const open = [];
@@ -156,11 +156,11 @@ async def test_chance_is_spread_evenly() -> None:
     )
     async with open_pool(1) as pool:
         mean: Any = await value_of(pool, source)
-        assert 0.48 < mean < 0.52  # the seed is given: this is the same number always
+        assert 0.48 < mean < 0.52  # the seed is fixed, so the number is always the same
 
 
 async def test_a_run_that_was_broken_off_leaves_nothing_to_the_next() -> None:
-    # It fails where the body says so, from within what hides state best.
+    # The body decides where it fails, within the construct that hides state best.
     before = "let n = 0; const all = /a/g;"
     body = "n++; all.test('aaa'); if (event.data === 'loop') for (;;) {} return [n, all.lastIndex];"
     async with open_pool(1) as pool:

@@ -1,4 +1,4 @@
-"""What a script may return, what becomes of it, and what is said of one that fails."""
+"""The results of scripts: allowed values, their effect, and messages about failures."""
 
 # ruff: noqa: E501 (a case is a line)
 
@@ -192,7 +192,7 @@ def test_what_is_returned_as_it_came_is_the_same_json(values: list[Any]) -> None
 
 
 def equal(ours: Any, theirs: Any) -> bool:
-    """Whether two values are one: JSON has one kind of number."""
+    """Return True if two values are equal. JSON has only one kind of number."""
     if isinstance(theirs, dict):
         return ours.keys() == theirs.keys() and all(equal(ours[key], theirs[key]) for key in theirs)
     if isinstance(theirs, list):

@@ -1,4 +1,4 @@
-"""The filter of system calls: what a sealed process cannot do, and what each machine's program says."""
+"""The filter of system calls: what a sealed process cannot do, and each machine's filter program."""
 
 import os
 import struct
@@ -67,7 +67,7 @@ def test_a_sealed_process_opens_starts_connects_and_traces_nothing() -> None:
 
 
 def judged(program: bytes, architecture: int, number: int, protection: int = 0) -> int:
-    """Run a program as the kernel does: return its verdict on a call."""
+    """Run a filter program as the kernel does, and return its verdict on a call."""
     record = struct.pack("<IIQ6Q", number, architecture, 0, 0, 0, protection, 0, 0, 0)
     lines = list(struct.iter_unpack("<HBBI", program))
     held = at = 0
@@ -96,8 +96,8 @@ def test_a_program_allows_its_list_and_nothing_else(machine: str) -> None:
         assert judged(program, architecture, number, 3) == ALLOW
         assert judged(program, architecture, number, 4) == DENY
         assert judged(program, architecture, number, 7) == DENY
-    assert judged(program, architecture, plain["read"] | 0x4000_0000) == DENY  # as x32 calls
-    assert judged(program, 0x40000003, plain["read"]) == KILL  # of another architecture
+    assert judged(program, architecture, plain["read"] | 0x4000_0000) == DENY  # an x32 call
+    assert judged(program, 0x40000003, plain["read"]) == KILL  # another architecture
 
 
 def test_workers_and_database_never_share_an_account() -> None:
@@ -117,5 +117,6 @@ def test_a_worker_that_is_not_confined_is_told_once(monkeypatch: pytest.MonkeyPa
 
 def test_the_doctor_says_how_workers_are_confined(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_workers().level is Level.OK
-    monkeypatch.setattr(worker, "__file__", os.devnull)  # exits with 0: nothing holds
+    # It exits with 0, so no confinement was checked.
+    monkeypatch.setattr(worker, "__file__", os.devnull)
     assert check_workers().level is Level.WARNING

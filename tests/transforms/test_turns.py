@@ -1,4 +1,4 @@
-"""Whose run is next: shown by order and by counts, never by time."""
+"""The order of runs: shown by sequences and counts, never by time."""
 
 from collections import Counter
 
@@ -53,7 +53,7 @@ def test_who_took_longer_than_expected_is_passed_over_until_the_others_had_as_mu
         order.append(each.known.workspace)
         waiting.charge(each, 0.010 if each.known is slow else 0.0001, 0.0)
     counts = Counter(order)
-    # A hundred plain runs for each of the slow ones, but for what was taken before it was known.
+    # A hundred plain runs for each slow one, except those before the queue knew that it is slow.
     assert counts["plain"] > 20 * counts["slow"]
 
 
@@ -65,7 +65,7 @@ def test_a_workspace_beyond_its_share_waits_and_the_rest_does_not() -> None:
     assert taken is not None
     for _ in range(20):
         waiting.add(job(burning))
-    for _ in range(11):  # of 50 ms each, a little more than the burst
+    for _ in range(11):  # 50 ms each, together a little more than the burst
         waiting.charge(taken, 0.050, 0.0)
     assert waiting.take_slow(0.0) is None
     waiting.add(job(other))
@@ -82,7 +82,7 @@ def test_what_waits_of_a_workspace_is_bounded_in_number_and_in_bytes() -> None:
     script = known("ours", quick=True)
     assert all(waiting.add(job(script)) for _ in range(MOST_JOBS))
     assert not waiting.add(job(script))
-    assert waiting.add(job(script), first=True)  # what comes back was let in before
+    assert waiting.add(job(script), first=True)  # a returned job was admitted before
     assert waiting.add(job(known("another", quick=True)))
     waiting = JobQueue()
     body = b"x" * (MOST_BYTES // 4)
@@ -175,8 +175,8 @@ async def test_with_two_workers_a_quick_script_does_not_wait_for_any_that_burns(
 
         for number in range(8):
             pool.run(Script(f"hostile {number}", "id", LOOP), BODY, NOW_MS, "s", done)
-        # The worker for quick scripts is started by the first of these; then fifty are through
-        # before the eight others, that have the other worker one after another.
+        # The first of these runs starts the worker for quick scripts. Fifty runs then end before the
+        # eight hostile ones, which use the other worker one after another.
         for _ in range(50):
             assert isinstance(await performed(pool, PLAIN), Transformed)
         assert hostile < 8

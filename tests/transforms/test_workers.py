@@ -1,4 +1,4 @@
-"""The processes: what they have, how they end, and that none is ever left."""
+"""The worker processes: their limits, their ends, and that none is left behind."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ from tests.transforms.house import (
 
 ROOT = Path(__file__).parent.parent.parent
 PLAIN = function("return 1;")
-# Longer in CPU than a moment, within the limit; a native, so that nothing looks at a clock meanwhile.
+# Takes more than a moment of CPU, but less than the limit.
 HEAVY = function("let n = 0; for (let i = 0; i < 2e5; i++) n += i; return n;")
 
 
@@ -75,13 +75,13 @@ async def test_a_worker_has_nothing_of_the_servers(monkeypatch: pytest.MonkeyPat
             ("Max open files", 0),
             ("Max file size", 0),
             ("Max processes", 0),
-            ("Max core file size", worker.CORE_BYTES),  # no dump fits, see there
+            ("Max core file size", worker.CORE_BYTES),  # no dump fits: see there
         ):
             line = next(line for line in limits.splitlines() if line.startswith(name))
             assert line.removeprefix(name).split()[:2] == [str(limit)] * 2, line
         status = (process / "status").read_text()
         assert "NoNewPrivs:\t1\n" in status
-        assert "Seccomp:\t2\n" in status  # a filter
+        assert "Seccomp:\t2\n" in status  # a filter is active
         if os.geteuid() == 0:
             assert f"Uid:{f'{chr(9)}{worker.ACCOUNT}' * 4}" in status
             assert "CapEff:\t0000000000000000" in status
@@ -179,7 +179,7 @@ async def test_runs_that_wait_too_long_fail_without_having_been_run(
 
 
 def forbidding_worker(folder: Path) -> Path:
-    """Write the worker's program as one to which the kernel refuses another account."""
+    """Write a worker's program for which the kernel refuses to change accounts."""
     here = "    if os.geteuid() == 0:\n"
     own = Path(worker.__file__)
     source = own.read_text()
@@ -194,7 +194,7 @@ def forbidding_worker(folder: Path) -> Path:
 async def test_a_worker_that_cannot_be_confined_says_why_and_runs_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As where a container forbids to change accounts, whoever runs the tests."""
+    """As in a container that forbids changing accounts, whatever account runs the tests."""
     forbidding = forbidding_worker(tmp_path)
     monkeypatch.setattr(worker, "__file__", str(forbidding))
     monkeypatch.setattr(pool_module, "PATIENCE_S", 0.0)
@@ -216,7 +216,7 @@ async def test_sources_that_are_remembered_are_bounded_in_bytes(
     monkeypatch.setattr(pool_module, "KNOWN_BYTES", 20_000)
     async with open_pool(1) as pool:
         for number in range(10):
-            # Four bytes a character in memory, for one that is beyond the others.
+            # One special character makes each character use four bytes in memory.
             source = function(f"return {number};", before=f"// \U0001d518 {'x' * 1_000}")
             assert await value_of(pool, source) == number
         assert 0 < pool._known_bytes <= 20_000
@@ -286,7 +286,7 @@ async def test_a_server_that_is_killed_leaves_no_worker() -> None:
         try:
             assert server.stdout is not None
             pid = int(await trio.to_thread.run_sync(server.stdout.readline))
-            os.kill(pid, 0)  # it is there
+            os.kill(pid, 0)  # the process exists
         finally:
             server.kill()
     await gone(pid)

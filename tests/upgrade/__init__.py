@@ -1,1 +1,1 @@
-"""Upgrades: what a former release has left is opened by this one, and one gives way to the next."""
+"""Upgrades: this release opens an earlier release's data, and one release replaces another."""

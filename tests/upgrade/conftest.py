@@ -1,4 +1,4 @@
-"""Folders that PostgreSQL, which is another account when root starts it, may pass through."""
+"""Folders that PostgreSQL can enter, which runs as another account if root starts it."""
 
 import shutil
 import tempfile
@@ -13,7 +13,7 @@ from tests.process.receiver import Receiver
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder of the test's own."""
+    """A folder for one test."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-upgrade-"))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -21,14 +21,14 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 async def empty_url(postgres: TestServer) -> AsyncIterator[str]:
-    """A database without anything in it."""
+    """An empty database."""
     async with postgres.database("template0") as url:
         yield url
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver of the test's own."""
+    """A receiver for one test."""
     receiver = Receiver()
     yield receiver
     receiver.close()

@@ -1,4 +1,4 @@
-"""A server on a database that outlives it, and what stands before two of them: a balancer."""
+"""A server on a database that outlives it, and a balancer in front of two servers."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Outside(House):
-    """A server whose database is another's."""
+    """A server on another server's database."""
 
     def __init__(self, folder: Path, url: str, root: Path = ROOT, **settings: str) -> None:
         folder.parent.mkdir(exist_ok=True)
@@ -45,20 +45,20 @@ class Outside(House):
         return self
 
     def launch(self) -> None:
-        """Start it, and wait for nothing."""
+        """Start the server without waiting for it."""
         threading.Thread(target=self._launched, daemon=True).start()
 
     def _launched(self) -> None:
-        with suppress(RuntimeError):  # it never gets ready
+        with suppress(RuntimeError):  # the server never becomes ready
             self.start()
 
     def database_url(self) -> str:
-        """Return where the database is."""
+        """Return the database's URL."""
         return self._url
 
 
 def next_release(folder: Path, migration: str) -> Path:
-    """Make the source tree of a release that has one migration more than this one."""
+    """Create a release's source tree with one migration more than this release."""
     for package in ("api", "engine", "storage"):
         shutil.copytree(ROOT / package, folder / package)
     name = f"{len(known_migrations()) + 1:04}_next.sql"
@@ -67,8 +67,11 @@ def next_release(folder: Path, migration: str) -> Path:
 
 
 class Balancer:
-    """Passes each new connection to the first of some ports that takes it; what is open stays where it
-    is. Where none does, the caller is hung up on."""
+    """Forwards each new connection to the first port that accepts it, and keeps open connections where
+    they are.
+
+    If no port accepts a connection, the balancer closes it.
+    """
 
     def __init__(self, ports: Sequence[int]) -> None:
         self._ports = ports
@@ -77,7 +80,7 @@ class Balancer:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Take no more."""
+        """Accept no more connections."""
         self._listener.close()
 
     def _accept(self) -> None:

@@ -1,7 +1,8 @@
-"""Records what a release leaves behind: `python -m tests.upgrade.record TREE NAME`, with TREE its source.
+"""A recording of a release's data: `python -m tests.upgrade.record TREE NAME`, with TREE its source.
 
-Its server is driven until every table has rows, and killed with work waiting and under way. Its database
-is dumped to `releases/NAME.sql.gz`, and what its API said is in `releases/NAME.json.gz`, with its keys.
+Its server is used until every table has rows, then killed with deliveries waiting and under way. The
+database is dumped to `releases/NAME.sql.gz`. The API's answers are in `releases/NAME.json.gz`, with the
+keys.
 """
 
 import gzip
@@ -19,7 +20,7 @@ from tests.process.house import House, until
 from tests.process.receiver import Answer, Receiver, always
 
 RELEASES = Path(__file__).parent / "releases"
-LATER = [3_600]  # a retry that is due when somebody opens the recording
+LATER = [3_600]  # a retry that is due when a test opens the recording
 PAGES = (
     "/destinations?limit=100",
     "/routing-rules?limit=100",
@@ -55,7 +56,7 @@ def record(tree: Path, name: str) -> None:
                 left.stop()
         told["masterKey"] = (house.folder / "master.key").read_text().splitlines()[-1]
     RELEASES.mkdir(exist_ok=True)
-    # The same bytes for the same rows.
+    # Equal rows give equal bytes.
     for kind, content in (("sql", dump), ("json", json.dumps(told).encode())):
         (RELEASES / f"{name}.{kind}.gz").write_bytes(gzip.compress(content, 9, mtime=0))
 
@@ -104,7 +105,7 @@ def _driven(house: House, receiver: Receiver) -> dict[str, Any]:
 
 
 def _more(house: House, made: dict[str, str]) -> None:
-    """Make what only later releases have."""
+    """Create objects that only later releases have."""
     if house.ask("GET", "/transform-scripts").status == 404:
         return
     source = "function transform(event) { return event; }"

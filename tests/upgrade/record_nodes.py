@@ -1,4 +1,4 @@
-"""Records how a release's nodes speak to others: on links, and in the tables of nodes and leases.
+"""A recording of a release's nodes: their bytes on links, and their statements on nodes and leases.
 
 Run it in the release's source tree: `python .../record_nodes.py > .../releases/NAME.nodes.json`.
 """
@@ -14,19 +14,19 @@ import trio.testing
 
 KEY_ID, KEY, DIGEST = b"key", b"k" * 32, b"d" * 32
 CLIENT = ("2001:db8::7", 4711)
-NONCE = b"n" * 32  # of both ends
+NONCE = b"n" * 32  # for both ends
 KINDS = (None, "requests")
 
 
 class Heard(trio.abc.Stream):
-    """A stream that keeps what is sent on it."""
+    """A stream that records the sent bytes."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self._stream = stream
         self.sent = b""
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Keep and send."""
+        """Record the data, and send it."""
         self.sent += data
         await self._stream.send_all(data)
 
@@ -44,7 +44,7 @@ class Heard(trio.abc.Stream):
 
 
 async def shaken(kind: str | None) -> dict[str, Any]:
-    """Shake hands; return the bytes of both ends."""
+    """Shake hands, and return the bytes of both ends."""
     from engine.peers.handshake import accept, dial
 
     one, other = map(Heard, trio.testing.memory_stream_pair())

@@ -1,4 +1,4 @@
-"""A database without our tables: commands beside the server leave it as it is."""
+"""A database without our tables: commands beside the server do not change it."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""What former releases have left is read, delivered in order and counted by this one. See record.py."""
+"""Recorded data of earlier releases: this release reads, delivers in order, and counts it. See
+record.py."""
 
 import gzip
 import json
@@ -16,15 +17,15 @@ from tests.process.receiver import Receiver
 from tests.upgrade.house import Outside
 from tests.upgrade.record import RELEASES
 
-# What says how it was asked, by whom last, and what the settings of today make of it.
+# Fields that depend on the request, its last use, or the present settings.
 PASSING = frozenset({"nextCursor", "lastUsedAt", "expiresAt"})
-# An hour after the recording, whenever that was.
+# An hour after the recording, at any time.
 DUE = "UPDATE public.deliveries SET next_attempt_at_ms = 1 WHERE next_attempt_at_ms IS NOT NULL;"
 NAMES = sorted(each.name.removesuffix(".sql.gz") for each in RELEASES.glob("*.sql.gz"))
 
 
 def kept(old: Any, new: Any, place: str) -> None:
-    """Check that every recorded field still exists; new fields may be added."""
+    """Check that every recorded field still exists. New fields are allowed."""
     if isinstance(old, dict):
         for name in old.keys() - PASSING:
             assert name in new, f"{place}.{name} is gone"
@@ -63,7 +64,7 @@ def _opened(url: str, place: Path, receiver: Receiver, name: str) -> None:
         place / "data",
         url,
         ANGARIUM_MASTER_KEY=told["masterKey"],
-        ANGARIUM_RETENTION_DAYS="3650",  # it grows old
+        ANGARIUM_RETENTION_DAYS="3650",  # the recording grows old
     )
     house.key = told["key"]
     try:
@@ -71,10 +72,12 @@ def _opened(url: str, place: Path, receiver: Receiver, name: str) -> None:
         assert house.value("SELECT count(*) FROM schema_migrations") == len(known_migrations())
         archived = told["destinations"]["archived"]
         for path, answer in told["said"].items():
-            if path.startswith("/routing-rules"):  # an archived destination has none since then
+            # Since then, an archived destination has no rules.
+            if path.startswith("/routing-rules"):
                 for said in (answer, as_it_was["said"][path]):
                     said["items"] = [r for r in said["items"] if r["destinationId"] != archived]
-            audit = path.startswith("/audit-logs")  # which is bytes in the dump: its words stay
+            # The dump has it as bytes, whose words stay unchanged.
+            audit = path.startswith("/audit-logs")
             kept(as_it_was["said"][path] if audit else answer, house.api("GET", path), path)
         _goes_on(house, receiver, told["destinations"])
         assert house.ended() == 0
@@ -86,7 +89,7 @@ def _opened(url: str, place: Path, receiver: Receiver, name: str) -> None:
 
 
 def _goes_on(house: Outside, receiver: Receiver, made: dict[str, str]) -> None:
-    """What waited and was under way is delivered, what was settled is not, and new events are taken."""
+    """Check that waiting deliveries arrive, settled ones do not, and new events are accepted."""
     house.api("POST", f"/destinations/{made['disabled']}/enable", {})
     house.until_settled()
     for path, kind in (("later", "later"), ("gate", "gate"), ("disabled", "held")):

@@ -1,4 +1,4 @@
-"""Nodes of former releases work beside this one, by their recorded links and statements. See
+"""Nodes of earlier releases beside this one, by their recorded links and statements. See
 record_nodes.py."""
 
 import json
@@ -27,7 +27,7 @@ LINKS = [
 
 @pytest.fixture(autouse=True)
 def same_nonce(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let both ends draw the nonces of the recording."""
+    """Make both ends use the recording's nonces."""
     monkeypatch.setattr("engine.peers.handshake.secrets.token_bytes", lambda _: NONCE)
 
 

@@ -1,4 +1,4 @@
-"""One release gives way to the next while events come; one that cannot migrate leaves it at work."""
+"""One release replaces another under load. If it cannot migrate, the old one continues."""
 
 import signal
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.process.posting import Poster, posting
 from tests.process.receiver import OK, Answer, Receiver
 from tests.upgrade.house import Balancer, Outside, next_release
 
-# What a release does to tables that are being written.
+# A release's changes to tables that are being written.
 GOOD = """
 ALTER TABLE events ADD COLUMN of_next integer;
 ALTER TABLE deliveries ADD COLUMN of_next integer NOT NULL DEFAULT 0;
@@ -69,7 +69,7 @@ def _rolled(url: str, place: Path, receiver: Receiver) -> None:
             verdict.sums_equal_rows(new)
             assert new.value("SELECT count(*) FROM of_next") == 0
             assert "another server has taken over" in old.log_file.read_text()
-            old.search_log()  # that it gave way is told without a traceback
+            old.search_log()  # its log reports the takeover without a traceback
             assert new.ended() == 0
             new.search_log()
         finally:
@@ -108,7 +108,7 @@ def _failed(url: str, place: Path, receiver: Receiver) -> None:
         old.made(receiver.url + "/more", "m.*")
         assert old.value("SELECT to_regclass('of_next')") is None
         assert old.ended(signal.SIGTERM) == 0
-        old.start()  # the former release, again
+        old.start()  # the earlier release again
         later = Poster(old, "two", most=5)
         with posting(later):
             until(lambda: accepted([later], 5), "it takes events again")

@@ -1,4 +1,4 @@
-"""The next release joins as a standby, migrates, and takes over when the former one is told to end."""
+"""The next release joins as a standby, migrates, and takes over when the earlier one is told to end."""
 
 import json
 import signal
@@ -18,12 +18,12 @@ from tests.process.receiver import Receiver
 from tests.upgrade.house import ROOT, Balancer, Outside, next_release
 from tests.upgrade.test_rolling import GOOD, accepted
 
-# A retry would come after so long, which no test waits for: every delivery must succeed at once.
+# A retry would come too late for the test, so every delivery must succeed at once.
 NEVER_S = 3_600
 
 
 class Counting(Poster):
-    """A poster that counts how often it sends each request."""
+    """A poster that counts the requests for each event."""
 
     def __init__(self, house: House, name: str, batch: int = 1, *, most: int = 1_000_000) -> None:
         super().__init__(house, name, batch, most=most)
@@ -46,7 +46,7 @@ def _rolled(url: str, place: Path, receiver: Receiver) -> None:
         key = old.made(
             receiver.url + "/key", ordering="KEY", concurrency=8, retrySchedule=[NEVER_S]
         )
-        balancer = Balancer([new.port, old.port])  # to the standby, once it is there
+        balancer = Balancer([new.port, old.port])  # to the standby once it accepts connections
         front = House(place / "front")
         front.port, front.key = balancer.port, old.key
         posters = [Counting(front, f"one{k}") for k in range(2)]
@@ -64,7 +64,7 @@ def _rolled(url: str, place: Path, receiver: Receiver) -> None:
                 assert old.ended(signal.SIGTERM) == 0
                 until(lambda: "server started" in new.log_file.read_text(), "the new one works")
                 _go_on(posters, "the new release takes events")
-            # So no delivery waited until a node counted as dead.
+            # No delivery waited until a node counted as dead.
             assert taken_over(new) == [None], "the part was handed over"
             new.until_settled()
             there = verdict.nothing_lost_or_invented(new, posters)
@@ -90,7 +90,7 @@ def _node(folder: Path, url: str, root: Path) -> Outside:
 
 
 def _refuse_to_go_back(old: Outside) -> None:
-    """The former release does not start on the migrated database, and says why."""
+    """Check that the earlier release refuses to start on the migrated database, with a reason."""
     with pytest.raises(RuntimeError):
         old.start()
     assert old.process is not None
@@ -100,7 +100,7 @@ def _refuse_to_go_back(old: Outside) -> None:
 
 
 def taken_over(house: House) -> list[str | None]:
-    """Return the node that died before each takeover; None if it handed its part over."""
+    """Return the node that died before each takeover, or None if it handed over its part."""
     lines = map(json.loads, house.log_file.read_text().splitlines())
     return [line["former"] for line in lines if line["event"] == "part.taken_over"]
 

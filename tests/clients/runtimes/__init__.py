@@ -1,4 +1,4 @@
-"""Deno and Bun, which npm installs into `.tools/runtimes` by the lock in this folder."""
+"""Deno and Bun, which npm installs in `.tools/runtimes` from this folder's lock file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +11,12 @@ MODULES = RUNTIMES.folder / "node_modules"
 
 
 def deno(client: Path) -> list[str | Path]:
-    """Return the command that runs a script with the client in a folder. Deno refuses what is not
-    allowed: the client needs the network alone. Raises StopIteration where this system has no Deno."""
-    # The program is in a package of its own for each system; npm installs the one of this machine.
+    """Return the command with which Deno runs a script that uses a folder's client.
+
+    Deno denies all other access, and the client needs only the network. Raises StopIteration if this
+    system has no Deno.
+    """
+    # Each system's program has its own package. npm installs this machine's.
     return [
         next(MODULES.glob("@deno/*/deno")),
         "run",
@@ -25,7 +28,7 @@ def deno(client: Path) -> list[str | Path]:
 
 
 def bun(client: Path) -> list[str | Path]:
-    """Return Bun's command, as Deno's."""
+    """Return the command with which Bun runs a script (see `deno`)."""
     del client
     return [next(MODULES.glob("@oven/*/bin/bun")), "run"]
 

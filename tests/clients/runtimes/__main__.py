@@ -1,4 +1,4 @@
-"""`python -m tests.clients.runtimes`: install Deno and Bun. Without them their tests are left out."""
+"""`python -m tests.clients.runtimes`: install Deno and Bun. Without them, their tests are skipped."""
 
 from tests.clients.runtimes import RUNTIMES
 

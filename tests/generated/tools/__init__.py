@@ -1,1 +1,1 @@
-"""What makes and judges clients: generators, linters and libraries, each pinned with its hash."""
+"""Generators, linters and libraries for clients, each pinned by hash."""

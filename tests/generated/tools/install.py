@@ -1,6 +1,7 @@
-"""`python -m tests.generated.tools.install`: generators, linters, libraries, pinned, into `.tools`.
+"""`python -m tests.generated.tools.install`: install pinned generators, linters and libraries in
+`.tools`.
 
-A language that the machine lacks is left out with a word: the tests that need it then say how to get it.
+It reports and skips languages that the machine lacks. The tests that need them then give instructions.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ COPY = "dependency:copy-dependencies"
 
 
 def jars() -> bool:
-    """Fetch the jars and compare each with its hash. Returns False without Maven."""
+    """Fetch the jars, and compare each with its hash. Returns False without Maven."""
     maven = shutil.which("mvn")
     if maven is None:
         return False
@@ -41,7 +42,7 @@ def jars() -> bool:
 
 
 def oapi_codegen() -> bool:
-    """Build oapi-codegen and fetch what its clients import. Returns False without Go."""
+    """Build oapi-codegen, and fetch its clients' imports. Returns False without Go."""
     go = shutil.which("go")
     if go is None:
         return False
@@ -52,7 +53,7 @@ def oapi_codegen() -> bool:
 
 
 def main() -> int:
-    """Install everything. Returns the exit code."""
+    """Install everything, and return the exit code."""
     missing = {
         "node and npm": not NODE.ready(),
         "Maven": not jars(),
