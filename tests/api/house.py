@@ -1,6 +1,6 @@
 """A whole control plane over real sockets and a real database, with fakes for all other parts.
 
-Every answer is checked against the OpenAPI document, and for the headers of all answers.
+Every answer is checked against the OpenAPI document, and must have the headers that all answers have.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""The file services of a house that cannot receive files, which requires a whole server."""
+"""The file services of a house that cannot receive files. Receiving files requires a whole server."""
 
 from pathlib import Path
 

@@ -101,7 +101,7 @@ class Doors:
         rest: str = BODIES[0],
         version: str = "1.1",
     ) -> None:
-        """Send a request to both doors, if one answers it itself."""
+        """Send a request to both doors, if the judging door answers it itself."""
         if not isinstance(self.meets(method, target, ["Host: localhost", *fields]), Told):
             self.passed += 1
             return

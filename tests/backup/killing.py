@@ -27,7 +27,7 @@ def main(step: str, what: str, *arguments: str) -> None:
         if now == step.strip():
             os.kill(os.getpid(), signal.SIGKILL)
 
-    # (A name with a blank is only a step.)
+    # (A name with a trailing blank is only a step, never a path.)
     Path.rename = _killing(Path.rename, step)  # type: ignore[method-assign]  # the moment is the point
     Path.rmdir = _killing(Path.rmdir, step)  # type: ignore[method-assign]
     first, second = (Path(each) for each in arguments[:2])

@@ -1,5 +1,5 @@
-"""The creation of a backup: complete, checked and private, or none after a refusal, a full disk or a
-kill."""
+"""The creation of a backup: it is complete, checked and private. A refusal, a full disk or a kill
+leaves no backup."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Load on a real server of the user's own: measurements, remains, and refusals to begin."""
+"""Load on a user's own server (here a real one): measurements, remains, and refused starts."""
 
 import csv
 from collections.abc import AsyncIterator

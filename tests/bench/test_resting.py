@@ -1,5 +1,5 @@
-"""The wait for a server's idle state: it starts when the CPU use stops, and reports the CPU time at
-that moment."""
+"""A server's idle state: it begins when the CPU use stops. The reported figure is the CPU time at that
+moment."""
 
 from collections.abc import Iterator
 from typing import cast

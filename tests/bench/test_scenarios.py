@@ -65,8 +65,8 @@ def test_a_program_runs_and_finds_nothing_broken(name: str) -> None:
 
 @pytest.mark.usefixtures("brief")
 def test_what_files_declare_runs_and_finds_nothing_broken() -> None:
-    """Scenarios share a server, because a start takes longer than their events. Others need settings or
-    several servers."""
+    """Scenarios share a server, because a start takes longer than their events. Scenarios that need
+    settings or several servers have their own."""
     with Shared() as serve:
         for name in DECLARED:
             scenario = SCENARIOS[name]

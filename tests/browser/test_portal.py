@@ -190,7 +190,7 @@ def test_permissions_of_one_customer_are_set_in_the_console_and_hold_in_its_port
         body = {name: account[name] for name in ("name", "quotas")} | {"permissions": changed}
         yard.house.api("PUT", "/customers/bob", body)
         with page.expect_response(lambda answer: answer.request.method == "PUT") as saved:
-            page.get_by_role("button", name="Save", exact=True).click()  # of name and limits
+            page.get_by_role("button", name="Save", exact=True).click()  # for name and limits
         assert saved.value.ok
         assert yard.house.api("GET", "/customers/bob")["permissions"] == changed
         yard.house.api("PUT", "/customers/bob", body | {"permissions": own})

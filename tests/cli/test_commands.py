@@ -93,7 +93,7 @@ async def test_a_new_key_is_shown_on_a_terminal(database_url: str, tmp_path: Pat
         done = await trio.run_process(
             [*COMMAND, *EXAMPLE_KEY], env=env, stdout=theirs, capture_stderr=True
         )
-        with trio.fail_after(HANGS_S):  # the kernel forwards it with a delay
+        with trio.fail_after(HANGS_S):  # the kernel delivers it with a delay
             await trio.lowlevel.wait_readable(ours)
         printed = os.read(ours, 4096).decode()
     finally:

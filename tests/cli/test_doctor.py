@@ -197,7 +197,7 @@ retention_days = 1
 
 @pytest.mark.parametrize("text", [None, GOLD, GOLD + "destinatoins = 1", "[plans.gold"])
 def test_plans_that_a_server_would_refuse_are_in_the_way(text: str | None, tmp_path: Path) -> None:
-    """With a missing file, a missing field, a misspelt field, and text that is not TOML."""
+    """The cases: a missing file, a missing field, a misspelt field, and text that is not TOML."""
     plans = tmp_path / "plans.toml"
     if text is not None:
         plans.write_text(text)
@@ -248,7 +248,7 @@ def test_a_server_refuses_what_the_operator_declared_before_it_makes_anything(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # It would last for this whole process.
+    # The real call would affect this whole process.
     monkeypatch.setattr(serving, "forbid_core_dumps", lambda: None)
     settings = Settings(data_dir=tmp_path / "data").model_copy(update={name: value})
     with capture_logs() as logged:

@@ -99,7 +99,7 @@ def compare(shape: Any, schema: Any, place: str) -> None:
         within = [hint, *get_args(hint), *(a for p in get_args(hint) for a in get_args(p))]
         parts = [part for part in within if isinstance(part, type) and hasattr(part, "__total__")]
         nested = objects(theirs[name])
-        # A union's types stand in the order of the schema's choices. A single type is compared with each
+        # A union's types are in the order of the schema's choices. A single type is compared with each
         # choice.
         pairs = zip(parts, nested, strict=True) if len(parts) > 1 else product(parts, nested)
         for part, each in pairs:

@@ -1,4 +1,4 @@
-// A driver of the TypeScript client: a line of JSON in, a line out. argv: the built module, address, key.
+// A driver of the TypeScript client: it answers each line of JSON with a line. argv: built module, address, key.
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 

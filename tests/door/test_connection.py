@@ -398,7 +398,7 @@ async def test_a_flood_of_slow_connections_does_not_slow_others() -> None:
                     assert (await client.response()).status == 202
             return house.reactor.passes - passes, steps.most
 
-        await work()  # creates what lasts from the first request on
+        await work()  # the first requests create objects that last
         alone = await work()
         slow = 200
         for _ in range(slow):

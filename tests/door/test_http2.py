@@ -192,7 +192,7 @@ async def test_a_flood_of_resets_ends_the_connection() -> None:
 
 
 async def test_resets_are_forgiven_over_time() -> None:
-    # Credit returns within any time.
+    # The credit for resets returns at once.
     limits = replace(QUICK, http2_resets=3, http2_resets_a_second=1e12)
     async with open_house(limits=limits) as house:
         client = await dial(house)

@@ -1,6 +1,6 @@
 """Ends of HTTP/2 connections that no side closes: a deadline always remains.
 
-Sockets take as much as the test chooses, on a virtual clock.
+The test chooses how many bytes sockets take. Time is virtual.
 """
 
 from collections.abc import AsyncIterator
@@ -58,7 +58,7 @@ async def pass_time(clock: MockClock, seconds: float) -> None:
 async def test_an_idle_client_that_does_not_read_the_last_word_is_closed(
     mock_clock: MockClock,
 ) -> None:
-    """Its deadline to read started earlier, with the previous bytes to it."""
+    """The client's deadline to read started earlier, with the previous bytes to it."""
     async with opened() as (house, client, connection):
         await pass_time(mock_clock, house.limits.idle_s - 5)
         client.full = True

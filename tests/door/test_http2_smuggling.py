@@ -236,7 +236,7 @@ async def test_resets_that_a_client_makes_us_send_are_counted_like_its_own(
                 while number not in client.reset and not client.ended:
                     await client.pump()
         except (trio.BrokenResourceError, h2.exceptions.ProtocolError):
-            pass  # The connection has ended. The network may have lost its last frame.
+            pass  # the connection has ended, and the network may have lost its last frame
         assert few < made < few + 10
         assert client.goaway in (None, h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)
         assert len(house.ingest.bodies) <= few + 1

@@ -1,4 +1,4 @@
-"""Ids are monotonic, even if the clock is set back, and they rejoin a clock that catches up."""
+"""Ids are monotonic, even if the clock is set back. Once the clock has caught up, ids follow it again."""
 
 from collections.abc import Callable
 

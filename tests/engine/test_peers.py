@@ -180,7 +180,7 @@ async def test_a_relay_carries_a_connection_and_ends_it_with_its_node(
 async def outlived(
     node: str,
 ) -> AsyncIterator[tuple[Relay, trio.SocketStream, trio.SocketStream]]:
-    """A relay after a takeover by its standby's own server.
+    """A relay whose standby server has taken over its part.
 
     Yields the relay, and the client's and the server's end of a connection to `node` that it still
     carries.

@@ -1,4 +1,4 @@
-"""Long waits are reported twice: once when they last, and once when they end."""
+"""Long waits are reported twice: when they have lasted for some time, and when they end."""
 
 from structlog.testing import capture_logs
 

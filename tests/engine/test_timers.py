@@ -1,4 +1,4 @@
-"""Deadlines: kept in order, free once cancelled, and each failure stays its own."""
+"""Deadlines: kept in order, without cost once cancelled, and unaffected by each other's failures."""
 
 from functools import partial
 from itertools import pairwise

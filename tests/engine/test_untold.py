@@ -1,4 +1,4 @@
-"""Calls to the directory of actors that fail are repeated by the intake's next run."""
+"""Failed calls to the directory of actors are repeated by the intake's next run."""
 
 from collections.abc import Callable, Iterable, Sequence
 

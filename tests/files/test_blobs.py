@@ -206,7 +206,7 @@ def test_neither_doctor_nor_start_waits_for_a_store_that_never_answers(
     bucket.hanging = True
     settings = Settings(file_store=setting_of(bucket))
     assert check_file_store(settings).level is Level.FAILURE
-    read_declared(settings)  # The store can recover, and only files need it.
+    read_declared(settings)  # the store can recover, and only files need it
     assert [method for method, _ in bucket.requests] == ["PUT", "PUT"], "it asks once each time"
 
 

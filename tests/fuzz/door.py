@@ -28,7 +28,8 @@ class Door(Struct, frozen=True):
     most_lines: int = 50_000  # our code's lines for an input of that size: see `tests.fuzz.dearest`
 
     def corpus(self) -> Iterator[Path]:
-        """Yield the kept inputs: those that found a fault, and those that reach branches of their own."""
+        """Yield the kept inputs: those that found a fault, and those that reach branches that no other
+        input reaches."""
         yield from sorted((CORPUS / self.name).glob("*"))
 
 

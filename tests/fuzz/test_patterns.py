@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = (engine, api, storage, angarium)
 SHORT, LONG = 120, 480  # characters
 FEW = 8  # steps per character: a pattern with fewer passes immediately
-GROWTH = 2.0  # limit from `SHORT` to `LONG`: quadratic patterns have 4, linear ones 1
+GROWTH = 2.0  # the allowed growth from `SHORT` to `LONG`: quadratic patterns have 4, linear ones 1
 MOST = 250  # steps per character at which the count stops, because exponential patterns never end
 SEARCHING = ("search", "sub", "findall", "finditer", "split")
 # Patterns that only read our own programs' output.

@@ -165,4 +165,4 @@ async def test_secrets_of_a_template_are_masked_in_what_it_is_shown_to_have_made
     assert not made.exact
     version = msgspec.structs.replace(version, config=b'{"room": "nullify", "text": "a null"}')
     made = await Remake(held, held, held).remade("w", "d", EVENT, an_attempt(2), version)
-    assert made.exact  # the word alone is not a secret
+    assert made.exact  # the word "null" is not a secret

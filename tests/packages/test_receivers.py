@@ -1,7 +1,7 @@
 """The documented receivers in other languages.
 
-The ones in Go, Node and Java use their language's standard library. Ruby and PHP use a stand-in,
-because the tests use no registry of these languages.
+The ones in Go, Node and Java use the stock Standard Webhooks library of their language. Ruby and PHP
+use a stand-in for it, because the tests use no registry of these languages.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""Starts that fail print the reason on one line before they create anything. Also the effect of a
-hang-up."""
+"""Failing starts: each prints its reason on one line before it creates anything. The effect of a
+hang-up is tested too."""
 
 import os
 import pty

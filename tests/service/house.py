@@ -26,7 +26,7 @@ from tests.patience import HANGS_S
 
 FINISHED = ("DELIVERED", "FAILED", "DRY_RUN")
 LOOK_EVERY_S = 0.01
-RARELY_S = 0.05  # the interval after a long wait, because the CPU is needed by the awaited work
+RARELY_S = 0.05  # the interval after a long wait, to leave the CPU to the awaited work
 
 
 class ServiceHouse:

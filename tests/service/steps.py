@@ -1,4 +1,4 @@
-"""The lines of Python that each step of the event loop runs.
+"""A counter of the lines of Python that each step of the event loop runs.
 
 Seconds depend on the machine, but lines only on the input. A library's C call counts as one line. Its
 bound is in the table of library calls in docs/security.md.

@@ -307,7 +307,7 @@ async def test_a_customer_has_a_share_of_the_unfinished_jobs(house: ServiceHouse
     api = await house.caller(await house.tenant("acme"))
     ada, bob = await session_of(house, api), await session_of(house, api, "bob")
     own = {caller: (await add(caller)).json["id"] for caller in (ada, bob)}
-    for caller, target in own.items():  # a job that retries what waits there does not end
+    for caller, target in own.items():  # a job that retries these deliveries does not end
         assert (await rule(caller, target)).status == 201
         await post(api, "order.paid", customerExternalId="ada" if caller is ada else "bob")
         assert (await caller("POST", f"/destinations/{target}/disable", {})).status == 200

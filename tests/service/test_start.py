@@ -18,7 +18,7 @@ HOOK = "https://example.com/hooks"
 async def test_configuration_is_read_once_and_confirmed_before_anybody_is_served(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second reading of very many rows would take longer than the first one stays confirmed."""
+    """With very many rows, the first reading's confirmation would expire during a second reading."""
     whole, loads = ConfigurationTables.load, 0
 
     async def counted(

@@ -510,7 +510,7 @@ async def test_many_at_once_do_not_pass_the_plan_and_what_goes_makes_room(
         again = await api("POST", "/transform-scripts", body)
         assert again.status == 201
         assert (await api("POST", "/transform-scripts", body)).status == 402
-        # An archived destination's scripts count no more, and they become read-only.
+        # An archived destination's scripts do not count, and they become read-only.
         path = f"/destinations/{targets[0]}/transform-scripts"
         number = len((await api("GET", path)).json["items"])
         live = f"/transform-scripts/{again.json['id']}"

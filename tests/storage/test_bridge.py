@@ -282,7 +282,7 @@ async def test_errors_are_told_in_the_engines_words(
         await connection.fetch(sql, *arguments)
     assert caught.type is kind
     assert await connection.fetch_value("SELECT 1") == 1
-    assert connection.connects == 1  # a late answer does not close the connection
+    assert connection.connects == 1  # an answer with an error does not close the connection
 
 
 async def test_a_wrong_number_of_arguments_is_told_too(bridge: Bridge) -> None:

@@ -79,7 +79,8 @@ async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
         assert mark_singles(group)[0] is single
         await world.settle.settle(group)
         once = await world.contents()
-        group.again = True  # its answer was lost, so the counts must come from the rows themselves
+        # Its answer was lost, and a rerun counts by the sums that Python computes.
+        group.again = True
         await world.settle.settle(group)
         assert await world.contents() == once
     await agree(world)

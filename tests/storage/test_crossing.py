@@ -201,7 +201,7 @@ async def test_without_an_answer_the_connection_is_thrown_away(bridge: Bridge) -
     with pytest.raises(StoreAwayError, match="no answer within"):
         await connection.fetch("SELECT pg_sleep(30)")
     assert not connection.connected
-    connection._limit_s = HANGS_S  # the end of the statement takes a busy machine longer
+    connection._limit_s = HANGS_S  # a busy machine needs longer to end the statement
     await connection.ensure()
     assert not await bridge.pool.fetch("SELECT FROM pg_stat_activity WHERE pid = $1", backend)
     assert await connection.fetch_value("SELECT 1") == 1

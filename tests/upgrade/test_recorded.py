@@ -19,7 +19,7 @@ from tests.upgrade.record import RELEASES
 
 # Fields that depend on the request, its last use, or the present settings.
 PASSING = frozenset({"nextCursor", "lastUsedAt", "expiresAt"})
-# An hour after the recording, at any time.
+# Makes the recorded retries due, which were planned for an hour later.
 DUE = "UPDATE public.deliveries SET next_attempt_at_ms = 1 WHERE next_attempt_at_ms IS NOT NULL;"
 NAMES = sorted(each.name.removesuffix(".sql.gz") for each in RELEASES.glob("*.sql.gz"))
 
@@ -72,11 +72,11 @@ def _opened(url: str, place: Path, receiver: Receiver, name: str) -> None:
         assert house.value("SELECT count(*) FROM schema_migrations") == len(known_migrations())
         archived = told["destinations"]["archived"]
         for path, answer in told["said"].items():
-            # Since then, an archived destination has no rules.
+            # In this release, an archived destination has no rules.
             if path.startswith("/routing-rules"):
                 for said in (answer, as_it_was["said"][path]):
                     said["items"] = [r for r in said["items"] if r["destinationId"] != archived]
-            # The dump has it as bytes, whose words stay unchanged.
+            # In the dump the audit log is bytes, so its words stay as recorded.
             audit = path.startswith("/audit-logs")
             kept(as_it_was["said"][path] if audit else answer, house.api("GET", path), path)
         _goes_on(house, receiver, told["destinations"])

@@ -1,7 +1,7 @@
 """Receivers for a wire client, on real sockets of 127.0.0.1.
 
-A receiver is an async function of a `Visit`, which is one connection. Its exceptions because of a
-client that disconnects are ignored.
+A receiver is an async function of a `Visit`, which is one connection. Exceptions that a disconnecting
+client causes are ignored.
 """
 
 import os

@@ -1,4 +1,4 @@
-// Package tools names what generated clients import, so that go.mod keeps it.
+// Package tools lists the imports of generated clients, so that go.mod keeps them.
 package tools
 
 import (
