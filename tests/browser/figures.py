@@ -38,7 +38,7 @@ SLIDES = 5
 WATCHED_S = 20  # the time for which an idle server is watched, with and without a page
 EVENTS, RATE, PAGES = 20_000, 5_000, 10  # for the main path
 TURNS, MOST_TURNS = 5, 18  # a turn takes some 14 s
-# The width of the ratio's confidence interval at which more turns would not change the verdict.
+# Turns end when the ratio's confidence interval is this narrow: more would not change the verdict.
 WIDE = 0.03
 TOPICS = "throughput,health,dlq"  # the topics that an overview follows
 # `shown(selector, text)` resolves to the time when a frame was drawn in which all of the selector's

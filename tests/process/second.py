@@ -77,7 +77,7 @@ class Scene:
     def under_way(self, crashes: int = 0) -> Iterator[None]:
         """Post, replay and retry during the block, then wait until everything has ended.
 
-        Retries have started when the block begins. The last replays start when it has ended.
+        Retries have started when the block begins. The last replays can start after its end.
         """
         with posting(*self.posters), busy(self.replayer, self.retrier):
             until(lambda: self.retrier.retried > 10, "retries are under way")

@@ -1,5 +1,4 @@
-"""Destinations that change while events arrive and receivers fail: every delivery still succeeds in
-order."""
+"""Destinations that change while events arrive and receivers fail: no delivery is lost or reordered."""
 
 import random
 import threading

@@ -98,7 +98,7 @@ def test_a_retry_that_waits_is_kept_over_a_stop_and_keeps_its_time(
     assert second.at - first.at >= 5 * verdict.JITTER - 0.05
     verdict.attempts_by_schedule(house, destination, [5, 5])
 
-    # No event was posted since the start. When the actor leaves memory, its backlog row must still go.
+    # No event was posted since the start, and the actor leaves memory. New events must still be accepted.
     until(lambda: not house.value("SELECT count(*) FROM destination_backlog"), "no row is left")
     assert house.ask("GET", "/readyz").status == 200
     house.post("b", kind="later.one")
