@@ -60,7 +60,7 @@ def _required_flag(value: object) -> object:
 HttpStatus = Annotated[int, Field(ge=100, le=599), BeforeValidator(_integer)]
 Flag = Annotated[bool, BeforeValidator(_required_flag)]
 FlagOrEmpty = Annotated[bool | None, BeforeValidator(_flag)]
-Cursor = Annotated[str, Field(description="`nextCursor` of the page before.")]
+Cursor = Annotated[str, Field(description="The `nextCursor` of the previous page.")]
 # The bounds come before the validator, so that pydantic writes them into the JSON Schema.
 PageLimit = Annotated[
     int,
@@ -109,7 +109,7 @@ class DestinationQuery(ListQuery):
 
     environment: Word[Environment] | None = None
     status: AnyOf[Word[DestinationStatus]] | None = Field(
-        None, description="Destinations of this status; without it ACTIVE and DISABLED ones."
+        None, description="Destinations with this status. By default ACTIVE and DISABLED ones."
     )
     customer_account_id: Uuid | None = Field(None, description="Destinations of this account.")
 
@@ -125,7 +125,7 @@ class RuleQuery(ListQuery):
     """Filters of routing rules."""
 
     destination_id: AnyOf[Uuid] | None = Field(None, description="Rules of this destination.")
-    enabled: Flag | None = Field(None, description="Only rules that are enabled, or disabled.")
+    enabled: Flag | None = Field(None, description="Only enabled rules, or only disabled ones.")
 
 
 class LogQuery(PageQuery):
@@ -133,8 +133,9 @@ class LogQuery(PageQuery):
 
     examine: Annotated[int, Field(ge=1, le=EXAMINE_MOST), BeforeValidator(_integer)] | None = Field(
         None,
-        description="The most rows that are read one by one for this page; 2,000 by default. What is "
-        "rarer is searched for in all older rows, for at most 100 ms.",
+        description="The most rows that the server compares with the filters one by one, by default "
+        "2,000. If these do not fill the page, an index search in all older rows follows, for at most "
+        "100 ms.",
     )
 
 
@@ -147,9 +148,11 @@ class DeliveryQuery(LogQuery):
     status: AnyOf[Word[DeliveryStatus]] | None = None
     from_: Instant | None = Field(None, alias="from", description="Created at or after.")
     to: Instant | None = Field(None, description="Created before.")
-    is_replay: FlagOrEmpty = Field(None, description="Only replays, or none. Empty: no filter.")
+    is_replay: FlagOrEmpty = Field(
+        None, description="Only replays, or no replays. Empty: no filter."
+    )
     error_category: AnyOf[Word[ErrorCategory]] | None = Field(
-        None, description="Of the last attempt."
+        None, description="Deliveries whose last attempt had this error."
     )
     priority: AnyOf[Word[Priority]] | None = None
     dlq_status: AnyOf[Word[DlqStatus]] | None = None
@@ -157,12 +160,14 @@ class DeliveryQuery(LogQuery):
     origin_kind: AnyOf[Word[DeliveryOrigin]] | None = None
     event_type: AnyOf[Text] | None = Field(None, description="Deliveries of this event type.")
     customer_external_id: AnyOf[Text] | None = Field(
-        None, description="To destinations that are tied to this customer."
+        None, description="Deliveries to the destinations of this customer."
     )
     response_status: AnyOf[HttpStatus] | None = Field(
-        None, description="Status of the last answer."
+        None, description="Deliveries whose last answer had this status."
     )
-    replay_job_id: AnyOf[Uuid] | None = Field(None, description="What this replay job enqueued.")
+    replay_job_id: AnyOf[Uuid] | None = Field(
+        None, description="Deliveries that this replay job enqueued."
+    )
 
 
 class EventQuery(LogQuery):
@@ -175,10 +180,10 @@ class EventQuery(LogQuery):
     request_id: AnyOf[Text] | None = Field(None, description="Events with this requestId.")
     idempotency_key: AnyOf[Text] | None = Field(
         None,
-        description="Events with this key. Found at once for as long as the key is kept, a day.",
+        description="Events with this key. The search is fast for a day, while the key is kept.",
     )
     undelivered: Flag | None = Field(
-        None, description="Only events that no rule matched, or only the others."
+        None, description="Only events that no rule matched, or only events that a rule matched."
     )
     from_: Instant | None = Field(None, alias="from", description="Received at or after.")
     to: Instant | None = Field(None, description="Received before.")

@@ -383,8 +383,8 @@ def _shown(load: Shape, cores: int, disk: Disk, console: Console) -> bool:
     shared = max(SHARED, key=most.shares.__getitem__)
     full = NODES[-1] * FULL / most.shares[shared]
     console.print(
-        f"  busiest with {NODES[-1]} nodes: {first}. Of what all nodes share, {shared} would be"
-        f" {FULL:.0%} busy first, with {full:.0f} nodes.\n"
+        f"  The busiest resource with {NODES[-1]} nodes: {first}. The first shared resource to be"
+        f" {FULL:.0%} busy would be {shared}, with {full:.0f} nodes.\n"
     )
     return _linear(most, alone, NODES[-1]) >= LINEAR
 

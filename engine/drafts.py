@@ -158,16 +158,19 @@ class DeliveryOptions(Document):
         description="Scope of first-in first-out order: none, a key of the event, or the destination.",
     )
     timeout_ms: int = Field(
-        15_000, ge=100, le=60_000, description="Time from DNS to the last byte."
+        15_000,
+        ge=100,
+        le=60_000,
+        description="The most time for an attempt, from the name look-up to the last byte.",
     )
     rate_limit_per_second: float | None = Field(
         None, gt=0, le=MAX_RATE_PER_SECOND, allow_inf_nan=False,
         description="Attempts per second, with a burst of one second. Null: no limit.",
     )  # fmt: skip
-    dry_run: bool = Field(False, description="Route and record, but send nothing.")
+    dry_run: bool = Field(False, description="Route and record events, but send nothing.")
     retry_schedule: list[RetryDelay] = Field(
         list(DEFAULT_RETRY_SCHEDULE_S), max_length=20,
-        description="Seconds to wait after each failed attempt, varied by up to 20 %.",
+        description="Seconds to wait after each failed attempt, varied by up to 20 %. Empty: no retries.",
     )  # fmt: skip
 
 
@@ -206,7 +209,7 @@ class _Options(Document):
         None, description="The end-customer whose events the destination receives."
     )
     customer_account_id: Uuid | None = Field(
-        None, description="That customer, by the account's id."
+        None, description="The id of the same customer's account."
     )
     headers: Annotated[dict[str, str], Few, NullIs({})] = Field(
         default_factory=dict,
@@ -221,7 +224,7 @@ class _Options(Document):
     )
     disable_after_seconds: int | None = Field(
         None, ge=1, le=MAX_DISABLE_AFTER_S,
-        description="Seconds of failures after which the server disables the destination. Null: never.",
+        description="Disable the destination after it has failed for this many seconds. Null: never.",
     )  # fmt: skip
     secret: Secret | None = Field(
         None, description="A signing secret of 24 to 64 bytes that receivers already know. "
@@ -247,7 +250,7 @@ class _Options(Document):
 class _Direct(Document):
     name: Name
     url: str = Field(
-        max_length=2048, description="http or https, without userinfo.",
+        max_length=2048, description="http or https, without user name and password.",
         json_schema_extra={"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://."},
     )  # fmt: skip
 
@@ -266,7 +269,7 @@ class DestinationDraft(_Options, _Direct):
 
 class TemplateDestinationDraft(_Options, _Templated):
     """A destination made from a template, as a caller writes it. The template builds the URL from
-    `config`. Its defaults apply to members that `delivery` leaves out."""
+    `config`. The template's defaults apply to fields that are missing in `delivery`."""
 
 
 class AnyDestinationDraft(
@@ -332,8 +335,8 @@ class RuleDraft(Document):
     destination_id: Uuid
     event_types: list[Pattern] = Field(
         min_length=1, max_length=RULE_PATTERNS,
-        description="Patterns. A * matches one segment; at the end, one or more. A single * matches all "
-        "types but angarium.*.",
+        description="Patterns, such as `order.*`. A * matches one segment; at the end, one or more. A "
+        "single * matches all types except angarium.*.",
     )  # fmt: skip
     filter: FilterSource | None = Field(
         None,

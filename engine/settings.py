@@ -68,7 +68,7 @@ class Settings(BaseModel):
     tls_key: Path | None = Field(None, description="private key (PEM) of the certificate")
     trusted_proxies: Networks = Field(
         (),
-        description="CIDRs, comma separated, of proxies in front whose X-Forwarded-For is believed",
+        description="networks (CIDRs, separated by commas) of proxies whose X-Forwarded-For is believed",
     )
     operations_bind: Bound | None = Field(
         None,
@@ -87,8 +87,8 @@ class Settings(BaseModel):
     )
     parts: Parts | None = Field(
         None,
-        description="with peer_bind: number of parts that divide the workspaces. Each machine has a "
-        "process per part. None: as stored; at first twice the workers, or one for one worker",
+        description="with peer_bind: number of parts that divide the workspaces. Each machine has "
+        "a process per part. None: as stored; at the first start twice the workers, or 1 for 1",
     )
     node_name: MachineName | None = Field(
         None, description="name of this machine for other servers. None: the host's name"
@@ -100,8 +100,8 @@ class Settings(BaseModel):
     )
     egress_proxy: ProxyUrl | None = Field(
         None,
-        description="http://user:password@host:port of a proxy (HTTP CONNECT) that all requests to "
-        "receivers go through, for static addresses. Angarium still resolves and checks addresses",
+        description="http://user:password@host:port of a proxy (HTTP CONNECT). Requests to receivers "
+        "then come from its address. Angarium still resolves and checks the receivers' addresses",
     )
     egress_ca: Path | None = Field(
         None,
@@ -110,8 +110,8 @@ class Settings(BaseModel):
     shutdown_grace: float = Field(
         25.0,
         ge=0,
-        description="seconds to finish running attempts after SIGTERM. The default is below the 30 s "
-        "after which many process managers kill",
+        description="seconds to finish running attempts after SIGTERM. Many process managers kill "
+        "a process after 30 s",
     )
     control_rate_limit: int | None = Field(
         None,
@@ -158,9 +158,9 @@ class Settings(BaseModel):
         8,
         ge=1,
         le=MOST_HOPS - 1,
-        description="most deliveries by this service in one chain of events. Real chains have two or "
-        "three. Longer chains are refused as loops, because each hop can double the number "
-        "of events",
+        description="most deliveries by this service in one chain of events. An event beyond them is "
+        "refused as a loop, because each hop can double the number of events. Real chains have two "
+        "or three",
     )
     log_format: str = Field(
         "auto",
@@ -174,8 +174,8 @@ class Settings(BaseModel):
         None,
         ge=0,
         le=1,
-        description="share of the requests without a trace that get a new one. Sampled traces of "
-        "requests are continued. None: no spans",
+        description="share (0 to 1) of the requests without a trace for which a new trace begins. "
+        "Sampled traces that requests bring are always continued. None: no spans",
     )
     traces_rate: float = Field(
         1000.0, ge=1, description="most spans a second of one server; workspaces take turns"
@@ -200,7 +200,7 @@ class Settings(BaseModel):
         description="bytes of events that can wait for their commit, to bound memory",
     )
     group_events: int = Field(
-        1_000, ge=1, description="most events in one commit. Larger groups are no cheaper"
+        1_000, ge=1, description="most events in one commit. Larger groups cost as much per event"
     )
     group_bytes: int = Field(
         8 * MIB,
@@ -223,9 +223,9 @@ class Settings(BaseModel):
     answer_bytes: int = Field(
         64 * MIB,
         ge=4 * MIB,
-        description="bytes of answers that clients have not read, of all callers: 32 of the largest "
-        "answers. A workspace, customer or unknown address can use at most as much "
-        "as stays free. Beyond it the answer is 503",
+        description="bytes of answers that clients have not read, of all callers: room for 32 of the "
+        "largest answers. A workspace, customer or unknown address can use at most as much "
+        "as it leaves free. Beyond it the answer is 503",
     )
 
     # --- concurrent requests to the control plane; further requests wait
@@ -233,7 +233,7 @@ class Settings(BaseModel):
         256,
         ge=8,
         description="control-plane requests at once, of all callers. Each takes some 100 KB. A "
-        "workspace, customer or unknown address can use at most as many as stay free",
+        "workspace, customer or unknown address can use at most as many as it leaves free",
     )
     control_reads_workspace: int = Field(
         2,
@@ -271,7 +271,7 @@ class Settings(BaseModel):
     file_spool_bytes: int = Field(
         2 * GIB,
         ge=32 * MIB,
-        description="bytes on disk of files that are being received: 80 of the largest files. Beyond "
+        description="bytes on disk of files that are being received: room for 80 of the largest. Beyond "
         "it the answer is 503",
     )
     file_spool_bytes_workspace: int = Field(
@@ -283,7 +283,7 @@ class Settings(BaseModel):
     file_disk_reserve: int = Field(
         512 * MIB,
         ge=0,
-        description="bytes of the data dir's disk that files leave free for the database. Beyond it "
+        description="bytes of the data dir's disk that files leave free for the database. Below it "
         "the answer is 503",
     )
 
@@ -327,13 +327,13 @@ class Settings(BaseModel):
         "default is the limit of a fixed concurrency",
     )
     settle_group: int = Field(
-        1_000, ge=1, description="most outcomes in one commit. Larger groups are no cheaper"
+        1_000, ge=1, description="most outcomes in one commit. Larger groups cost as much each"
     )
     descriptor_share_inbound: float = Field(
         0.45,
         gt=0,
         lt=1,
-        description="share of the descriptor limit for clients. With the default of the outbound "
+        description="share of the file descriptors for clients. With the default of the outbound "
         "share, a tenth remains for the database and files",
     )
     transform_workers: int = Field(
@@ -345,13 +345,13 @@ class Settings(BaseModel):
         "slow ones",
     )
     descriptor_share_outbound: float = Field(
-        0.45, gt=0, lt=1, description="share of the descriptor limit for connections to receivers"
+        0.45, gt=0, lt=1, description="share of the file descriptors for connections to receivers"
     )
     openings: int = Field(
         512,
         ge=1,
         description="connections to receivers that are being opened at once, with their TLS "
-        "handshakes. One workspace can use at most as many as stay free",
+        "handshakes. One workspace can use at most as many as it leaves free",
     )
     openings_destination: int = Field(
         16,

@@ -36,7 +36,7 @@ secret_output_option = click.option(
 @click.group(
     "keys",
     short_help="Create, list, rotate and revoke keys.",
-    help="Create, list, rotate and revoke API keys. A running server applies it within a second.",
+    help="Create, list, rotate and revoke API keys. A running server knows the change within a second.",
     cls=CommandGroup,
 )
 def command() -> None:
@@ -77,7 +77,7 @@ def create(
     output: str | None,
     **flags: Any,
 ) -> None:
-    """Create a key and print its secret. The secret cannot be shown again, only rotated."""
+    """Create a key and print its secret, which cannot be shown again. `rotate` makes a new secret."""
     if environment is None and not mcp:
         raise SettingsTrouble("--environment is needed: DEVELOPMENT, STAGING or PRODUCTION")
     form = secret_form(output)

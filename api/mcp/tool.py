@@ -20,7 +20,7 @@ class ToolArguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     environment: EnvironmentName | None = Field(
-        None, description="The environment. Only an MCP key must name it; an API key has one."
+        None, description="The environment. Needed with an MCP key; an API key has its own."
     )
 
 

@@ -67,7 +67,7 @@ METRICS: Sequence[Metric] = (
     Metric(
         "angarium_deliveries_pending",
         "gauge",
-        "Deliveries that wait, also for a retry.",
+        "Deliveries that wait, including those that wait for a retry.",
         ENVIRONMENT,
         lambda scrape: scrape.pending,
     ),
@@ -124,14 +124,14 @@ METRICS: Sequence[Metric] = (
     Metric(
         "angarium_destination_circuit_open",
         "gauge",
-        "1 where the circuit of one of the named destinations is not closed.",
+        "1 if the circuit of one of the named destinations is not closed.",
         DESTINATION,
         destinations_of(lambda each: each.circuit is not CircuitState.CLOSED),
     ),
     Metric(
         "angarium_destination_failing",
         "gauge",
-        "1 where one of the named destinations is FAILING.",
+        "1 if one of the named destinations is FAILING.",
         DESTINATION,
         destinations_of(lambda each: each.state is HealthState.FAILING),
     ),
@@ -146,14 +146,14 @@ METRICS: Sequence[Metric] = (
     Metric(
         "angarium_commits",
         "counter",
-        "Groups that were committed to PostgreSQL: of accepted events, and of outcomes.",
+        "Groups that were committed to PostgreSQL, by kind: accepted events, or outcomes.",
         ("kind",),
         groups,
     ),
     Metric(
         "angarium_commit_waiting",
         "gauge",
-        "Events and outcomes that wait for their commit.",
+        "Accepted events or outcomes that wait for their commit, by kind.",
         ("kind",),
         waiting,
     ),
@@ -227,7 +227,7 @@ METRICS: Sequence[Metric] = (
     Metric(
         "angarium_http_requests_under_way",
         "gauge",
-        "Requests that the application answers, or that wait for it, without ingestion.",
+        "Requests that the application is answering, or that wait for it. Ingestion is not counted.",
         read=door_of(lambda each: each.passing),
     ),
     Metric(
@@ -252,13 +252,13 @@ METRICS: Sequence[Metric] = (
     Metric(
         "angarium_receiver_requests_in_flight",
         "gauge",
-        "Requests to receivers without an outcome yet.",
+        "Requests to receivers that have no outcome yet.",
         read=wire_of(lambda each: each.in_flight),
     ),
     Metric(
         "angarium_receiver_connections_idle",
         "gauge",
-        "Open connections to receivers without a request.",
+        "Open connections to receivers that have no request under way.",
         read=wire_of(lambda each: each.idle),
     ),
     Metric(
@@ -361,7 +361,7 @@ METRICS: Sequence[Metric] = (
     Metric(
         "angarium_loop_long_steps",
         "counter",
-        "Steps of the event loop beyond its limit.",
+        "Steps of the event loop that took longer than ANGARIUM_LOOP_STEP.",
         read=server_of(lambda server: server.watch.statistics().long_steps),
     ),
     Metric(

@@ -18,14 +18,18 @@ _EMPTY = {
     "type": "object",
     "additionalProperties": False,
     "properties": {},
-    "description": "The body of an action: an empty object. It can be left out.",
+    "description": "The body of a POST without parameters: an empty object. It can be left out.",
 }
 _PAGE = re.compile(r"Page_(\w+)_")
 # Codes that a route has only if `Route.codes` names them.
 RARE = frozenset({"schema_violation", "idempotency_mismatch", "loop_detected"})
 _WAITING = (429, 503)  # the statuses with Retry-After
 _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
-    "X-Request-Id": ("Names the request in logs.", {"type": "string"}, "1f0c2a9b4e-5d"),
+    "X-Request-Id": (
+        "The request's id, which the server's log shows.",
+        {"type": "string"},
+        "1f0c2a9b4e-5d",
+    ),
     "X-RateLimit-Limit": (
         "Requests allowed in the current window.",
         {"type": "integer", "minimum": 1},
@@ -47,7 +51,7 @@ _CHALLENGE = (
     {"type": "string", "const": "Bearer"},
     "Bearer",
 )
-_RANGE = ("The number of bytes of the content.", {"type": "string"}, "bytes */1042")
+_RANGE = ("The length of the whole content in bytes.", {"type": "string"}, "bytes */1042")
 _RETRY = ("Seconds to wait before trying again.", {"type": "integer", "minimum": 1}, 17)
 
 CREDENTIALS = {
@@ -55,7 +59,8 @@ CREDENTIALS = {
     "(`ingest`, `read` or `manage`).",
     "mcpKey": "An MCP key (`angmk_...`): the whole workspace, scope `read` or `manage`. Every call names "
     "its environment.",
-    "embedSession": "The token of an embed session (`POST /embed/sessions`): some minutes, one customer.",
+    "embedSession": "The token of an embed session (`POST /embed/sessions`): one customer, for some "
+    "minutes.",
 }
 
 

@@ -7,24 +7,25 @@ loss.
 - JSON in camelCase, UTF-8. Timestamps are ISO 8601 in UTC with milliseconds and `Z`; ids are UUIDv7.
 - A list is `{"items": [...], "nextCursor": ...}`, newest first. A cursor is opaque and valid only for its
   list.
-- A filter that is a list can be repeated (`status=FAILED&status=RETRYING`): items with any of its values
+- A filter that is a list can be repeated (`status=FAILED&status=RETRYING`): items with any of the values
   pass.
 - Unknown query parameters and unknown fields of a body are refused, by name. Only ingestion ignores
   unknown parameters.
 - Every answer has `X-Request-Id` and the three `X-RateLimit-*` headers; every error is the same envelope.
 - If several errors apply, the answer is the first of these: 404 for the path, 405, 401, 429, 403, 415,
   413, 400, 404 for an object that the request names, 402, 409.
-- An object of another workspace, environment or customer is a 404, and so is a malformed id in a path.
+- An object of another workspace, environment or customer gets 404, and so does a malformed id in a path.
 - An API key belongs to one environment. With an MCP key, name the environment in the header
   `X-Environment`, or in the query parameter or body field `environment` if there is one. An embed session
   sees only its customer's objects, and has the permissions that its workspace gives to customers.
 - Pages in browsers can call the API from origins that the workspace lists (`PATCH /workspace`): answers
   to them have CORS headers. A request from another page gets 403.
-- An action and a DELETE accept `{}`, an empty body or no body.
-- HEAD is answered like GET, without a body. OPTIONS answers 204 with `Allow`; another method is a 405,
-  with `Allow` as well.
-- After a 202 an event is durable. After a 4xx or a 503 it was certainly not accepted. After any other 5xx
-  or a broken connection, repeat it with the same `idempotencyKey`.
+- A POST without parameters, such as `/destinations/{id}/enable`, and a DELETE accept `{}`, an empty body
+  or no body.
+- HEAD is answered like GET, without a body. OPTIONS gets 204 with `Allow`. Any other method gets 405,
+  also with `Allow`.
+- After a 202 an event is durable. After a 4xx or a 503 the event was certainly not accepted. After any
+  other 5xx or a broken connection, repeat the request with the same `idempotencyKey`.
 """
 
 TAGS = {
@@ -35,19 +36,19 @@ TAGS = {
     "Routing rules": "The rules that select the destinations of events.",
     "Deliveries": "The deliveries of events to destinations, with every attempt.",
     "Dead-letter queue": "Deliveries without attempts left: inspect, retry or discard them.",
-    "Replay jobs": "Jobs that send selected past deliveries again, after live traffic.",
-    "Event schemas": "JSON Schemas for the payloads of event types, in versions; one is active.",
-    "Transform scripts": "JavaScript that changes a destination's requests; one version is published.",
-    "Observability": "The state of destinations and environments, from actors and counters.",
-    "Audit": "The changes of the configuration, with their actors and the earlier values.",
+    "Replay jobs": "Jobs that send selected past deliveries again. Live traffic goes first.",
+    "Event schemas": "JSON Schemas for the payloads of event types, in versions. One version is active.",
+    "Transform scripts": "JavaScript that changes a destination's requests. One version is published.",
+    "Observability": "The present state of destinations and environments, and their counters.",
+    "Audit": "The changes of the configuration: who made them, and the earlier values.",
     "Keys": "API keys and MCP keys: create, list, rotate and revoke them.",
     "Customers": "The accounts of customers: their quotas, permissions and objects.",
-    "Workspace": "The settings of all environments: the look of customers' portals, and permissions.",
+    "Workspace": "The settings for all environments: the look of customers' portals, and permissions.",
     "Embed": "Short-lived sessions for an end-customer's browser, and the data of its portal.",
     "Agents": "The Model Context Protocol, for agents that find and fix problems.",
     "Console": "Sessions of the operators' console: tokens for a browser, opened with an API key.",
     "Auth": "The workspace, environment and rights of a credential.",
-    "Service": "Answers that need no credential.",
+    "Service": "Requests that need no credential.",
 }
 
 WEBHOOKS_TAG = (

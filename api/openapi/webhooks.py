@@ -13,9 +13,9 @@ from engine.model.instants import Timestamp
 
 _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
     "webhook-id": (
-        "The event's id: the same in every attempt and replay. Use it to drop duplicates. Store it "
-        "once the event is handled, as long as attempts can come. A replay of a stored id would be "
-        "dropped.",
+        "The event's id: the same in every attempt and replay. Use it to drop duplicates: store it "
+        "when you have handled the event, for as long as attempts can arrive. Then you also drop "
+        "replays of the event.",
         {"type": "string", "format": "uuid"},
         EVENT,
     ),
@@ -25,10 +25,10 @@ _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
         "1795435200",
     ),
     "webhook-signature": (
-        "Signatures of `{webhook-id}.{webhook-timestamp}.{body}`: one, or two with a space between "
-        "for 24 hours after a rotation. Each is `v1,` and HMAC-SHA256, or `v1a,` and Ed25519, in "
-        "base64. One valid signature is enough.",
-        {"type": "string", "pattern": "^v1a?,[A-Za-z0-9+/]+=*( v1a?,[A-Za-z0-9+/]+=*)?$"},
+        "Signatures of `{webhook-id}.{webhook-timestamp}.{body}`, with a space between two. After a "
+        "rotation there is one for each secret that is still valid. Each is `v1,` and HMAC-SHA256, "
+        "or `v1a,` and Ed25519, in base64. One valid signature is enough.",
+        {"type": "string", "pattern": "^v1a?,[A-Za-z0-9+/]+=*( v1a?,[A-Za-z0-9+/]+=*)*$"},
         "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
     ),
     "angarium-delivery-id": (
@@ -38,26 +38,26 @@ _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
         DELIVERY,
     ),
     "angarium-attempt": (
-        "The number of this attempt, from 1.",
+        "The number of this attempt. The first has 1.",
         {"type": "string", "pattern": "^[1-9][0-9]*$"},
         "1",
     ),
-    "user-agent": ("The sender.", {"type": "string"}, "Angarium/0.1.0"),
+    "user-agent": ("The version of the sender.", {"type": "string"}, "Angarium/0.1.0"),
 }
 _ANSWERS = {
     "2XX": "Delivered. Answer at once and process the event afterwards. Up to 16 KiB of the body "
     "are recorded.",
     "410": "The receiver is gone: this delivery becomes a dead letter, and the destination is "
     "disabled.",
-    "429": "Try later. `Retry-After` (seconds or a date) holds the whole destination; so does that "
-    "of a 503.",
-    "default": "A failure, also for redirects: the delivery is retried by the destination's "
+    "429": "Try later. A `Retry-After` (seconds or a date) of a 429 or 503 holds all deliveries of "
+    "the destination.",
+    "default": "A failure, also for redirects. The delivery is retried by the destination's "
     "schedule.",
 }
 _ABOUT = (
-    "A signed POST to the destination's URL, with the destination's headers and these. The body "
-    "has only the fields that the event has. Every attempt and replay sends the same bytes as long "
-    "as the destination's transform version and template config are the same."
+    "A signed request to the destination's URL, with the destination's headers and the headers "
+    "below. The body has only fields that the event has. Every attempt and replay sends the same "
+    "bytes, as long as the destination's transform version and template config stay the same."
 )
 
 
@@ -67,7 +67,7 @@ class OutboundEvent(Document):
     type: EventType
     timestamp: Timestamp = Field(description="When the event occurred.")
     id: Uuid
-    data: dict[str, Any] = Field(description="The payload, with the bytes that were accepted.")
+    data: dict[str, Any] = Field(description="The payload, with the same bytes as in the request.")
     metadata: dict[str, Any] | None = None
     source: Name | None = None
     customer_external_id: Name | None = None
@@ -104,7 +104,7 @@ def _own_schema(event_type: str, data: dict[str, Any]) -> dict[str, Any]:
             "data": data,
             "customerExternalId": {
                 "type": "string",
-                "description": "The customer of the destination, if it has one.",
+                "description": "The destination's customer, if it has one.",
             },
         },
     }

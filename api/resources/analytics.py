@@ -48,7 +48,9 @@ class AnalyticsQuery(Query):
 
     period: PeriodName = "24h"
     granularity: GranularityName | None = Field(
-        None, description="By default minute up to 6h, hour up to 7d, else day."
+        None,
+        description="The time that each point covers. By default minute up to 6h, hour up "
+        "to 7d, otherwise day.",
     )
 
 
@@ -56,9 +58,7 @@ class EnvironmentAnalyticsQuery(AnalyticsQuery):
     """The period, its granularity, and the environment."""
 
     environment: Word[Environment] | None = None
-    customer_account_id: Uuid | None = Field(
-        None, description="Sums of this account's destinations."
-    )
+    customer_account_id: Uuid | None = Field(None, description="Only destinations of this account.")
 
 
 def default_granularity(period: int) -> GranularityName:
@@ -209,12 +209,12 @@ ROUTES = (
         name="getDestinationAnalytics",
         client=Method("destinations.analytics"),
         summary="Show a destination's counters over a period",
-        description="The statement that writes the delivery log also counts, so that sums equal "
-        "its rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with "
-        "the present minute, and is the same at every granularity: points are minutes, hours or "
-        "days in UTC, and the period cuts the first and the last of them. Every combination is "
-        "valid. Latency is interpolated within buckets whose bounds grow by 1.6. Counters stay for "
-        "31 days, whatever the plan's retention.",
+        description="Replays count; samples (INSPECTION) and dry runs do not. The counters are "
+        "written together with the delivery log, so they equal its rows. The period ends with the "
+        "present minute, and is the same at every granularity. Points are minutes, hours or days "
+        "in UTC; the period cuts off the first and the last point. Every granularity is allowed "
+        "with every period. Latency is interpolated within buckets; each bucket's bound is 1.6 "
+        "times the one before. Counters stay for 31 days, whatever the plan's retention is.",
         tag="Destinations",
         scopes=READ,
         embed=Embed.OWN,
@@ -230,7 +230,7 @@ ROUTES = (
         command=Command("observability analytics"),
         client=Method("observability.analytics"),
         summary="Show an environment's counters over a period",
-        description="The sums of all destinations, including archived ones, in the form of a "
+        description="Sums of all destinations, including archived ones, in the form of a "
         "destination's analytics. `topDestinations` are the ten with the most attempts.",
         tag="Observability",
         scopes=READ,

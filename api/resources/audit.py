@@ -36,16 +36,18 @@ Term = Annotated[str, Field(min_length=1, max_length=256)]
 class AuditQuery(PageQuery):
     """Filters of the audit log."""
 
-    action: AnyOf[Term] | None = Field(None, description="An action, such as `destination.update`.")
+    action: AnyOf[Term] | None = Field(
+        None, description="Changes with this action, such as `destination.update`."
+    )
     object_type: AnyOf[Term] | None = Field(
-        None, description="A type of object, such as `destination`."
+        None, description="Changes of this type of object, such as `destination`."
     )
-    object_id: AnyOf[Term] | None = Field(
-        None, description="The id of the object that was changed."
+    object_id: AnyOf[Term] | None = Field(None, description="Changes of the object with this id.")
+    actor_id: AnyOf[Term] | None = Field(
+        None, description="Changes by the actor with this id, such as a key."
     )
-    actor_id: AnyOf[Term] | None = Field(None, description="The id of a key, or of another actor.")
-    from_: Instant | None = Field(None, alias="from", description="Made at or after.")
-    to: Instant | None = Field(None, description="Made before.")
+    from_: Instant | None = Field(None, alias="from", description="Changes since this instant.")
+    to: Instant | None = Field(None, description="Changes before this instant.")
 
 
 def reach_of(call: Call) -> AuditReach:
@@ -107,10 +109,10 @@ ROUTES = (
         command=Command("audit list", COLUMNS),
         client=Method("audit_logs.list"),
         summary="List changes of configuration",
-        description="Newest first. MCP keys also see changes of the whole workspace (its plan, MCP"
-        " keys). A change and its entry are written together; entries are never"
-        " removed. A page can hold fewer than `limit`, even none, and still have a"
-        " `nextCursor`. Such a page has `searchedTo`.",
+        description="Newest first. MCP keys also see changes of the whole workspace, such as its "
+        "plan and its MCP keys. A change and its entry are written together, and entries are "
+        "never removed. A page can hold fewer than `limit` entries, even none, and still have a "
+        "`nextCursor`. Such a page has `searchedTo`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,

@@ -47,9 +47,9 @@ ROUTES = (
         command=Command("auth context"),
         client=Method("auth_context", by_hand=True),
         summary="Show the identity of a credential",
-        description="Workspace, environment and scope of the credential. An MCP key need not name "
-        "an environment. An embed session has no scope and no key; it has the permissions of its "
-        "customer.",
+        description="Shows the workspace, environment and scope of the credential. An MCP key "
+        "does not have to name an environment. An embed session has no scope and no key; it has "
+        "its customer's permissions.",
         tag="Auth",
         scopes=EVERY,
         embed=Embed.SHARED,

@@ -51,9 +51,9 @@ ROUTES = (
         path="/console/sessions",
         name="createConsoleSession",
         summary="Open a console session",
-        description="A token of 12 hours with the rights of the calling key, for the console in a "
-        "browser's tab. It ends with its key. A login code of `angarium console` can open one "
-        "session.",
+        description="Creates a token for the console in a browser's tab, with the rights of the "
+        "calling key. The token is valid for 12 hours, and ends with the key. A login code of "
+        "`angarium console` can open one session.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,
@@ -70,8 +70,8 @@ ROUTES = (
         path="/console/sessions",
         name="deleteConsoleSession",
         summary="End the calling console session",
-        description="A request with an API key ends no session. Other nodes refuse the session at "
-        "once; a node that starts later accepts the token until it expires.",
+        description="With an API key, the request ends no session. Other nodes refuse the session "
+        "at once. A node that starts later accepts the token until it expires.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,

@@ -29,16 +29,16 @@ PART_BYTES = 64 * 1024  # bytes that an answer holds at a time
 RETRY_S = 2  # about as long as an object store needs to recover
 CONTENT_TYPE = ANY_TYPE  # for the OpenAPI document; an inert file is sent with its own type
 CONTENT_HEADERS = {
-    "Accept-Ranges": "`bytes`.",
-    "Content-Disposition": "`attachment`, with the file's name made harmless.",
+    "Accept-Ranges": "`bytes`: the route supports `Range`.",
+    "Content-Disposition": "`attachment`, with the file's name in a harmless form.",
     "ETag": "The content's SHA-256, for `If-None-Match` and `If-Range`.",
-    "Repr-Digest": "The same, of the whole file (RFC 9530).",
+    "Repr-Digest": "The SHA-256 of the whole file (RFC 9530).",
 }
 UNSATISFIABLE = "range_not_satisfiable"
 DESCRIPTION = (
-    "`Range` asks for a part (one range; for several ranges the whole file is sent). `If-Range` "
-    "asks for the part only if the content is the same. `If-None-Match` asks for the content only "
-    "if it is another. The type is the file's own if no browser executes it, otherwise "
+    "`Range` asks for one part; with several ranges the answer is the whole file. `If-Range` asks "
+    "for the part only if the content is unchanged. `If-None-Match` asks for the content only if it "
+    "has changed. The answer has the file's own type if no browser executes it, otherwise "
     "`application/octet-stream`."
 )
 # A second protection: the types are inert, and `attachment` makes browsers save the file. If a browser
@@ -61,7 +61,7 @@ class FilePart(BaseModel):
 
 
 class FileUnchanged(BaseModel):
-    """The caller has the content already, according to `If-None-Match`."""
+    """The content is unchanged: the caller has it, according to `If-None-Match`."""
 
 
 CONTENT_RESPONSES: dict[int, type[BaseModel]] = {

@@ -89,9 +89,9 @@ ROUTES = (
         command=Command("observability counts"),
         client=Method("observability.counts"),
         summary="Count an environment's waiting deliveries and dead letters",
-        description="Waiting deliveries and those in flight come from memory, at most a second old."
-        " `retrying` and `inDlq` are counted in the log, up to 10,000 each. At that number"
-        " `atLeast` is true.",
+        description="`pending` and `inFlight` come from memory and are at most a second old. "
+        "`retrying` and `inDlq` are counted in the log, up to 10,000 each. At that number "
+        "`atLeast` is true.",
         tag="Observability",
         scopes=READ,
         embed=Embed.REFUSED,

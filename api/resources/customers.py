@@ -125,7 +125,7 @@ ROUTES = (
         command=Command("customers list", COLUMNS),
         client=Method("customers.list"),
         summary="List customers",
-        description="In the order of `customerExternalId`, byte by byte.",
+        description="Sorted by the bytes of `customerExternalId`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,
@@ -139,9 +139,9 @@ ROUTES = (
         command=Command("customers get"),
         client=Method("customers.get"),
         summary="Show a customer",
-        description="Its account: the quotas set by the workspace, the limits of its embed "
-        "sessions, and the numbers of its objects. An account exists once an event, a destination "
-        "or a session has named the customer.",
+        description="Shows the account: the quotas that the workspace has set, the limits of the "
+        "customer's embed sessions, and the numbers of its objects. An account exists once an "
+        "event, a destination or a session has named the customer.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,
@@ -154,9 +154,9 @@ ROUTES = (
         name="putCustomer",
         client=Method("customers.put"),
         summary="Set a customer's name, quotas and permissions",
-        description="The given values replace all earlier ones. Quotas and permissions limit the "
-        "customer's embed sessions, at once here and within a second in other processes. The "
-        "workspace's keys are limited by the plan only.",
+        description="The request replaces all earlier values. Quotas and permissions limit the "
+        "customer's embed sessions, at once in this process and within a second in others. The "
+        "workspace's keys are limited only by the plan.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,
@@ -176,11 +176,11 @@ ROUTES = (
         command=Command("customers erase", confirm="Erase all contents of customer {}?"),
         client=Method("customers.erase"),
         summary="Erase a customer's contents",
-        description="Archives the customer's destinations, with their rules, and erases the "
-        "contents of all events accepted for the customer before: payloads, metadata, files, "
-        "receivers' answers and script output, as `DELETE /events/{id}/payload` does. The erasure "
-        "continues after the answer, and after a restart of the server, until `erasure.finishedAt` "
-        "is set. Events, deliveries and counters stay, and so does the account.",
+        description="Archives the customer's destinations, with their rules. Erases the contents "
+        "of all events accepted for the customer so far: payloads, metadata, files, receivers' "
+        "answers and script output, as `DELETE /events/{id}/payload` does. The erasure continues "
+        "after the answer, and after a restart of the server, until `erasure.finishedAt` is set. "
+        "The account, the events, the deliveries and the counters stay.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

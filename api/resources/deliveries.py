@@ -319,9 +319,9 @@ ROUTES = (
         ),
         client=Method("deliveries.list"),
         summary="List deliveries",
-        description="A repeated filter passes deliveries with any of its values. A page can hold "
-        "fewer than `limit`, even none, and still have a `nextCursor`: the time to search for rare "
-        "values is bounded. Such a page has `searchedTo`.",
+        description="A page can hold fewer than `limit` deliveries, even none, and still have a "
+        "`nextCursor`: the time to search for rare values is bounded. Such a page has "
+        "`searchedTo`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -335,9 +335,9 @@ ROUTES = (
         command=Command("deliveries get"),
         client=Method("deliveries.get"),
         summary="Show a delivery with its attempts",
-        description="With its newest attempts: at most 100, and fewer if receivers' answers are "
-        "large (512 KiB in all). `attemptsCursor` is null if these are all attempts. Otherwise "
-        "give it as `cursor` to `GET /deliveries/{id}/attempts`.",
+        description="Shows the newest attempts: at most 100, and fewer if receivers' answers are "
+        "large (512 KiB in all). If `attemptsCursor` is null, these are all. Otherwise give it as "
+        "`cursor` to `GET /deliveries/{id}/attempts`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

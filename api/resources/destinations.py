@@ -142,14 +142,13 @@ ROUTES = (
         client=Method("destinations.create"),
         summary="Create a destination",
         description="Only this answer has the signing secret. `secret` sets your own secret. "
-        "`customerExternalId` opens the account of a new customer. Destinations that an embed "
-        "session creates are tied to its customer.\n\nThere are two forms. Direct: `url` gets the "
-        "event unchanged. From a template of the catalog: `templateId` and `config`, from which "
-        "the template makes URL, headers and body. The template's defaults, such as the service's "
-        "rate limit, apply to missing fields of `delivery`.\n\n`authentication` is how requests "
-        "authenticate: with a password, a token, tokens of a token endpoint, or a client "
-        "certificate. All kinds except MTLS set the header Authorization, which `headers` cannot "
-        "set then.",
+        "`customerExternalId` creates the account of a new customer. A destination that an embed "
+        "session creates belongs to its customer.\n\nThere are two forms. With `url`: the "
+        "receiver gets the event unchanged. With `templateId` and `config`: the template makes "
+        "URL, headers and body. The template's defaults, such as the service's rate limit, apply "
+        "to missing fields of `delivery`.\n\n`authentication` says how requests authenticate: "
+        "with a password, a token, tokens from a token endpoint, or a client certificate. All "
+        "kinds except MTLS set the header Authorization; then `headers` cannot set it.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -194,15 +193,15 @@ ROUTES = (
         client=Method("destinations.update", once_with="rotateSecret"),
         summary="Change a destination",
         description="A merge patch (RFC 7396): null puts a field back to its default, and removes "
-        "a header. It applies to attempts that begin later. With `rotateSecret` the answer has a "
-        "new secret. The previous secret also signs for `graceSeconds` (86400); 0 ends every "
-        "former secret at once. A mask sent back keeps the stored value. If the URL's scheme, host "
-        "or port changes, each masked header must be given again or removed. The same is true for "
-        "the secrets of `authentication`, also if its `tokenUrl` changes; another `kind` replaces "
-        "all of it, and null removes it.\n\nFor a destination from a template, `config` is merged "
-        "too: a mask sent back keeps the stored secret, and all secrets must be given again if the "
-        "requests go to another host. `templateId` cannot be changed, and the template makes "
-        "`url`.",
+        "a header. The change applies to attempts that begin later. With `rotateSecret` the "
+        "answer has a new secret. The former secret also signs for `graceSeconds` (by default "
+        "86400); 0 ends every former secret at once. A mask (***) keeps the stored value. If the "
+        "URL's scheme, host or port changes, give each masked header again, or remove it. The "
+        "same holds for the secrets of `authentication`, also if its `tokenUrl` changes. Another "
+        "`kind` replaces the whole `authentication`, and null removes it.\n\nFor a destination "
+        "from a template, `config` is merged too. A mask keeps the stored secret, but if the "
+        "requests go to another host, give all secrets again. `templateId` cannot be changed, and "
+        "the template makes `url`.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -222,8 +221,8 @@ ROUTES = (
         ),
         client=Method("destinations.archive"),
         summary="Archive a destination",
-        description="Waiting deliveries and those in the dead-letter queue are discarded. The"
-        " destination's record stays readable.",
+        description="Waiting deliveries and dead letters of the destination are discarded. The "
+        "destination stays readable.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -239,7 +238,7 @@ ROUTES = (
         command=Command("destinations enable"),
         client=Method("destinations.enable"),
         summary="Enable a destination",
-        description="Deliveries held as PENDING are sent.",
+        description="The deliveries that were held as PENDING are sent.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -255,7 +254,7 @@ ROUTES = (
         command=Command("destinations disable"),
         client=Method("destinations.disable"),
         summary="Disable a destination",
-        description="Deliveries are held as PENDING until it is enabled.",
+        description="Its deliveries are held as PENDING until the destination is enabled.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

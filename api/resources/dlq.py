@@ -72,12 +72,14 @@ EventType = Annotated[str, Field(min_length=1, max_length=256)]
 class DlqQuery(PageQuery):
     """Filters of the dead-letter queue."""
 
-    from_: Instant | None = Field(None, alias="from", description="Dead at or after.")
-    to: Instant | None = Field(None, description="Dead before.")
+    from_: Instant | None = Field(
+        None, alias="from", description="Dead letters since this instant."
+    )
+    to: Instant | None = Field(None, description="Dead letters before this instant.")
     destination_id: AnyOf[Uuid] | None = Field(None, description="Deliveries to this destination.")
     event_type: AnyOf[EventType] | None = Field(None, description="Deliveries of this event type.")
     error_category: AnyOf[Word[ErrorCategory]] | None = Field(
-        None, description="Of the last attempt."
+        None, description="Deliveries whose last attempt had this error."
     )
     signature: AnyOf[Signature] | None = Field(None, description="Deliveries of this group.")
     replay_job_id: AnyOf[Uuid] | None = Field(None, description="Deliveries of this replay job.")
@@ -97,16 +99,18 @@ class DlqQuery(PageQuery):
 
 
 class DlqSelection(Document):
-    """The selected entries: those that pass all given filters."""
+    """The selected entries: those that match all given filters."""
 
     delivery_ids: list[Uuid] | None = Field(None, min_length=1, max_length=MAX_DELIVERY_IDS)
-    from_: Instant | None = Field(None, alias="from", description="Dead at or after.")
-    to: Instant | None = Field(None, description="Dead before.")
+    from_: Instant | None = Field(
+        None, alias="from", description="Dead letters since this instant."
+    )
+    to: Instant | None = Field(None, description="Dead letters before this instant.")
     destination_id: Uuid | None = None
     event_type: EventType | None = None
     error_category: Word[ErrorCategory] | None = None
-    signature: Signature | None = Field(None, description="Of one group.")
-    replay_job_id: Uuid | None = Field(None, description="Of one replay job.")
+    signature: Signature | None = Field(None, description="Deliveries of this group.")
+    replay_job_id: Uuid | None = Field(None, description="Deliveries of this replay job.")
     limit: int | None = Field(
         None, ge=1, le=MOST, description="The most deliveries of this request. Null: 10,000."
     )
@@ -285,10 +289,10 @@ ROUTES = (
         command=Command("dlq list", COLUMNS, options={"eventType": "--event-type"}),
         client=Method("dlq.list"),
         summary="List the dead-letter queue",
-        description="Deliveries without attempts left, or with a 410 from their receiver. The "
-        "latest dead letter comes first. A page can hold fewer than `limit`, even none, and still "
-        "have a `nextCursor`: the time to search for rare values is bounded. Such a page has "
-        "`searchedTo`, the time of a dead letter.",
+        description="Lists deliveries that have no attempts left, or got a 410 from their "
+        "receiver. The latest dead letter comes first. A page can hold fewer than `limit`, even "
+        "none, and still have a `nextCursor`: the time to search for rare values is bounded. Such "
+        "a page has `searchedTo`, the time of a dead letter.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -303,10 +307,11 @@ ROUTES = (
         command=Command("dlq groups", GROUP_COLUMNS),
         client=Method("dlq.groups"),
         summary="Group the dead-letter queue by cause",
-        description="Entries of a group share destination, error category, response status and "
-        "error text without its numbers. The largest group comes first. The latest 20,000 entries "
-        "are examined: if there are more, `atLeast` is true, and `searchedTo` is the time of the "
-        "earliest one. Give a group's `signature` to the retry or discard in bulk.",
+        description="The entries of a group have the same destination, error category, response "
+        "status, and error text apart from numbers. The largest group comes first. The server "
+        "examines the latest 20,000 entries: if there are more, `atLeast` is true, and "
+        "`searchedTo` is the time of the earliest examined entry. Give a group's `signature` to "
+        "the retry or discard in bulk.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -320,7 +325,7 @@ ROUTES = (
         name="getDlqEntry",
         client=Method("dlq.get"),
         summary="Show an entry of the dead-letter queue",
-        description="Null for a delivery that exists and is not in the queue.",
+        description="The answer is null if the delivery exists and is not in the queue.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -335,10 +340,9 @@ ROUTES = (
         client=Method("dlq.retry"),
         repeat=Repeat.NEVER,
         summary="Retry an entry of the dead-letter queue",
-        description="The same delivery is PENDING again, with a new schedule and dlqStatus"
-        " RETRIED_FROM_DLQ. Attempt numbers continue, and the delivery is the last of its"
-        " lane. It waits while its destination is DISABLED. 409 if retention has removed its"
-        " event.",
+        description="The delivery becomes PENDING again, with a new schedule and the `dlqStatus` "
+        "RETRIED_FROM_DLQ. Its attempt numbers continue, and it becomes the last of its lane. It "
+        "waits while its destination is DISABLED. 409 if retention has removed its event.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -353,10 +357,10 @@ ROUTES = (
         name="retryDlq",
         client=Method("dlq.retry_all"),
         summary="Retry entries of the dead-letter queue in bulk",
-        description="At least one filter is needed. The oldest go first. One request retries up to"
-        " 10,000 deliveries and works for some seconds at most. `remaining` counts the rest:"
-        " repeat the same request to retry them. No delivery is retried twice. With `dryRun`"
-        " it only counts.",
+        description="At least one filter is needed. The oldest go first. One request retries up "
+        "to 10,000 deliveries and takes at most some seconds. `remaining` counts the rest: repeat "
+        "the same request to retry them. No delivery is retried twice. With `dryRun` the request "
+        "only counts.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -373,7 +377,8 @@ ROUTES = (
         client=Method("dlq.discard_all"),
         summary="Discard entries of the dead-letter queue in bulk",
         description="The deliveries become FAILED and DISCARDED. They stay listed, and only a "
-        "replay job can send them again. Selection and limits are those of the retry in bulk.",
+        "replay job can send them again. Selection and limits are the same as for the retry in "
+        "bulk.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

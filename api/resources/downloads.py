@@ -38,8 +38,9 @@ ROUTES = (
         path="/downloads/{token}",
         name="downloadFile",
         summary="Read a file by its signed URL",
-        description="The URLs in the header `angarium-file-url` of deliveries. No credential is "
-        f"needed: the URL gives access to this file until it expires.\n\n{DESCRIPTION}",
+        description="Answers the URLs that deliveries have in the header `angarium-file-url`. No "
+        "credential is needed: the URL gives access to this file until the URL expires."
+        f"\n\n{DESCRIPTION}",
         tag=TAG,
         scopes=ANYONE,
         embed=Embed.SHARED,

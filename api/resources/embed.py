@@ -17,16 +17,16 @@ LOCALE = "en"  # of a portal whose workspace sets none
 
 
 class SessionDraft(Document):
-    """The request of a workspace's server for a session."""
+    """The customer and the lifetime of a new session."""
 
     customer_external_id: Name = Field(
-        description="The end-customer. A new customer gets an account."
+        description="The end-customer. An account is created for a new customer."
     )
     ttl_seconds: int = Field(
         TTL_S,
         ge=TTL_LEAST_S,
         le=TTL_MOST_S,
-        description="How long the session is valid. It cannot be ended earlier.",
+        description="How long the session is valid. A session cannot be ended earlier.",
     )
 
 
@@ -91,10 +91,10 @@ ROUTES = (
         client=Method("embed_sessions.create"),
         repeat=Repeat.FREELY,
         summary="Open an embed session",
-        description="The token is a credential for one end-customer's browser. It sees and changes "
-        "only objects of that customer's account in this environment, and has its own quotas: "
-        "destinations, rules, scripts, requests a minute. `url` has it in the fragment, which "
-        "browsers do not send to servers.",
+        description="The token is a credential for one end-customer's browser. It sees and "
+        "changes only objects of that customer's account in this environment. The account has its "
+        "own quotas of destinations, rules, scripts and requests a minute. `url` has the token in "
+        "its fragment, which browsers do not send to servers.",
         tag="Embed",
         scopes=MANAGE,
         embed=Embed.REFUSED,
@@ -110,7 +110,7 @@ ROUTES = (
         command=Command("embed context"),
         client=Method("embed_sessions.context"),
         summary="Show the data of a portal",
-        description="The session's customer and its end, the workspace's branding, and the "
+        description="Shows the session's customer and its end, the workspace's branding, and the "
         "session's permissions and limits.",
         tag="Embed",
         scopes=READ,

@@ -127,8 +127,8 @@ ROUTES = (
         command=Command("events list", COLUMNS),
         client=Method("events.list"),
         summary="List events",
-        description="The list includes events without a matching rule. If the search stopped "
-        "early, the page has `searchedTo`. An embed session sees its customer's events, and their "
+        description="The list includes events that no rule matched. If the search stopped early, "
+        "the page has `searchedTo`. An embed session sees its customer's events, with only the "
         "deliveries to its customer's destinations.",
         tag=TAG,
         scopes=READ,
@@ -143,8 +143,8 @@ ROUTES = (
         command=Command("events get"),
         client=Method("events.get"),
         summary="Show an event",
-        description="`payload` and `metadata` have the same bytes as in the request. So have"
-        " `attachments`, except for their sources: each source is now a file.",
+        description="`payload` and `metadata` have the same bytes as in the request. "
+        "`attachments` too, except that each source is now a file.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -161,11 +161,12 @@ ROUTES = (
         ),
         client=Method("events.erase"),
         summary="Erase an event's content",
-        description="Erases payload, metadata, attachments and files of the event, and receivers' "
-        "answers and script output of its deliveries. The event, its deliveries and all counters "
-        "stay: `payload` is null and `erasedAt` is the time of erasure. Waiting deliveries are "
-        "cancelled and dead letters discarded first. The event cannot be replayed any more. 503 "
-        "while an attempt is in flight: nothing is erased then. Backups keep the content.",
+        description="Erases payload, metadata, attachments and files of the event, and the "
+        "receivers' answers and script output of its deliveries. The event, its deliveries and "
+        "all counters stay: `payload` is null, and `erasedAt` is the time of erasure. Before "
+        "that, waiting deliveries are cancelled and dead letters discarded. The event can never "
+        "be replayed again. 503 while an attempt is in flight; then nothing is erased. Backups "
+        "keep the content.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

@@ -52,12 +52,16 @@ _ABSENT = {
 }
 FORM = {
     "title": "FileForm",
-    "description": "A file as a form, with the description that the other forms have in JSON or in "
+    "description": "A file as a form. The fields are those that the other forms have in JSON or in "
     "the query.",
     "type": "object",
     "required": ["file"],
     "properties": {
-        "file": {"type": "string", "format": "binary", "description": "With a filename."},
+        "file": {
+            "type": "string",
+            "format": "binary",
+            "description": "The file's bytes, with a filename.",
+        },
         **{
             name: {"type": "string"}
             for name in (
@@ -89,7 +93,7 @@ class FileQuery(PageQuery):
         None, description="A PENDING file has not been fetched from its URL yet."
     )
     purpose: AnyOf[Word[FilePurpose]] | None = Field(
-        None, description="An ATTACHMENT came with an event."
+        None, description="UPLOAD: sent to `POST /files`. ATTACHMENT: came with an event."
     )
     customer_external_id: AnyOf[Text] | None = Field(None, description="Files of this customer.")
     from_: Instant | None = Field(None, alias="from", description="Created at or after.")
@@ -206,11 +210,12 @@ ROUTES = (
         client=Method("files.create", by_hand=True),
         summary="Upload a file",
         description="The file becomes an event whose payload is the file's record. The event's "
-        "FILE deliveries have a signed URL. There are three forms: JSON, with at most 1 MiB of "
-        "content or with the file's URL; multipart/form-data with one part `file`; and any other "
-        "Content-Type, where the body is the file and the query has its description. At most 25 "
-        "MiB. 202 once file, event and deliveries are durable. A repeated `idempotencyKey` gets "
-        "the first file as the answer; with another file, name, type or customer it is a 400.",
+        "deliveries have the kind FILE and a signed URL of the file. There are three forms: JSON, "
+        "with at most 1 MiB of content or with the file's URL; multipart/form-data with one part "
+        "`file`; and any other Content-Type, where the body is the file and the query has its "
+        "description. A file has at most 25 MiB. 202 once file, event and deliveries are durable. "
+        "A repeated `idempotencyKey` gets the first file as the answer; with another file, name, "
+        "type or customer it gets 400.",
         tag=TAG,
         scopes=INGEST,
         embed=Embed.REFUSED,

@@ -229,9 +229,10 @@ ROUTES = (
         command=Command("destinations resume"),
         client=Method("destinations.resume"),
         summary="Lift the hold on a destination",
-        description="A Retry-After of its receiver ends, and an open circuit sends a probe at "
-        "once; a success closes it. The answer is the destination's health, which can still show "
-        "the hold for a moment. 409 if it is DISABLED or ARCHIVED.",
+        description="Ends the pause that the receiver asked for with Retry-After. An open circuit "
+        "sends a probe at once, and closes if the probe succeeds. The answer is the destination's "
+        "health, which can still show the hold for a moment. 409 if the destination is DISABLED "
+        "or ARCHIVED.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -250,10 +251,10 @@ ROUTES = (
         repeat=Repeat.NEVER,
         takes_s=75.0,  # a destination's timeout is at most 60 s
         summary="Send a signed sample",
-        description="Sends an event at once, also to a disabled destination, outside its "
-        "concurrency. The delivery is recorded (origin INSPECTION), never retried and not counted. "
-        "With `dryRun` nothing is sent: `request` is the request without its signature and with "
-        "masked values, and `success` is true if the request can be made.",
+        description="Sends a sample event at once, also to a disabled destination, and beside its "
+        "limit of concurrency. The delivery is recorded with the origin INSPECTION, never retried "
+        "and not counted. With `dryRun` nothing is sent: `request` is the request without its "
+        "signature and with masked values, and `success` is true if the request can be made.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

@@ -40,15 +40,19 @@ class Attachment(Document):
 
 
 class EventInput(Document):
-    """An event, at most 256 KiB. A payload keeps its exact bytes end to end."""
+    """An event of at most 256 KiB. Receivers get the exact bytes of the payload."""
 
     event_type: EventType
     payload: dict[str, Any]
-    occurred_at: Timestamp | None = Field(None, description="By default the time of its receipt.")
+    occurred_at: Timestamp | None = Field(
+        None, description="By default the time when the server receives the event."
+    )
     metadata: dict[str, Any] | None = None
     source: Name | None = None
     customer_external_id: Name | None = None
-    idempotency_key: Name | None = Field(None, description="Unique per environment for 24 hours.")
+    idempotency_key: Name | None = Field(
+        None, description="A key that is unique in the environment for 24 hours."
+    )
     correlation_id: Name | None = None
     request_id: Name | None = None
     traceparent: Name | None = Field(
@@ -56,7 +60,9 @@ class EventInput(Document):
         description="The event's own trace (W3C Trace Context); by default the request's. A "
         "malformed value is ignored.",
     )
-    tracestate: State | None = Field(None, description="Goes with `traceparent`.")
+    tracestate: State | None = Field(
+        None, description="The `tracestate` that belongs to `traceparent`."
+    )
     attachments: list[Attachment] | None = None
 
 
@@ -73,9 +79,9 @@ ROUTES = (
         name="ingestEvent",
         client=Method("events.send", by_hand=True),
         summary="Send an event",
-        description="202 once the event and its deliveries are durable. After a 4xx or a 503 it "
-        "was certainly not accepted; after any other 5xx, or a broken connection, repeat it with "
-        "the same `idempotencyKey`, or the same header `Idempotency-Key`.",
+        description="202 once the event and its deliveries are durable. After a 4xx or a 503 the "
+        "event was certainly not accepted. After any other 5xx, or a broken connection, repeat "
+        "the request with the same `idempotencyKey`, or the same header `Idempotency-Key`.",
         tag=TAG,
         scopes=INGEST,
         embed=Embed.REFUSED,
@@ -93,9 +99,9 @@ ROUTES = (
         name="ingestEvents",
         client=Method("events.send_batch", by_hand=True),
         summary="Send a batch of events",
-        description="A bad event does not affect the others; all accepted events become durable "
-        "together. Each event has its own `idempotencyKey`: the header `Idempotency-Key` is a 400 "
-        "here.",
+        description="A bad event does not affect the others. All accepted events become durable "
+        "together. Each event has its own `idempotencyKey`; a request with the header "
+        "`Idempotency-Key` gets 400.",
         tag=TAG,
         scopes=INGEST,
         embed=Embed.REFUSED,

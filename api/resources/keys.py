@@ -33,18 +33,18 @@ class KeyQuery(ListQuery):
 
 
 class KeyDraft(Document):
-    """The description of a new key."""
+    """A new key."""
 
     kind: Annotated[
         KeyKindName,
         NullIs("API_KEY"),
-    ] = Field("API_KEY", description="Only MCP keys and the command line can create MCP keys.")
+    ] = Field("API_KEY", description="MCP_KEY: only an MCP key or the command line can create it.")
     name: Name = Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]+$"})
-    scope: ScopeName = Field(description="An MCP key has read or manage.")
+    scope: ScopeName = Field(description="The scope. An MCP key has `read` or `manage`.")
     environment: Word[Environment] | None = Field(
         None,
-        description="For an API key: the caller's own environment, or the one that an MCP key names"
-        " here.",
+        description="The environment of an API key. Needed if an MCP key creates it; otherwise "
+        "the creator's own.",
     )
 
 
@@ -135,8 +135,8 @@ ROUTES = (
         client=Method("api_keys.create"),
         summary="Create a key",
         description="Only this answer has the secret. An API key creates keys of its own "
-        "environment; an MCP key of scope manage creates keys of any environment, and MCP keys. An "
-        "environment has at most 1,000 keys.",
+        "environment. An MCP key of scope `manage` creates keys of any environment, and MCP keys. "
+        "An environment has at most 1,000 keys.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,
@@ -152,8 +152,8 @@ ROUTES = (
         name="listApiKeys",
         client=Method("api_keys.list"),
         summary="List keys",
-        description="The keys of the environment that are not revoked; for an MCP key of scope "
-        "manage also the workspace's MCP keys.",
+        description="Lists the keys of the environment that are not revoked. An MCP key of scope "
+        "`manage` also sees the workspace's MCP keys.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,
@@ -185,8 +185,8 @@ ROUTES = (
         client=Method("api_keys.revoke"),
         repeat=Repeat.GONE_IS_DONE,
         summary="Revoke a key",
-        description="Ends all its secrets at once, in other processes within a second. A key can "
-        "revoke itself.",
+        description="All secrets of the key end at once; in other processes within a second. A "
+        "key can revoke itself.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

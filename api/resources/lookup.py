@@ -28,8 +28,9 @@ class LookupQuery(Query):
     """The text to look up."""
 
     q: Annotated[str, Field(min_length=1, max_length=256)] = Field(
-        description="An id or its first 8 characters or more, an idempotency key, a correlationId, a "
-        "part of a destination's name, or the beginning of a customerExternalId or event type.",
+        description="An id, or its first 8 or more characters; an idempotency key; a "
+        "correlationId; a part of a destination's name; or the beginning of a customerExternalId "
+        "or event type.",
         examples=["order."],
     )
     environment: Word[Environment] | None = None
@@ -179,10 +180,11 @@ ROUTES = (
         client=Method("observability.lookup"),
         summary="Find by id, key or name",
         description="Finds the objects with the id `q`; events with the idempotency key or the "
-        "correlationId `q`; destinations with `q` in their name; customers whose customerExternalId "
-        "begins with `q`; and event types that begin with `q` among the 2,000 latest events. The first "
-        "8 characters or more of an id find events, deliveries and destinations: of the 200 latest "
-        "events and deliveries of that time. The list is empty if nothing is found.",
+        "correlationId `q`; destinations with `q` in their name; customers whose "
+        "customerExternalId begins with `q`; and event types that begin with `q`, among the 2,000 "
+        "latest events. The first 8 or more characters of an id find destinations, events and "
+        "deliveries. They tell the time of creation: the server compares the 200 latest events "
+        "and deliveries of that time. The list is empty if nothing is found.",
         tag="Observability",
         scopes=READ,
         embed=Embed.OWN,

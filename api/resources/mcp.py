@@ -66,10 +66,10 @@ ROUTES = (
         path="/mcp",
         name="postMcp",
         summary="Speak the Model Context Protocol",
-        description="The streamable HTTP transport without sessions and streams: each request has "
-        "one JSON-RPC message, and so has its answer; a notification is a 202. Tools call the API "
-        "with the caller's key, so its scope and its rate limit apply. An MCP key names the "
-        "environment by `X-Environment`, or with each tool.",
+        description="The transport is streamable HTTP without sessions and streams: each request "
+        "and each answer has one JSON-RPC message. A notification gets 202. Tools call the API "
+        "with the caller's key, so its scope and its rate limit apply. With an MCP key, name the "
+        "environment in `X-Environment`, or in each call of a tool.",
         tag="Agents",
         scopes=READ,
         embed=Embed.REFUSED,

@@ -114,10 +114,10 @@ ROUTES = (
         command=Command("nodes list", COLUMNS),
         client=Method("nodes.list"),
         summary="List the servers of this installation",
-        description="By name, from the memory of the answering server. It needs a key of scope "
-        "`manage` of the installation's first workspace. Each part of the workspaces has one "
-        "ACTIVE server, which does its work. A STANDBY of the part takes over if the ACTIVE server "
-        "fails.",
+        description="Sorted by name. The list shows what the answering server knows. It needs a "
+        "key of scope `manage` of the installation's first workspace. Each part of the workspaces "
+        "has one ACTIVE server, which does the work of the part. A STANDBY of the part takes over "
+        "if the ACTIVE server fails.",
         tag="Observability",
         scopes=MANAGE,
         embed=Embed.REFUSED,
@@ -134,9 +134,9 @@ ROUTES = (
         command=Command("nodes drain"),
         client=Method("nodes.drain"),
         summary="Drain a machine",
-        description="The machine hands its parts over to other machines, within seconds, and gets "
-        "none until the drain ends, also after a restart. It still relays its clients' requests, "
-        "and keeps its parts while no other machine can take them.",
+        description="Other machines take the parts of this machine over within seconds. The "
+        "machine gets no parts until the drain ends, also after a restart. It still relays its "
+        "clients' requests, and keeps its parts while no other machine can take them.",
         tag="Observability",
         scopes=MANAGE,
         embed=Embed.REFUSED,

@@ -25,7 +25,7 @@ TRIAL = "00000000-0000-0000-0000-000000000000"  # the id of a trial rule
 
 
 class RuleTrial(Document):
-    """A trial rule, which is not stored. Without `destinationId` it has no destination."""
+    """A rule to try, which is not stored. `destinationId` can be left out."""
 
     name: Name = "trial"
     destination_id: Uuid | None = None
@@ -39,7 +39,7 @@ class RuleTrial(Document):
 
 
 class PreviewInput(Document):
-    """An example event, as for `POST /events`, and an optional trial rule."""
+    """An example event, as for `POST /events`, and optionally a rule to try."""
 
     event: EventInput
     rule: RuleTrial | None = None
@@ -174,9 +174,9 @@ ROUTE = Route(
     name="previewRoutingRules",
     client=Method("routing_rules.preview"),
     summary="Try an event on the rules",
-    description="Shows the destinations that an example event would reach, and the judgement of"
-    " each rule that names its type. Nothing is sent or stored, so scope `read` is enough."
-    " `rule` is an additional rule to try.",
+    description="Shows the destinations that an example event would reach, and the result of each "
+    "rule for its type. Nothing is sent or stored, so scope `read` is enough. `rule` is an "
+    "additional rule to try.",
     tag="Routing rules",
     scopes=READ,
     embed=Embed.OWN,

@@ -145,9 +145,10 @@ ROUTES = (
         command=Command("destinations lanes", COLUMNS),
         client=Method("destinations.lanes", by_page=True),
         summary="List a destination's lanes",
-        description="The ordered lanes with waiting deliveries, the one with the oldest head "
-        "first. A destination with ordering NONE has no lanes. The destination's 5,000 oldest "
-        "unsettled deliveries are examined; if there are more, `atLeast` is true.",
+        description="Lists the ordered lanes with waiting deliveries. The lane whose head, its "
+        "first delivery, is the oldest comes first. A destination with ordering NONE has no "
+        "lanes. The server examines the destination's 5,000 oldest unsettled deliveries; if there "
+        "are more, `atLeast` is true.",
         tag=destinations.TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -162,8 +163,8 @@ ROUTES = (
         command=Command("deliveries explain"),
         client=Method("deliveries.explain"),
         summary="Show the reasons why a delivery waits",
-        description="Lists every gate that keeps the delivery from being sent now, and when the "
-        "gate opens if that is known. It also shows the delivery's lane, and its position there.",
+        description="Lists every reason why the delivery is not sent now, and until when, if that "
+        "is known. Also shows the delivery's lane and its position there.",
         tag=deliveries.TAG,
         scopes=READ,
         embed=Embed.OWN,

@@ -195,16 +195,16 @@ ROUTES = (
         name="createReplayJob",
         client=Method("replay_jobs.create"),
         summary="Replay deliveries",
-        description="Creates new deliveries for deliveries that were delivered, failed or were dry "
-        "runs. They have the same `webhook-id`, a new `angarium-delivery-id`, and the same body "
-        "unless the transform version or the template config has changed. Live deliveries go "
-        "first. A receiver that remembers the `webhook-id` drops them. The job selects deliveries "
-        "that were settled when it was created; replays only by `deliveryIds`, and test deliveries "
-        "never. At least one of `destinationId`, `customerAccountId`, `deliveryIds` and `from` is "
-        "needed. The mode MISSING instead delivers events for which the destination has no "
-        "delivery. With `dryRun` nothing is sent: the job is COMPLETED once `total` is counted, "
-        "mostly in this answer, `types` counts by event type, and `samples` shows up to three "
-        "requests.",
+        description="Creates new deliveries for deliveries that were delivered, failed or were "
+        "dry runs. A new delivery has the same `webhook-id` and a new `angarium-delivery-id`. Its "
+        "body is the same unless the transform version or the template config has changed. Live "
+        "deliveries go first. A receiver that remembers the `webhook-id` drops the new delivery "
+        "as a duplicate.\n\nThe job selects deliveries that were settled when it was created. It "
+        "selects replays only by `deliveryIds`, and test deliveries never. At least one of "
+        "`destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. The mode "
+        "MISSING instead sends events for which the destination has no delivery.\n\nWith `dryRun` "
+        "nothing is sent: the job is COMPLETED once `total` is counted, mostly already in this "
+        "answer. `types` then counts by event type, and `samples` shows up to three requests.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -250,9 +250,9 @@ ROUTES = (
         name="updateReplayJob",
         client=Method("replay_jobs.update"),
         summary="Change the rate of a replay job",
-        description="A merge patch (RFC 7396). The job follows the new rate within a second, whichever "
-        "machine runs the job. Null removes the limit. Deliveries that were enqueued stay enqueued. "
-        "409 if the job has ended, or is of the kind CANCEL or RETRY.",
+        description="A merge patch (RFC 7396). The new rate applies within a second, whichever "
+        "machine runs the job. Null removes the limit. Deliveries that are already enqueued stay "
+        "enqueued. 409 if the job has ended, or is of the kind CANCEL or RETRY.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -283,10 +283,10 @@ ROUTES = (
         client=Method("replay_jobs.cancel"),
         repeat=Repeat.NEVER,
         summary="Cancel a replay job",
-        description="After the answer nothing more is enqueued. Deliveries that were enqueued and "
-        "not attempted are cancelled within a second: they become FAILED and DISCARDED, and count "
-        "as failed. An attempt in flight, and its retries, continue. A job of the kind CANCEL or "
-        "RETRY stops at its present place. 400 if the job has ended.",
+        description="After the answer the job enqueues nothing more. Its enqueued deliveries "
+        "without an attempt are cancelled within a second: they become FAILED and DISCARDED, and "
+        "count as failed. An attempt in flight continues, with its retries. A job of the kind "
+        "CANCEL or RETRY stops at its present place. 400 if the job has ended.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

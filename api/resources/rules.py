@@ -152,11 +152,12 @@ ROUTES = (
         name="createRoutingRule",
         client=Method("routing_rules.create"),
         summary="Create a routing rule",
-        description="Several matching rules of one destination make one delivery, with the highest "
-        "priority. One event type can have at most 100 rules with a filter for the destinations of "
-        "one customer, and 100 for the destinations of no customer. A filter that cannot be "
-        "evaluated for an event does not match; `filterErrors` counts such failures. 402 if the "
-        "plan, or the quota of the session's customer, has no room for another rule.",
+        description="If several rules of a destination match an event, it gets one delivery, with "
+        "the highest priority of these rules. One event type can have at most 100 rules with a "
+        "filter for the destinations of one customer, and 100 for the destinations of no "
+        "customer. A filter that fails for an event does not match; `filterErrors` counts such "
+        "failures. 402 if the plan, or the quota of the session's customer, has no room for "
+        "another rule.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

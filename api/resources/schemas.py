@@ -182,9 +182,9 @@ ROUTES = (
         name="createSchema",
         client=Method("schemas.create"),
         summary="Create a version of an event schema",
-        description="It becomes the next version of its event type, a DRAFT: events are checked "
-        "once it is activated. At most 64 KiB and 1,000 expansions of `$ref`, which must stay "
-        "within the document.",
+        description="The schema becomes the next version for its event type, a DRAFT. Events are "
+        "checked once it is activated. A schema has at most 64 KiB and 1,000 expansions of "
+        "`$ref`, which must stay within the document.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,
@@ -213,8 +213,8 @@ ROUTES = (
         name="inferSchema",
         client=Method("schemas.infer", once_with="create"),
         summary="Infer a schema from recent events",
-        description="Examines the newest events of a type: at most `sample` of them, among 20,000 "
-        "events of any type, and 4 MiB. All sampled events conform to the schema.",
+        description="Reads the newest events of a type: at most `sample` of them, and 4 MiB, from "
+        "the latest 20,000 events. All of the read events conform to the schema.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

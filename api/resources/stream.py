@@ -35,8 +35,8 @@ class StreamQuery(Query):
     environment: Word[Environment] | None = None
     topics: str | None = Field(
         None,
-        description="Any of throughput, health, deliveries, replays and dlq, with commas between "
-        "them. By default all topics that the caller can see.",
+        description="Some of throughput, health, deliveries, replays and dlq, separated by "
+        "commas. By default all topics that the caller can see.",
     )
     destination_id: Uuid | None = Field(None, description="Only messages about this destination.")
     customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
@@ -169,17 +169,18 @@ ROUTES = (
         name="getStream",
         client=Method("observability.stream", by_hand=True),
         summary="Follow what happens, live",
-        description="Server-sent events. The event's name is its topic, its data "
+        description="Server-sent events. The name of an event is its topic, and its data is "
         "JSON.\n\n`deliveries`: recorded outcomes as `{items, omitted}`, at most four messages a "
-        "second of 50 items each. `health`: `{items}` of the 200 busiest destinations, those whose "
-        "health has changed, at most once a second, 50 in a message. With more than 10,000 active "
-        "destinations, each second examines the next 10,000. `throughput`: the last whole second. "
+        "second with 50 items each. `health`: the health of destinations as `{items}`, at most "
+        "once a second, 50 in a message. Only changes are sent, and only for the 200 destinations "
+        "with the most work. In an environment with more than 10,000 active destinations, each "
+        "second examines the next 10,000. `throughput`: the counts of the last whole second. "
         "`dlq`: the numbers of new dead letters, by destination. `replays`: the latest jobs, of "
-        "all destinations, if one has changed. `missed`: the number of messages that a slow client "
-        "has lost. After 3 seconds without a message the stream sends a comment.\n\nThe stream "
-        "ends with its credential, if its session gains or loses the permission `viewPayloads`, "
-        "and if the server stops. It has the outcomes of the answering process. A workspace has at "
-        "most 16 streams.",
+        "all destinations, when one has changed. `missed`: the number of messages that a slow "
+        "client has lost. After 3 seconds without a message the stream sends a comment.\n\nThe "
+        "stream ends with its credential, when its session gains or loses the permission "
+        "`viewPayloads`, and when the server stops. It shows the outcomes of the answering "
+        "process. A workspace has at most 16 streams.",
         tag="Observability",
         scopes=READ,
         embed=Embed.OWN,

@@ -69,7 +69,7 @@ class SummaryQuery(PageQuery):
 
     environment: Word[Environment] | None = None
     name: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        None, description="A part of the name; upper and lower case are equal."
+        None, description="A part of the name, in upper or lower case."
     )
     state: AnyOf[Word[HealthState]] | None = Field(
         None, description="Destinations whose health has this state."
@@ -79,7 +79,8 @@ class SummaryQuery(PageQuery):
     )
     sort: Sort = Field(
         "trouble",
-        description="`pending`: the longest queues first. `age`: first where a delivery waits longest.",
+        description="The order. `trouble`: the worst first. `pending`: the longest queue first. "
+        "`age`: the longest wait first.",
     )
 
 
@@ -234,11 +235,11 @@ ROUTES = (
         command=Command("destinations summaries", COLUMNS),
         client=Method("destinations.summaries"),
         summary="List destinations with their health and their last 24 hours",
-        description="Archived destinations are left out. Sorted by `trouble`, failing destinations "
-        "and disabled ones with waiting deliveries come first, then degraded ones, healthy ones, idle "
-        "ones and other disabled ones. Within each kind the longest queue comes first. A "
-        "destination that has not recovered counts as failing, even if no delivery waits for it. "
-        "The order is at most a second old: a destination can change its place between two pages.",
+        description="Archived destinations are left out. With the order `trouble`, failing "
+        "destinations and disabled ones with waiting deliveries come first, then degraded, "
+        "healthy, idle, and other disabled ones. Within each kind the longest queue comes first. "
+        "A destination that has not recovered counts as failing, even if no delivery waits for "
+        "it. The order is at most a second old: a destination can move between two pages.",
         tag="Destinations",
         scopes=READ,
         embed=Embed.OWN,

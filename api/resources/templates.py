@@ -44,21 +44,21 @@ SHARED = 0  # the environment number in cursors: all environments have the same 
 
 
 class PreviewDraft(Document):
-    """A configuration, or a change of a destination's, and an event. `event` and `eventId` exclude each
-    other; without both, the template's example is used."""
+    """A configuration, or a change of a destination's configuration, and an event. Give `event`,
+    `eventId`, or neither for the template's example."""
 
     config: dict[str, Any] = Field(
-        default_factory=dict, description="Secrets can be masked or left out."
+        default_factory=dict, description="The configuration. Secrets can be masked or left out."
     )
     destination_id: Uuid | None = Field(
         None,
-        description="A destination of this template: `config` is a merge patch of its "
+        description="A destination of this template. Then `config` is a merge patch of its "
         "configuration.",
     )
     event: dict[str, Any] | None = Field(
         None,
-        description="An event as for `POST /events`. Without `eventType`, an outbound body, or the "
-        "body that a transform script returns: `type`, `data` and the other fields.",
+        description="An event as for `POST /events`. Without `eventType`: an outbound body, or "
+        "the body that a transform script returns, with `type`, `data` and the other fields.",
     )
     event_id: Uuid | None = Field(None, description="The id of an accepted event.")
 
@@ -182,7 +182,7 @@ ROUTES = (
         command=Command("templates list", COLUMNS),
         client=Method("templates.list"),
         summary="List the catalog of templates",
-        description="By name. The catalog is the same for all workspaces and environments.",
+        description="Sorted by name. The catalog is the same for all workspaces and environments.",
         tag=TAG,
         scopes=READ,
         embed=Embed.SHARED,
@@ -211,10 +211,10 @@ ROUTES = (
         name="previewDestinationTemplate",
         client=Method("templates.preview", positional=("config",)),
         summary="Try a template on an event",
-        description="Shows the request for the service, with masks for secrets. Nothing is sent or"
-        " stored, so scope `read` is enough. `errors` lists the errors of `config`, and the"
-        " reasons why the event cannot be written in the service's format. A destination's"
-        " transform script is not run.",
+        description="Shows the request to the service, with masks for secrets. Nothing is sent or "
+        "stored, so scope `read` is enough. `errors` lists the errors of `config`, and the "
+        "reasons why the event does not fit the service's format. A destination's transform "
+        "script is not run.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

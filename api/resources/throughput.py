@@ -67,10 +67,11 @@ ROUTES = (
         name="getThroughput",
         client=Method("throughput", by_hand=True),
         summary="Show an environment's rates over the last minute",
-        description="Rates over the last 60 seconds, including the present one, counted by this "
-        "process since its start. `accepted` counts durable events, without the service's own. The "
-        "others count recorded outcomes: `delivered` deliveries, `attempts` and `failed` attempts. "
-        "Samples and dry runs do not count.",
+        description="Rates over the last 60 seconds, including the present one, counted by the "
+        "answering process since its start. `accepted` counts durable events, without the "
+        "service's own events. `delivered`, `attempts` and `failed` count recorded outcomes: "
+        "deliveries that succeeded, attempts, and failed attempts. Samples and dry runs do not "
+        "count.",
         tag="Observability",
         scopes=READ,
         embed=Embed.REFUSED,

@@ -190,10 +190,10 @@ ROUTES = (
         name="createTransformScript",
         client=Method("transform_scripts.create"),
         summary="Create a version of a transform script",
-        description="JavaScript with `function transform(event) { return ...; }` over the outbound"
-        " body. It becomes the next version of its destination, a DRAFT, and is used once it"
-        " is published. At most 64 KiB (413). A script that does not compile is a 400 that"
-        " names the line. 402 if the plan has no scripts, or no further one.",
+        description="`source` is JavaScript with `function transform(event) { return ...; }` over "
+        "the outbound body. It becomes the next version for its destination, a DRAFT, and is used "
+        "once it is published. A script has at most 64 KiB (413). A script that does not compile "
+        "gets 400 with the line. 402 if the plan has no scripts, or no room for another one.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -212,8 +212,8 @@ ROUTES = (
         command=Command("transforms list", COLUMNS),
         client=Method("transform_scripts.of_destination"),
         summary="List a destination's transform scripts",
-        description="A page can hold fewer than `limit` and still have a `nextCursor`: sources are"
-        " long.",
+        description="A page can hold fewer than `limit` and still have a `nextCursor`, because "
+        "sources are long.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -241,8 +241,8 @@ ROUTES = (
         client=Method("transform_scripts.delete"),
         repeat=Repeat.GONE_IS_DONE,
         summary="Delete a version of a transform script",
-        description="The version must not be PUBLISHED. It no longer counts against the plan; its"
-        " number is never used again.",
+        description="The version must not be PUBLISHED. It no longer counts against the plan. Its "
+        "number is never used again.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -258,9 +258,9 @@ ROUTES = (
         command=Command("transforms publish"),
         client=Method("transform_scripts.publish"),
         summary="Publish a version of a transform script",
-        description="Every attempt that begins from now on uses it, including retries. The version "
-        "that was PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier version. "
-        "Publishing the PUBLISHED version changes nothing.",
+        description="Every attempt that begins from now on uses this version, including retries. "
+        "The version that was PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier "
+        "version. Publishing the PUBLISHED version again changes nothing.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -294,9 +294,10 @@ ROUTES = (
         name="previewTransformScript",
         client=Method("transform_scripts.preview", positional=("event",)),
         summary="Run a transform script without storing it",
-        description="Runs `source` as a script of the destination over `event`, an outbound body, or over"
-        " the body of the event `eventId`. Nothing is stored, sent or recorded. A script that fails, or"
-        " does not compile, is a 200 with `success` false. 402 if the plan has no scripts.",
+        description="Runs `source` as a script of the destination over `event`, an outbound body, "
+        "or over the outbound body of the event `eventId`. Nothing is stored, sent or recorded. "
+        "If the script fails or does not compile, the answer is 200 with `success` false. 402 if "
+        "the plan has no scripts.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -319,9 +320,9 @@ ROUTES = (
         name="runTransformScript",
         client=Method("transform_scripts.run", positional=("event",)),
         summary="Run a version of a transform script over an event",
-        description="Runs over `event`, an outbound body, or over the body of the event `eventId`,"
-        " published or not. Nothing is sent, changed or recorded. A script that fails is a"
-        " 200 with `success` false.",
+        description="Runs the version, published or not, over `event`, an outbound body, or over "
+        "the outbound body of the event `eventId`. Nothing is sent, changed or recorded. If the "
+        "script fails, the answer is 200 with `success` false.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

@@ -64,12 +64,12 @@ ROUTES = (
         client=Method("deliveries.retry"),
         repeat=Repeat.NEVER,
         summary="Retry a delivery now",
-        description="A PENDING or RETRYING delivery becomes due now; its schedule continues from "
-        "there. It does not wait for an open circuit or a Retry-After of its destination. It still "
-        "waits for earlier deliveries of its ordered lane, for the destination's concurrency and "
-        "rate limit, and while the destination is DISABLED. A dead letter is retried as by `POST "
-        "/dlq/{deliveryId}/retry`. 409 if the delivery was delivered or discarded: replay its "
-        "event instead.",
+        description="A PENDING or RETRYING delivery becomes due now. If the attempt fails, its "
+        "schedule continues. An open circuit or a Retry-After of the destination does not hold "
+        "it. It still waits for earlier deliveries of its ordered lane, for the destination's "
+        "concurrency and rate limit, and while the destination is DISABLED. A dead letter is "
+        "retried as by `POST /dlq/{deliveryId}/retry`. 409 if the delivery was delivered or "
+        "discarded: replay its event instead.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -86,10 +86,10 @@ ROUTES = (
         command=Command("deliveries cancel", confirm="Cancel delivery {}?"),
         client=Method("deliveries.cancel"),
         summary="Cancel a delivery",
-        description="A PENDING or RETRYING delivery becomes FAILED and DISCARDED, with `lastError`"
-        " `cancelled`, and its lane continues. An attempt in flight ends first, and the"
-        " answer shows DELIVERING. If that attempt succeeds, the delivery is DELIVERED. 409"
-        " if the delivery has ended.",
+        description="A PENDING or RETRYING delivery becomes FAILED and DISCARDED, with the "
+        "`lastError` `cancelled`. Its lane continues. An attempt in flight ends first; until then "
+        "the delivery is DELIVERING. If that attempt succeeds, the delivery becomes DELIVERED. "
+        "409 if the delivery has ended.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -106,12 +106,12 @@ ROUTES = (
         client=Method("deliveries.retry_all"),
         repeat=Repeat.NEVER,
         summary="Retry all deliveries that match",
-        description="Creates a job of the kind RETRY, in the shape of replay jobs: `GET"
-        " /replay-jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel`"
-        " ends it. For each delivery the job does the same as `POST /deliveries/{id}/retry`."
-        " It is COMPLETED when all deliveries are due or attempted, and PAUSED while the"
-        " destination is DISABLED. Deliveries accepted after the job was created are left out."
-        " `POST /dlq/retry` retries dead letters.",
+        description="Creates a job of the kind RETRY, in the shape of replay jobs: `GET "
+        "/replay-jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it. "
+        "For each delivery the job does the same as `POST /deliveries/{id}/retry`. It is "
+        "COMPLETED when all deliveries are due or attempted, and PAUSED while the destination is "
+        "DISABLED. Deliveries accepted after the job was created are left out. For dead letters "
+        "use `POST /dlq/retry`.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -129,12 +129,11 @@ ROUTES = (
         name="cancelDeliveries",
         client=Method("deliveries.cancel_all"),
         summary="Cancel all deliveries that match",
-        description="Creates a job of the kind CANCEL, in the shape of replay jobs: `GET"
-        " /replay-jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel`"
-        " ends it. For each delivery the job does the same as `POST"
-        " /deliveries/{id}/cancel`, even while the destination is DISABLED. `skipped` counts"
-        " deliveries that ended before they could be cancelled. Deliveries accepted after"
-        " the job was made are left out.",
+        description="Creates a job of the kind CANCEL, in the shape of replay jobs: `GET "
+        "/replay-jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it. "
+        "For each delivery the job does the same as `POST /deliveries/{id}/cancel`, even while "
+        "the destination is DISABLED. `skipped` counts deliveries that ended before they could be "
+        "cancelled. Deliveries accepted after the job was created are left out.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

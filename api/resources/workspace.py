@@ -46,8 +46,8 @@ ROUTES = (
         command=Command("workspace show"),
         client=Method("workspace.get"),
         summary="Show the workspace",
-        description="Its name, its plan, and the settings of its customers' portals. An MCP key "
-        "need not name an environment.",
+        description="Shows the name, the plan, and the settings of customers' portals. An MCP key "
+        "does not have to name an environment.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,
@@ -60,10 +60,10 @@ ROUTES = (
         name="updateWorkspace",
         client=Method("workspace.update"),
         summary="Change the workspace's settings",
-        description="A merge patch (RFC 7396): null puts a field back to its default; a list is "
-        "replaced whole. It applies in all environments and to open sessions: at once here, within "
-        "a second in other processes. Origins are stored as browsers write them: in lower case, "
-        "without the scheme's default port.",
+        description="A merge patch (RFC 7396): null puts a field back to its default, and a list "
+        "replaces the whole list. The settings apply in all environments and to open sessions, at "
+        "once in this process and within a second in others. Origins are stored as browsers write "
+        "them: in lower case, without the scheme's default port.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

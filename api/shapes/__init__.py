@@ -43,15 +43,13 @@ class Page(TypedDict, Generic[Item]):
     """A page of a list, newest first."""
 
     items: list[Item]
-    nextCursor: Annotated[
-        str | None, told("Give it as `cursor` for the next page; null at the end.")
-    ]
+    nextCursor: Annotated[str | None, told("The `cursor` of the next page; null at the end.")]
     searchedTo: NotRequired[
         Annotated[
             Timestamp,
             told(
-                "Present if the search stopped early: all items later than this instant"
-                " were examined. The next page continues from there."
+                "Present if the search stopped early, at this instant: all later items were"
+                " examined. The next page continues from there."
             ),
         ]
     ]
@@ -116,18 +114,17 @@ class Destination(Named, DestinationDocument):
 
 
 class DestinationWithSecret(Destination):
-    """A destination with its signing secret, shown only in this answer; null if there is no secret
-    to show."""
+    """A destination with its signing secret, shown only in this answer."""
 
-    secret: str | None
+    secret: Annotated[str | None, told("Null if there is no new secret to show.")]
 
 
 class TestResult(TypedDict):
-    """The result of a sample."""
+    """The result of a test with a sample."""
 
     deliveryId: Annotated[Uuid | None, told("Null with `dryRun`.")]
     success: bool
-    skipped: Annotated[bool, told("The transform script returned null: nothing was sent.")]
+    skipped: Annotated[bool, told("True if the transform script returned null: nothing was sent.")]
     responseStatus: int | None
     durationMs: Annotated[int | None, told("Null with `dryRun`.")]
     errorCategory: Word[ErrorCategory] | None
@@ -157,12 +154,12 @@ class Queue(TypedDict):
 
     pending: int
     inFlight: int
-    concurrency: Annotated[int, told("The configured value; with `auto` the present one.")]
+    concurrency: Annotated[int, told("The configured value; with `auto` the present value.")]
     suggestedConcurrency: Annotated[
         int | None,
         told(
-            "The lowest concurrency that keeps up with the busiest ten seconds of the last"
-            " five minutes, by Little's law; null after fewer than 20 attempts."
+            "The lowest concurrency that would keep up with the busiest ten seconds of the last"
+            " five minutes, by Little's law. Null after fewer than 20 attempts."
         ),
     ]
     effectiveConcurrency: Annotated[
@@ -177,15 +174,15 @@ class Queue(TypedDict):
     drainSeconds: Annotated[
         float | None,
         told(
-            "The time until the waiting deliveries are sent at these rates; null if none"
-            " wait, or if as many arrive as are delivered."
+            "The time in which these rates would clear the waiting deliveries. Null if none wait,"
+            " or if at least as many arrive as are delivered."
         ),
     ]
     oldestPendingSeconds: Annotated[
         float | None,
         told(
-            "The time since the creation of the oldest waiting delivery; null if none waits. A "
-            "stream of several destinations has null while some wait only in the database."
+            "The age of the oldest waiting delivery. Null if none waits. In the stream also null"
+            " while some wait only in the database, unless the stream is of one destination."
         ),
     ]
 
@@ -215,20 +212,22 @@ class DestinationHold(TypedDict):
 
 
 class DestinationHealth(TypedDict):
-    """The health of a destination, from its live actor."""
+    """The present health of a destination."""
 
     destinationId: Uuid
     state: Word[HealthState]
     circuit: Circuit
     hold: DestinationHold | None
-    successRate: Annotated[float | None, told("0-1 over the last 5 minutes.")]
+    successRate: Annotated[
+        float | None, told("The share of successful attempts in the last 5 minutes, 0 to 1.")
+    ]
     consecutiveFailures: int
     failingSince: Annotated[
         Timestamp | None,
         told(
-            "The first failure after the last success, while `state` is FAILING or ten attempts in a"
-            " row have failed or a delivery has waited for an hour without a success. Null after the"
-            " next success."
+            "The time of the first failure after the last success. Set while `state` is FAILING, and"
+            " after ten failures in a row or an hour of waiting without a success. The next success"
+            " makes it null."
         ),
     ]
     latencyMs: Latency
@@ -252,7 +251,7 @@ class DeliveryItem(TypedDict):
     priority: Word[Priority]
     originKind: Word[DeliveryOrigin]
     isReplay: bool
-    skipped: Annotated[bool, told("Its transform script returned null: nothing was sent.")]
+    skipped: Annotated[bool, told("True if the transform script returned null: nothing was sent.")]
     attemptCount: int
     errorCategory: Word[ErrorCategory] | None
     responseStatus: int | None
@@ -289,8 +288,8 @@ class SentRequest(TypedDict):
     body: Annotated[
         str | None,
         told(
-            "The body, rebuilt with the same script and template; null if that is no"
-            " longer possible."
+            "The body, built again with the same script and template. Null if that is no longer"
+            " possible."
         ),
     ]
     note: Annotated[str | None, told("The reason why the body is missing or incomplete.")]
@@ -311,13 +310,14 @@ class EventItem(TypedDict):
     idempotencyKey: str | None
     deliveries: int
     origin: Word[Origin]
-    erasedAt: Annotated[Timestamp | None, told("When its content was erased; null if it was not.")]
+    erasedAt: Annotated[
+        Timestamp | None, told("The time when the content was erased. Null: it was not erased.")
+    ]
     traceparent: Annotated[
         str | None,
         told(
-            "The W3C Trace Context that its deliveries continue: its own, or that of its"
-            " request, or the span `accept` if the server traces the request. Null: it belongs"
-            " to no trace."
+            "The W3C Trace Context that its deliveries continue: the event's own; otherwise the span"
+            " `accept` if the server traces the request; otherwise the request's. Null: no trace."
         ),
     ]
 
@@ -343,12 +343,12 @@ class Delivery(DeliveryItem):
     replayJobId: Uuid | None
     attempts: Annotated[list[Attempt], told("The newest attempts, in the order of their numbers.")]
     attemptsCursor: Annotated[
-        str | None, told("The cursor of the earlier attempts; null: there are none.")
+        str | None, told("The cursor of the earlier attempts. Null: these are all.")
     ]
 
 
 class IngestResult(TypedDict):
-    """An event that is durable."""
+    """An accepted event, which is durable."""
 
     id: Uuid
     eventType: str

@@ -24,13 +24,15 @@ class ApiKey(TypedDict):
     environment: Annotated[Word[Environment] | None, told("Null for an MCP key.")]
     prefix: str
     lastFour: str
-    fingerprint: Annotated[str, told("It identifies the present secret in the audit log.")]
+    fingerprint: Annotated[str, told("Identifies the present secret in the audit log.")]
     createdAt: Timestamp
     lastUsedAt: Annotated[
         Timestamp | None,
-        told("Uses in another process appear up to a minute late."),
+        told("The last use. Uses in other processes appear up to a minute late."),
     ]
-    expiresAt: Annotated[Timestamp | None, told("When the present secret expires; null: never.")]
+    expiresAt: Annotated[
+        Timestamp | None, told("The time when the present secret expires. Null: never.")
+    ]
 
 
 class ApiKeyWithSecret(ApiKey):
@@ -42,7 +44,7 @@ class ApiKeyWithSecret(ApiKey):
 class ConsoleSession(TypedDict):
     """A console session."""
 
-    token: Annotated[str, told("angcs_..., for the console, as a bearer token.")]
+    token: Annotated[str, told("angcs_...: the console's bearer token.")]
     expiresAt: Timestamp
     environments: list[Word[Environment]]
     scope: ScopeName
@@ -51,7 +53,7 @@ class ConsoleSession(TypedDict):
 class EmbedSession(TypedDict):
     """An embed session."""
 
-    token: Annotated[str, told("anges_..., for the browser, as a bearer token.")]
+    token: Annotated[str, told("anges_...: the browser's bearer token.")]
     expiresAt: Timestamp
     customerAccountId: Uuid
     url: Annotated[str, told("The address of the portal, with the token in the fragment.")]
@@ -69,7 +71,7 @@ class CustomerLimits(TypedDict):
 class CustomerUse(TypedDict):
     """The numbers of a customer's objects, whoever created them."""
 
-    destinations: Annotated[int, told("Without archived ones.")]
+    destinations: Annotated[int, told("Destinations, without archived ones.")]
     rules: int
     transforms: int
 
@@ -89,7 +91,7 @@ class CustomerItem(TypedDict):
     customerAccountId: Uuid
     name: str | None
     quotas: Annotated[QuotasDocument, DocumentedAs(QuotasDraft)]
-    createdAt: Annotated[Timestamp, told("When an object first named the customer.")]
+    createdAt: Annotated[Timestamp, told("The time when an object first named the customer.")]
 
 
 class Customer(CustomerItem):
@@ -114,7 +116,7 @@ class Workspace(TypedDict):
     customerMay: Abilities
     returnUrl: ReturnUrl
     updatedAt: Annotated[
-        Timestamp | None, told("When the settings were last changed; null: the defaults apply.")
+        Timestamp | None, told("The time of the last change. Null: all settings are defaults.")
     ]
 
 
@@ -136,9 +138,7 @@ class EmbedContext(TypedDict):
     environment: Word[Environment]
     customerAccountId: Uuid
     customerExternalId: str
-    expiresAt: Annotated[
-        Timestamp, told("When the session ends. Ask for a new session before that.")
-    ]
+    expiresAt: Annotated[Timestamp, told("The end of the session. Get a new session before it.")]
     branding: Looks
     locale: Annotated[str, told("The locale of the branding; `en` if it has none.")]
     permissions: Annotated[Abilities, told(PERMISSIONS)]

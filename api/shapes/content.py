@@ -22,26 +22,29 @@ class TransformScript(TypedDict):
     destinationId: Uuid
     environment: Word[Environment]
     name: str
-    version: Annotated[int, told("Counts from 1 at its destination; attempts record it.", ge=1)]
+    version: Annotated[
+        int, told("The destination's versions count from 1. Attempts record the version.", ge=1)
+    ]
     source: str
     status: Annotated[
         Word[TransformStatus],
         told(
-            "PUBLISHED: every attempt that begins uses it. SUPERSEDED: an earlier PUBLISHED"
-            " version."
+            "PUBLISHED: every new attempt uses this version. SUPERSEDED: it was PUBLISHED earlier."
         ),
     ]
-    publishedAt: Annotated[Timestamp | None, told("When it was last published; null for a draft.")]
+    publishedAt: Annotated[
+        Timestamp | None, told("The time when it was last published. Null for a draft.")
+    ]
     createdAt: Timestamp
 
 
 class TransformRun(TypedDict):
-    """The result of a script for a body. Nothing was sent or recorded."""
+    """The result of a script's run. Nothing was sent or recorded."""
 
     success: bool
     input: Annotated[Any, told("The outbound body given to the script.")]
     output: Annotated[Any, told("The body that would be sent; null if nothing would be sent.")]
-    skipped: Annotated[bool, told("The script returned null: nothing would be sent.")]
+    skipped: Annotated[bool, told("True if the script returned null: nothing would be sent.")]
     type: Annotated[str | None, told("The type set by the script.")]
     headers: Annotated[dict[str, str], told("The headers set by the script.")]
     logs: Annotated[str | None, told("The output of the script, at most 4 KiB.")]
@@ -56,17 +59,19 @@ class SchemaVersion(TypedDict):
     id: Uuid
     environment: Word[Environment]
     eventType: str
-    version: Annotated[int, told("Counts from 1 within the event type.", ge=1)]
+    version: Annotated[int, told("The event type's versions count from 1.", ge=1)]
     status: Word[SchemaStatus]
     schema: Annotated[Fragment, DocumentedAs(dict[str, Any] | bool), told("JSON Schema 2020-12.")]
     description: str | None
     example: Any
     createdAt: Timestamp
-    activatedAt: Annotated[Timestamp | None, told("When it was last activated; null for a draft.")]
+    activatedAt: Annotated[
+        Timestamp | None, told("The time when it was last activated. Null for a draft.")
+    ]
 
 
 class Conflict(TypedDict):
-    """A place where the sampled events differ so much that the schema hardly restricts it."""
+    """A place that the schema hardly restricts, because the sampled events differ there."""
 
     path: str
     message: str
@@ -79,7 +84,10 @@ class InferredSchema(TypedDict):
     sampled: Annotated[int, told("The number of sampled events.")]
     schema: Annotated[dict[str, Any] | bool, told("A schema to which all sampled events conform.")]
     conflicts: list[Conflict]
-    created: Annotated[SchemaVersion | None, told("The draft made from it, if asked for.")]
+    created: Annotated[
+        SchemaVersion | None,
+        told("The draft that was created from the schema. Null without `create`."),
+    ]
 
 
 class TemplateExample(TypedDict):
@@ -87,7 +95,7 @@ class TemplateExample(TypedDict):
 
     event: dict[str, Any]
     config: dict[str, Any]
-    body: Annotated[Any, told("JSON; a string if the service accepts another format.")]
+    body: Annotated[Any, told("The body: JSON, or a string if the service has another format.")]
 
 
 class DestinationTemplate(TypedDict):
@@ -102,9 +110,8 @@ class DestinationTemplate(TypedDict):
     configSchema: Annotated[
         dict[str, Any],
         told(
-            "JSON Schema 2020-12 of `config`, with its fields in the order of the form."
-            " `title` and `description` are for people. Stored fields with `secret` are shown as"
-            " ***."
+            "The JSON Schema 2020-12 of `config`, with the fields in the order of a form."
+            " `title` and `description` are for people. Answers show fields with `secret` as ***."
         ),
     ]
     defaults: Annotated[dict[str, Any], told("Defaults for a destination's `delivery`.")]
@@ -124,7 +131,7 @@ class SketchedRequest(TypedDict):
 class TemplatePreview(TypedDict):
     """The request of a template."""
 
-    request: Annotated[SketchedRequest | None, told("Null if there are problems.")]
+    request: Annotated[SketchedRequest | None, told("Null if `errors` has any.")]
     errors: Annotated[list[ErrorDetail], told("The problems of `config` or the event.")]
 
 
@@ -133,10 +140,12 @@ class FileReceipt(TypedDict):
 
     id: Uuid
     eventId: Uuid
-    sizeBytes: Annotated[int | None, told("Null until its URL was fetched.")]
-    sha256: Annotated[str | None, told("In hexadecimal; null until its URL was fetched.")]
+    sizeBytes: Annotated[int | None, told("Null until the file was fetched from its URL.")]
+    sha256: Annotated[
+        str | None, told("In hexadecimal. Null until the file was fetched from its URL.")
+    ]
     duplicate: Annotated[
-        bool, told("The `idempotencyKey` was used before: this is the file of its first use.")
+        bool, told("True if the `idempotencyKey` was used before: this is its first file.")
     ]
     deliveries: int
 
@@ -159,10 +168,12 @@ class FileItem(TypedDict):
     metadata: JsonObject | None
     source: Annotated[
         Word[SourceKind],
-        told("The kind of its source. The URL is not shown: it can be a secret."),
+        told("The kind of source. A source URL is not shown, because it can be secret."),
     ]
     customerExternalId: str | None
     eventId: Uuid
-    error: Annotated[str | None, told("Why it is FAILED.")]
+    error: Annotated[str | None, told("The reason why it is FAILED.")]
     createdAt: Timestamp
-    expiresAt: Annotated[Timestamp, told("When retention removes it, by the present plan.")]
+    expiresAt: Annotated[
+        Timestamp, told("The time when retention removes it, by the present plan.")
+    ]

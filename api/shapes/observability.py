@@ -19,9 +19,9 @@ class AnalyticsTotals(TypedDict):
     """The totals of the whole period."""
 
     attempts: Annotated[int, told("Attempts, by the minute in which they ended.", ge=0)]
-    delivered: Annotated[int, told("Deliveries.", ge=0)]
-    failed: Annotated[int, told("Attempts.", ge=0)]
-    retried: Annotated[int, told("Attempts with a number above 1.", ge=0)]
+    delivered: Annotated[int, told("Deliveries that succeeded.", ge=0)]
+    failed: Annotated[int, told("Attempts that failed.", ge=0)]
+    retried: Annotated[int, told("Attempts after the first of a delivery.", ge=0)]
     deadLettered: Annotated[
         int, told("Deliveries, by the minute in which they first became dead letters.", ge=0)
     ]
@@ -35,7 +35,7 @@ class AnalyticsPoint(AnalyticsTotals):
 
 
 From = TypedDict(
-    "From", {"from": Annotated[Timestamp, told("Inclusive, the beginning of the first point.")]}
+    "From", {"from": Annotated[Timestamp, told("The beginning of the first point, inclusive.")]}
 )
 
 
@@ -44,9 +44,7 @@ class CountedPeriod(From):
 
     period: PeriodName
     granularity: GranularityName
-    to: Annotated[
-        Timestamp, told("Exclusive: the end of the last point, which can lie in the future.")
-    ]
+    to: Annotated[Timestamp, told("The end of the last point, exclusive. It can be in the future.")]
     totals: AnalyticsTotals
     series: Annotated[
         list[AnalyticsPoint],
@@ -57,12 +55,12 @@ class CountedPeriod(From):
     ]
     errorCategories: Annotated[
         dict[Word[ErrorCategory], int],
-        told("Failed attempts, by error category; categories without failures are left out."),
+        told("Failed attempts, by error category. Categories without failures are missing."),
     ]
 
 
 class Analytics(CountedPeriod):
-    """A destination's counters over a period, from its delivery log."""
+    """A destination's counters over a period."""
 
     destinationId: Uuid
 
@@ -78,29 +76,28 @@ class ThroughputPoint(TypedDict):
 
 
 class LoopHealth(TypedDict):
-    """The steps of the process that delayed other work, since its start, in all environments."""
+    """The event loop's steps that delayed other work, of all environments, since the process started."""
 
     limitMs: Annotated[
         float, told("The limit in milliseconds. The operator's log has each longer step.", ge=0)
     ]
-    longSteps: Annotated[int, told("Steps beyond the limit.", ge=0)]
+    longSteps: Annotated[int, told("Steps that took longer than the limit.", ge=0)]
     longestStepMs: Annotated[float, Field(ge=0)]
     mostStepCpuMs: Annotated[
         float,
         told(
-            "The most CPU of any step. In a long step with little CPU, the machine delayed the "
-            "process.",
+            "The most CPU time of any step. A long step with little CPU time was delayed by the "
+            "machine.",
             ge=0,
         ),
     ]
     ownLongSteps: Annotated[
-        int, told("The steps that worked for this environment or its workspace.", ge=0)
+        int, told("The long steps that worked for this environment or its workspace.", ge=0)
     ]
 
 
 class Throughput(TypedDict):
-    """The counts of an environment over the last minute, second by second, and its waiting
-    deliveries."""
+    """An environment's rates over the last minute, and its waiting deliveries."""
 
     environment: Word[Environment]
     at: Timestamp
@@ -110,7 +107,7 @@ class Throughput(TypedDict):
     failed: Annotated[float, told("Failed attempts a second.", ge=0)]
     attempts: Annotated[float, told("Attempts a second.", ge=0)]
     pending: Annotated[int, told("Waiting deliveries, including RETRYING ones.", ge=0)]
-    inFlight: Annotated[int, told("Deliveries in flight, not yet recorded.", ge=0)]
+    inFlight: Annotated[int, told("Deliveries that are being sent or recorded.", ge=0)]
     series: Annotated[
         list[ThroughputPoint],
         told("The last 60 seconds, oldest first. The last second is not complete."),
@@ -126,8 +123,10 @@ NodeRoleName = Literal["ACTIVE", "STANDBY"]
 class Node(TypedDict):
     """A server process on this database, from its start to its end."""
 
-    id: Annotated[Uuid, told("New at each start.")]
-    name: Annotated[str, told("The name of its machine; for workers followed by their number.")]
+    id: Annotated[Uuid, told("An id that is new at each start.")]
+    name: Annotated[
+        str, told("The name of its machine; with several workers, followed by the worker's number.")
+    ]
     machine: Annotated[str, told("The name of its machine.")]
     version: str
     address: Annotated[
@@ -137,17 +136,15 @@ class Node(TypedDict):
     startedAt: Timestamp
     state: Annotated[
         NodeStateName,
-        told("SILENT: no heartbeat for a second. DEAD: a standby takes over from it."),
+        told("SILENT: no heartbeat for a second. DEAD: a standby takes over its part."),
     ]
-    answering: Annotated[bool, told("True for the answering server.")]
+    answering: Annotated[bool, told("True for the server that answers this request.")]
     heartbeatAgeMs: Annotated[
         int, told("The age of its last heartbeat, measured at most half a second ago.", ge=0)
     ]
-    slots: Annotated[int, told("The number of its slots, of the 256 slots of all workspaces.")]
-    part: Annotated[
-        int, told("Its part of the workspaces, as ACTIVE server or STANDBY, from 0.", ge=0)
-    ]
-    parts: Annotated[int, told("The number of parts of the workspaces.", ge=1)]
+    slots: Annotated[int, told("The number of its slots. All workspaces together have 256.")]
+    part: Annotated[int, told("The number of its part of the workspaces, from 0.", ge=0)]
+    parts: Annotated[int, told("The number of parts into which the workspaces are divided.", ge=1)]
     drained: Annotated[bool, told("True if its machine is drained: other machines take its parts.")]
     role: Annotated[
         NodeRoleName,
@@ -159,16 +156,18 @@ class Node(TypedDict):
     ]
     link: Annotated[
         LinkStateName,
-        told("UP or DOWN: the result of the answering server's last connection to it."),
+        told(
+            "UP or DOWN: the result of the answering server's last connection to it. UNUSED: none."
+        ),
     ]
-    waiting: Annotated[int, told("Deliveries in its memory, waiting or in flight.", ge=0)]
+    waiting: Annotated[int, told("Deliveries in its memory that wait or are in flight.", ge=0)]
 
 
 _Before = TypedDict("_Before", {"from": Any})
 
 
 class AuditChange(_Before):
-    """A field before and after a change; null where it was or is absent. Secrets are `***`."""
+    """A field before and after a change. Null: it was or is absent. Secrets are `***`."""
 
     to: Any
 
@@ -178,7 +177,7 @@ class AuditEntry(TypedDict):
 
     id: Uuid
     createdAt: Timestamp
-    action: Annotated[str, told("Such as `destination.update`.")]
+    action: Annotated[str, told("The action, such as `destination.update`.")]
     objectType: str
     objectId: str
     actorType: ActorKindName
@@ -190,7 +189,7 @@ class AuditEntry(TypedDict):
     changes: Annotated[Fragment, DocumentedAs(dict[str, AuditChange])] | None
     previousFingerprint: Annotated[
         str | None,
-        told("The fingerprint of the secret that a rotation or revocation replaced or ended."),
+        told("The fingerprint of the secret that this rotation or revocation ended."),
     ]
 
 
@@ -213,14 +212,16 @@ class Found(TypedDict):
     """A found object."""
 
     kind: Word[FoundKind]
-    id: Annotated[str, told("CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself.")]
-    label: Annotated[str, told("A name for people; the event's type for an event or a delivery.")]
+    id: Annotated[
+        str, told("The id. CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself.")
+    ]
+    label: Annotated[str, told("A name for people. For an event or a delivery, the event's type.")]
 
 
 class Findings(TypedDict):
     """The found objects."""
 
-    items: Annotated[list[Found], told("At most 20 of each way to find.")]
+    items: Annotated[list[Found], told("At most 20 from each kind of search.")]
 
 
 Depth = Annotated[int, Field(ge=1)]
@@ -232,8 +233,8 @@ class Lane(TypedDict):
     key: Annotated[
         str | None,
         told(
-            "The value that the lane's events share; null for DESTINATION, the lane of ordering"
-            " STRICT."
+            "The value that the lane's events share. Null for DESTINATION, the one lane of a"
+            " destination with ordering STRICT."
         ),
     ]
     kind: Word[LaneKind]
@@ -272,15 +273,15 @@ class DeliveryExplanation(TypedDict):
     status: Word[DeliveryStatus]
     waits: Annotated[
         list[DeliveryWait],
-        told("Every gate that is closed for it. Empty: it is in flight, has ended, or is next."),
+        told("Every reason. Empty: the delivery is in flight, has ended, or is next."),
     ]
     lane: Annotated[DeliveryLane | None, told("Null if its destination has no lanes.")]
     position: Annotated[
         int | None,
         told(
-            "The number of waiting deliveries before it in its lane, or else in its priority"
-            " class. Null if it waits only for its schedule, does not wait, or has more than"
-            " 5,000 before it.",
+            "The number of waiting deliveries before it in its lane; without a lane, in its"
+            " priority class. Null if it does not wait, waits only for its schedule, or has more"
+            " than 5,000 before it.",
             ge=0,
         ),
     ]
@@ -290,11 +291,11 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Counts(TypedDict):
-    """The numbers of an environment's present objects."""
+    """The present numbers of an environment."""
 
     at: Timestamp
     pending: Annotated[int, told("Waiting deliveries, including RETRYING ones.", ge=0)]
-    inFlight: Annotated[int, told("Deliveries in flight, not yet recorded.", ge=0)]
+    inFlight: Annotated[int, told("Deliveries that are being sent or recorded.", ge=0)]
     retrying: Annotated[int, told("Deliveries that wait for their next attempt.", ge=0)]
     inDlq: Annotated[int, told("Deliveries in the dead-letter queue.", ge=0)]
     atLeast: Annotated[bool, told("True if `retrying` or `inDlq` can be higher than counted.")]
@@ -305,7 +306,7 @@ class Counts(TypedDict):
 
 
 class OutcomeCounts(TypedDict):
-    """Counters of the delivery log; see the analytics for each."""
+    """Counters of attempts and deliveries, as in the analytics."""
 
     attempts: Count
     delivered: Count
@@ -327,7 +328,7 @@ class DestinationCounts(OutcomeCounts):
 
 
 class EnvironmentAnalytics(CountedPeriod):
-    """The counters of all destinations of an environment over a period, from its delivery log."""
+    """The counters of all destinations of an environment over a period."""
 
     environment: Word[Environment]
     topDestinations: Annotated[

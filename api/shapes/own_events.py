@@ -75,7 +75,7 @@ class DeliveryDeadLettered(Document):
 
 
 class DestinationDeadLetters(Document):
-    """The dead letters of one minute after the first ten, which were announced singly."""
+    """A destination got more than ten dead letters in a minute: the number after the first ten."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -84,7 +84,9 @@ class DestinationDeadLetters(Document):
     error_category: Word[ErrorCategory] | None
     response_status: int | None
     last_error: str | None
-    dead_lettered_at: Timestamp = Field(description="When the last delivery became a dead letter.")
+    dead_lettered_at: Timestamp = Field(
+        description="The time when the last of these became a dead letter."
+    )
 
 
 class ReplayFinished(Document):

@@ -16,18 +16,21 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class _Counts(TypedDict):
-    total: Annotated[Count, told("Selected deliveries; while PENDING, those counted so far.")]
+    total: Annotated[
+        Count, told("Selected deliveries. While the job is PENDING: the number so far.")
+    ]
     enqueued: Annotated[
         Count,
         told(
-            "Replays: new deliveries. Other kinds: deliveries cancelled, or made due or attempted."
+            "REPLAY: new deliveries. CANCEL: cancelled deliveries. RETRY: deliveries that became due"
+            " or were attempted."
         ),
     ]
     skipped: Annotated[
         Count,
         told(
-            "Replays: the event was removed, or the destination was archived. Other kinds:"
-            " deliveries that ended before the job reached them."
+            "REPLAY: the event was removed, or the destination was archived. CANCEL and RETRY:"
+            " the delivery ended before the job reached it."
         ),
     ]
     delivered: Annotated[Count, told("New deliveries that were delivered.")]
@@ -41,7 +44,7 @@ class ReplayJob(Named, SelectionDocument, _Counts):
     createdAt: Timestamp
     startedAt: Timestamp | None
     finishedAt: Timestamp | None
-    error: Annotated[str | None, told("Why it is FAILED.")]
+    error: Annotated[str | None, told("The reason why it is FAILED.")]
 
 
 class ReplayShare(TypedDict):
@@ -61,12 +64,12 @@ class TypeShare(TypedDict):
 
 
 class ReplayJobDetail(ReplayJob):
-    """A replay job with the destinations of most of its deliveries, at most 100."""
+    """A replay job with its destinations: the 100 with the most deliveries."""
 
     destinations: list[ReplayShare]
     types: Annotated[
         list[TypeShare] | None,
-        told("For a COMPLETED dry run of a replay: the 20 event types of most of its deliveries."),
+        told("For a COMPLETED dry run of a replay: the 20 most frequent event types."),
     ]
     samples: Annotated[
         list[SentRequest] | None,
@@ -81,10 +84,10 @@ class ReplayProgress(_Counts):
     status: Word[ReplayStatus]
     remaining: Count
     percent: Annotated[float, Field(ge=0, le=100)]
-    perSecond: Annotated[float | None, told("Deliveries that recently ended a second.")]
+    perSecond: Annotated[float | None, told("Deliveries that ended per second, recently.")]
     startedAt: Timestamp | None
     finishedAt: Timestamp | None
-    etaSeconds: Annotated[Count | None, told("Null if it cannot be estimated.")]
+    etaSeconds: Annotated[Count | None, told("The estimated time to the end. Null: unknown.")]
 
 
 class DlqEntry(DeliveryItem):
@@ -98,7 +101,7 @@ class DlqEntry(DeliveryItem):
 class DlqGroup(TypedDict):
     """Entries of the dead-letter queue with the same cause."""
 
-    signature: Annotated[str, told("The argument `signature` of retry and discard in bulk.")]
+    signature: Annotated[str, told("The `signature` for retry and discard in bulk.")]
     destinationId: Uuid
     errorCategory: Word[ErrorCategory] | None
     responseStatus: int | None
@@ -106,9 +109,9 @@ class DlqGroup(TypedDict):
     eventTypes: Annotated[list[str], told("At most ten.")]
     count: Count
     atLeast: Annotated[bool, told("True if `count` can be higher than counted.")]
-    firstAt: Annotated[Timestamp, told("When the first entry became a dead letter.")]
+    firstAt: Annotated[Timestamp, told("The time when the first became a dead letter.")]
     lastAt: Timestamp
-    sampleId: Annotated[Uuid, told("The latest entry.")]
+    sampleId: Annotated[Uuid, told("The id of the latest entry.")]
 
 
 DlqEntryOrNull = TypeAliasType(
@@ -121,7 +124,7 @@ DlqEntryOrNull = TypeAliasType(
 
 
 class Requeued(TypedDict):
-    """A delivery that left the dead-letter queue to be retried."""
+    """A delivery that is retried from the dead-letter queue."""
 
     id: Uuid
 
@@ -129,19 +132,27 @@ class Requeued(TypedDict):
 class BulkAnswer(TypedDict):
     """The common part of the answers to requests in bulk."""
 
-    matched: Annotated[Count, told("Deliveries in the queue that the filter selects.")]
+    matched: Annotated[Count, told("Deliveries in the queue that match the filter.")]
     remaining: Annotated[
         Count,
-        told("Deliveries left for the next request. Some millions or more are a lower bound."),
+        told(
+            "Deliveries that remain for the next request. The count stops after 10 seconds: a"
+            " number in the millions can be too low."
+        ),
     ]
     dryRun: bool
 
 
 class BulkRetry(BulkAnswer):
-    """The result of a retry in bulk. A delivery that is neither retried nor remaining has left the
-    queue meanwhile, or its event was removed."""
+    """The result of a retry in bulk."""
 
-    retried: Count
+    retried: Annotated[
+        Count,
+        told(
+            "Retried deliveries. Others that matched and do not remain have left the queue"
+            " meanwhile, or their event was removed."
+        ),
+    ]
 
 
 class BulkDiscard(BulkAnswer):

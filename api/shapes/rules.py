@@ -14,8 +14,8 @@ from engine.routing.preview import Reason
 
 
 class FilterErrors(TypedDict):
-    """The failed evaluations of a rule's filter since it was written; an event whose evaluation fails
-    does not match."""
+    """The failed evaluations of a rule's filter since the filter was written. A failed evaluation does
+    not match."""
 
     count: int
     lastAt: Timestamp
@@ -43,18 +43,18 @@ class PreviewDestination(TypedDict):
 
     destinationId: Uuid
     name: str
-    status: Annotated[Literal["ACTIVE", "DISABLED"], told("DISABLED holds its deliveries.")]
+    status: Annotated[Literal["ACTIVE", "DISABLED"], told("DISABLED: its deliveries are held.")]
     priority: Word[Priority]
     ruleId: Annotated[Uuid | None, told("The rule that selects it; null for the trial rule.")]
 
 
 class FilterMember(TypedDict):
-    """A member of the event that a filter reads."""
+    """A field of the event that a filter reads."""
 
-    path: Annotated[str, told("Such as `event.payload.total`.")]
+    path: Annotated[str, told("The path, such as `event.payload.total`.")]
     value: Annotated[
         str | None,
-        told("Its JSON, cut off after 200 characters. Null: the event has no such member."),
+        told("The value as JSON, cut off after 200 characters. Null: the event has no such field."),
     ]
 
 
@@ -71,11 +71,11 @@ class PreviewRule(TypedDict):
         bool, told("True if the destination belongs to the event's customer, or to no customer.")
     ]
     filter: str | None
-    filterValue: Annotated[bool | None, told("Null without a filter, or if it failed.")]
+    filterValue: Annotated[bool | None, told("The filter's result. Null: no filter, or it failed.")]
     filterError: str | None
     filterRead: Annotated[
         list[FilterMember] | None,
-        told("The values that the filter reads from the event, at most 8 members. " + UNSEEN),
+        told("The values that the filter reads from the event, at most 8. " + UNSEEN),
     ]
     priority: Word[Priority]
     matches: bool
@@ -83,11 +83,11 @@ class PreviewRule(TypedDict):
 
 
 class ExplainedRule(PreviewRule):
-    """One rule's judgement of an accepted event, by its present version."""
+    """One present rule's judgement of an accepted event."""
 
     changedSince: Annotated[bool, told("True if the rule was created or changed after the event.")]
     deliveryId: Annotated[
-        Uuid | None, told("The delivery to its destination, made when the event was accepted.")
+        Uuid | None, told("The delivery to the rule's destination. Null: there is none.")
     ]
 
 
@@ -100,38 +100,38 @@ class RecordedDelivery(TypedDict):
 
 
 class RulePreview(TypedDict):
-    """The result of the rules for an event."""
+    """The result of the routing rules for an example event."""
 
     eventType: str
     customerExternalId: str | None
     accepted: bool
     refusal: PreviewRefusal | None
     destinations: list[PreviewDestination]
-    rules: Annotated[list[PreviewRule], told("The rules that name the type, and the trial rule.")]
-    otherRules: Annotated[int, told("Rules that name other types only.")]
+    rules: Annotated[list[PreviewRule], told("The rules for this type, and the trial rule.")]
+    otherRules: Annotated[int, told("The number of rules for other types only.")]
     omittedRules: Annotated[
         int,
         told(
-            "Rules beyond 1,000, or beyond 1 MiB, which are not listed; other customers' "
-            "rules come last."
+            "The number of rules that are not listed: `rules` has at most 1,000, and 1 MiB. Rules "
+            "of other customers' destinations come last."
         ),
     ]
 
 
 class EventExplanation(TypedDict):
-    """The receivers of an event and the reasons: the present rules, and the recorded deliveries."""
+    """An event's receivers and the reasons, by the present rules, and its recorded deliveries."""
 
     eventId: Uuid
     eventType: str
     customerExternalId: str | None
-    accepted: Annotated[bool, told("True if the present schema accepts it.")]
+    accepted: Annotated[bool, told("True if the type's active schema accepts it.")]
     refusal: PreviewRefusal | None
     destinations: Annotated[
         list[PreviewDestination], told("The destinations of the event by the present rules.")
     ]
-    rules: Annotated[list[ExplainedRule], told("The rules that name its type.")]
-    otherRules: Annotated[int, told("Rules that name other types only.")]
-    omittedRules: Annotated[int, told("Rules beyond 1,000, or beyond 1 MiB, which are not listed.")]
+    rules: Annotated[list[ExplainedRule], told("The rules for its type: at most 1,000, and 1 MiB.")]
+    otherRules: Annotated[int, told("The number of rules for other types only.")]
+    omittedRules: Annotated[int, told("The number of rules that are not listed.")]
     recorded: Annotated[
         list[RecordedDelivery],
         told("The deliveries made when the event was accepted, at most 1,000."),

@@ -28,17 +28,21 @@ _NOUNS = {
 
 
 class QuotasDraft(Document):
-    """Quotas of one account. A quota that is null is that of the workspace's plan."""
+    """The quotas of a customer's account. Null: the quota of the workspace's plan."""
 
-    destinations: Count | None = Field(None, description="Archived ones are not counted.")
-    rules: Count | None = Field(None, description="Routing rules of its destinations.")
-    transforms: Count | None = Field(None, description="Transform scripts of its destinations.")
-    requests_per_minute: Rate | None = Field(None, description="Of all its sessions together.")
+    destinations: Count | None = Field(None, description="Destinations, without archived ones.")
+    rules: Count | None = Field(None, description="Routing rules of the customer's destinations.")
+    transforms: Count | None = Field(
+        None, description="Transform scripts of the customer's destinations."
+    )
+    requests_per_minute: Rate | None = Field(
+        None, description="Requests of all the customer's sessions together."
+    )
 
 
 class PermissionsDraft(Document):
-    """What sessions of one customer may do, by the names in the workspace's `customerMay`. A permission
-    that is null is that of the workspace."""
+    """The permissions of one customer's sessions, with the names of the workspace's `customerMay`. Null:
+    the workspace's permission applies."""
 
     # one field for each Ability, by its name
 
@@ -59,10 +63,12 @@ class PermissionsDraft(Document):
 
 
 class CustomerDraft(Document):
-    """Name, quotas and permissions of a customer's account. A PUT replaces them: what is left out is
-    reset."""
+    """The name, quotas and permissions of a customer's account. A PUT replaces all of them: a missing
+    field gets its default."""
 
-    name: Name | None = Field(None, description="For people; null: its customerExternalId serves.")
+    name: Name | None = Field(
+        None, description="A name for people. Null: the customerExternalId is shown."
+    )
     quotas: Annotated[QuotasDraft, NullIs({})] = Field(default_factory=QuotasDraft)
     permissions: Annotated[PermissionsDraft, NullIs({})] = Field(default_factory=PermissionsDraft)
 

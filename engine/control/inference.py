@@ -32,12 +32,12 @@ DEPTHS = (64, 8, 5, 3, 2, 1, 0)  # tried in turn until the schema is small enoug
 
 
 class InferenceDraft(Document):
-    """The events that a schema is to be inferred from."""
+    """The selection of events from which a schema is inferred."""
 
     event_type: EventType
-    sample: int = Field(SAMPLE, ge=1, le=SAMPLE_MOST, description="The newest events, at most.")
+    sample: int = Field(SAMPLE, ge=1, le=SAMPLE_MOST, description="The most events.")
     from_: Instant | None = Field(None, alias="from", description="Received at or after.")
-    create: bool = Field(False, description="Create it as a draft as well.")
+    create: bool = Field(False, description="Also create a draft from the schema.")
 
 
 class Inferred(Struct, frozen=True):

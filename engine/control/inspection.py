@@ -45,13 +45,14 @@ AT_ONCE_WORKSPACE = 8
 
 
 class SampleDraft(Document):
-    """The sample of a test. All of it can be left out."""
+    """The sample event of a test. Every field can be left out."""
 
     event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
         None, description="Null: `angarium.test`."
     )
     payload: dict[str, Any] | None = Field(
-        None, description="Null: the example of the type's active schema, or a short message."
+        None,
+        description="Null: the example of the type's active schema, otherwise a short message.",
     )
     # Not nullable: a caller who wants a dry run must not send by mistake.
     dry_run: bool = Field(False, description="Show the request and send nothing.")

@@ -27,16 +27,16 @@ MAX_DELIVERY_IDS = 1_000  # as many as an ingestion batch has events; a filter c
 MIN_RATE_PER_SECOND = 0.001
 RATE: Any = Field(
     None, ge=MIN_RATE_PER_SECOND, le=MAX_RATE_PER_SECOND,
-    description="At most so many a second are enqueued. Null: as quickly as the receivers take them.",
+    description="The most deliveries that are enqueued a second. Null: as many as the receivers take.",
 )  # fmt: skip
 
 
 class ReplayDraft(Document):
-    """The deliveries to send again: those that match every field that is given."""
+    """The deliveries to send again: those that match all given fields."""
 
-    destination_id: Uuid | None = Field(None, description="To this destination.")
+    destination_id: Uuid | None = Field(None, description="Deliveries to this destination.")
     customer_account_id: Uuid | None = Field(
-        None, description="To destinations that are tied to this customer account."
+        None, description="Deliveries to the destinations of this customer account."
     )
     event_types: list[Pattern] | None = Field(
         None, min_length=1, max_length=RULE_PATTERNS,
@@ -44,21 +44,23 @@ class ReplayDraft(Document):
     )  # fmt: skip
     statuses: list[SettledStatusName] | None = Field(
         None, min_length=1, max_length=3,
-        description="Null: all three. What is not settled yet is sent anyway and is not replayed.",
+        description="Only deliveries with these statuses. Null: all three. Unsettled ones are "
+        "never replayed.",
     )  # fmt: skip
     delivery_ids: list[Uuid] | None = Field(
         None, min_length=1, max_length=MAX_DELIVERY_IDS,
-        description="These deliveries; the one way to replay what was a replay itself.",
+        description="Only these deliveries. A delivery that is itself a replay must be named here.",
     )  # fmt: skip
     from_: Instant | None = Field(None, alias="from", description="Created at or after.")
     to: Instant | None = Field(None, description="Created before.")
     dry_run: Annotated[bool, NullIs(False)] = Field(
-        False, description="Only count what would be replayed."
+        False, description="Only count the deliveries that would be replayed."
     )
     mode: Annotated[Word[ReplayMode], NullIs("AGAIN")] = Field(
         word(ReplayMode.AGAIN),
-        description="AGAIN: settled deliveries once more. MISSING: events for which the destination has "
-        "no delivery, by its current rules. It takes `destinationId`, not `statuses` or `deliveryIds`.",
+        description="AGAIN: send settled deliveries again. MISSING: send the events that match the "
+        "destination's present rules and have no delivery to it. MISSING needs `destinationId`, and "
+        "allows no `statuses` and no `deliveryIds`.",
     )
     rate_per_second: float | None = RATE
 
@@ -93,13 +95,13 @@ class ReplayDraft(Document):
 
 
 class ReplayPatch(Document):
-    """The part of a job that can change until the job has ended."""
+    """The part of a job that a caller can change until the job ends."""
 
     rate_per_second: float | None = RATE
 
 
 class OrderDraft(Document):
-    """The waiting deliveries to cancel or retry: those that match every field that is given."""
+    """The waiting deliveries to cancel or retry: those that match all given fields."""
 
     destination_id: Uuid = Field(description="Deliveries to this destination.")
     event_types: list[Pattern] | None = Field(
@@ -118,7 +120,7 @@ class OrderDraft(Document):
         None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
     )
     # Not nullable: a caller who wants only a count must not cancel by mistake.
-    dry_run: bool = Field(False, description="Only count the deliveries that are meant.")
+    dry_run: bool = Field(False, description="Only count the deliveries that match.")
 
     def selection(self) -> ReplaySelection:
         """Return the selection of the draft. Raises Refusal 400 for an empty time range."""

@@ -66,11 +66,13 @@ class SchemaDraft(Document):
     event_type: EventType
     schema_: JsonSchema = Field(
         alias="schema",
-        description="JSON Schema 2020-12. `$ref` within the document only; patterns without look-around "
-        "and backreferences; formats are held to.",
+        description="JSON Schema 2020-12. `$ref` must stay within the document. Patterns have no "
+        "look-around and no backreferences. Formats are checked.",
     )
     description: str | None = Field(None, max_length=DESCRIPTION_LENGTH)
-    example: Any = Field(None, description="A payload, which must conform; null for none.")
+    example: Any = Field(
+        None, description="An example payload, which must conform. Null: no example."
+    )
 
 
 class Judged(Struct, frozen=True):

@@ -50,12 +50,12 @@ class TransformDraft(Document):
 class UnkeptScript(Document):
     """A script that nothing stores."""
 
-    destination_id: Uuid = Field(description="The destination that the script would be for.")
+    destination_id: Uuid = Field(description="The destination for which the script is meant.")
     source: Source
 
 
 class TransformPreviewDraft(TrialDraft, UnkeptScript):
-    """A script that is only run, and the input of the run."""
+    """A script to run without storing it, and its input."""
 
 
 class TransformCommands:

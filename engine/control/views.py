@@ -30,23 +30,27 @@ class Options(TypedDict):
 
 
 class Signing(TypedDict):
-    """How outbound bodies are signed; the public keys where the algorithm has them."""
+    """The signing of outbound bodies, with the public keys if the algorithm has any."""
 
     algorithm: Word[SigningAlgorithm]
     publicKey: NotRequired[Annotated[str, told("whpk_...; Ed25519 only.")]]
-    previousPublicKey: NotRequired[Annotated[str, told("For 24 hours after a rotation.")]]
+    previousPublicKey: NotRequired[
+        Annotated[str, told("The former key, while it also signs after a rotation.")]
+    ]
 
 
 class DestinationDocument(TypedDict):
     """A destination as callers write it."""
 
-    templateId: Annotated[str | None, told("Of the catalog; null: made directly.")]
+    templateId: Annotated[
+        str | None, told("The template in the catalog. Null: the destination has no template.")
+    ]
     name: str
     config: Annotated[
         dict[str, Any] | None,
-        told("Of its template, defaults filled in; secrets are shown as ***."),
+        told("The template's configuration, with defaults. Secrets are shown as ***."),
     ]
-    url: Annotated[str, told("Secrets in it are shown as ***.")]
+    url: Annotated[str, told("Secrets in the URL are shown as ***.")]
     description: str | None
     customerExternalId: str | None
     customerAccountId: Uuid | None
@@ -57,10 +61,11 @@ class DestinationDocument(TypedDict):
     authentication: Annotated[
         dict[str, Any] | None,
         DocumentedAs(AuthenticationDraft | None),
-        told("How requests prove who sends them; secrets are shown as ***."),
+        told("The authentication of requests. Secrets are shown as ***."),
     ]
     disableAfterSeconds: Annotated[
-        int | None, told("Seconds of failing after which it is disabled; null: never.")
+        int | None,
+        told("The destination is disabled after it has failed for this many seconds. Null: never."),
     ]
 
 
@@ -76,7 +81,7 @@ class RuleDocument(TypedDict):
 
 
 class QuotasDocument(TypedDict):
-    """Quotas as callers see them; null: that of the plan."""
+    """Quotas as callers see them. Null: the plan's quota."""
 
     destinations: int | None
     rules: int | None

@@ -112,7 +112,7 @@ AllowedOrigin = Annotated[
 
 
 class BrandColors(Document):
-    """Colours as #rrggbb; for null the portal uses its own."""
+    """Colours as #rrggbb. Null: the portal uses its own colour."""
 
     primary: Color | None = None
     accent: Color | None = None
@@ -121,21 +121,22 @@ class BrandColors(Document):
 
 
 class Branding(Document):
-    """The looks of a portal. The portal decides on whatever is null."""
+    """The look of a portal. Null: the portal uses its own default."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=BRAND_LENGTH)] | None = None
-    logo_url: HttpsUrl | None = Field(None, description="https only.")
+    logo_url: HttpsUrl | None = Field(None, description="The address of the logo; https only.")
     colors: Annotated[BrandColors, NullIs({})] = Field(default_factory=BrandColors)
     locale: Locale | None = Field(None, description="BCP 47, such as `en`, `de-CH`, `zh-Hant-TW`.")
-    support_url: HttpsUrl | None = Field(None, description="Where customers find help; https only.")
+    support_url: HttpsUrl | None = Field(
+        None, description="A page where customers find help; https only."
+    )
 
 
 Permitted = Annotated[bool, NullIs(True)]
 
 
 class CustomerMay(Document):
-    """The abilities of embed sessions within their customer's account. Each is true unless set to
-    false."""
+    """The abilities of embed sessions within their customer's account. The default of each is true."""
 
     # one field for each Ability, by its name
 
@@ -143,31 +144,37 @@ class CustomerMay(Document):
     edit_destinations: Permitted = Field(
         True, description="Change a destination's name, description, URL and config."
     )
-    switch_destinations: Permitted = Field(True, description="Enable and disable destinations.")
+    switch_destinations: Permitted = Field(
+        True, description="Enable, disable and resume destinations."
+    )
     archive_destinations: Permitted = Field(True, description="Archive destinations.")
     test_destinations: Permitted = Field(True, description="Send a sample to a destination.")
     edit_headers: Permitted = Field(
-        True, description="Set a destination's headers, when it is made and later."
+        True, description="Set a destination's headers and authentication."
     )
     edit_delivery_options: Permitted = Field(
-        True, description="Set a destination's `delivery`, when it is made and later."
+        True, description="Set a destination's `delivery`, `method` and `disableAfterSeconds`."
     )
     rotate_secrets: Permitted = Field(
         True, description="Rotate signing secrets, and change the algorithm."
     )
     manage_rules: Permitted = Field(
-        True, description="Create, change, switch and delete routing rules."
+        True, description="Create, change, enable, disable and delete routing rules."
     )
     manage_transforms: Permitted = Field(
-        True, description="Create, run, publish and withdraw transform scripts."
+        True, description="Create, run, publish, unpublish and delete transform scripts."
     )
-    retry_deliveries: Permitted = Field(True, description="Retry what is in the DLQ.")
-    discard_deliveries: Permitted = Field(True, description="Discard what is in the DLQ.")
-    replay: Permitted = Field(True, description="Start and cancel replay jobs.")
+    retry_deliveries: Permitted = Field(
+        True, description="Retry dead letters and waiting deliveries."
+    )
+    discard_deliveries: Permitted = Field(
+        True, description="Discard dead letters, and cancel waiting deliveries."
+    )
+    replay: Permitted = Field(True, description="Start, change and cancel replay jobs.")
     view_payloads: Permitted = Field(
         True,
-        description="See what events, requests and responses hold, and the words of errors; else null "
-        "is shown.",
+        description="See the contents of events, requests and responses, and error texts. Without this "
+        "ability they are null.",
     )
 
 
@@ -178,12 +185,12 @@ class SettingsDraft(Document):
     allowed_origins: Annotated[list[AllowedOrigin], NullIs([])] = Field(
         default_factory=list,
         max_length=MAX_ORIGINS,
-        description="Origins that browsers may call from: https, or http for localhost and 127.0.0.1.",
+        description="Origins whose pages can call the API: https, or http for localhost and 127.0.0.1.",
     )
     customer_may: Annotated[CustomerMay, NullIs({})] = Field(default_factory=CustomerMay)
     return_url: HttpsUrl | None = Field(
         None,
-        description="Where the portal leads back to after a session; https only.",
+        description="The page that the portal links to as the way back; https only.",
     )
 
 

@@ -44,7 +44,9 @@ class FileFields(Document):
     metadata: dict[str, Any] | None = Field(None, description="At most 16 KiB as JSON.")
     event_type: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,256}$")] = EVENT_TYPE
     customer_external_id: Name | None = None
-    idempotency_key: Name | None = Field(None, description="Unique per environment for 24 hours.")
+    idempotency_key: Name | None = Field(
+        None, description="A key that is unique in the environment for 24 hours."
+    )
 
     def checked_metadata(self) -> bytes | None:
         """Return the metadata as JSON. Raises Refusal past its bound."""
@@ -64,8 +66,8 @@ class FileFields(Document):
 
 
 class FileInput(FileFields):
-    """A file as JSON: with `content`, base64 or a `data:` URI of at most 1 MiB when decoded, or with a
-    `source`."""
+    """A file as JSON, with a `source` or with `content`: base64 or a `data:` URI of at most 1 MiB when
+    decoded."""
 
     content: str | None = None
     source: FileSource | None = None

@@ -85,16 +85,19 @@ class ClientCredentialsAuthentication(BaseModel):
     model_config = DOCUMENT
     kind: Literal["OAUTH2_CLIENT_CREDENTIALS"]
     token_url: str = Field(
-        max_length=2_048, description="http or https. The egress rules apply to it.",
+        max_length=2_048, description="http or https. The server checks its address like a "
+        "destination's.",
         json_schema_extra={"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://."},
     )  # fmt: skip
     client_id: Text
     client_secret: Secret
     scope: Text | None = Field(None, description="Scopes, separated by spaces.")
-    audience: Text | None = Field(None, description="For issuers that require it, such as Auth0.")
+    audience: Text | None = Field(
+        None, description="The audience of the token, for issuers that require it, such as Auth0."
+    )
     client_authentication: Where = Field(
         "HEADER",
-        description="Place of id and secret in token requests: a Basic header, or the form.",
+        description="The place of id and secret in token requests: a Basic header, or the form.",
     )
 
 
@@ -103,7 +106,9 @@ class MutualTlsAuthentication(BaseModel):
 
     model_config = DOCUMENT
     kind: Literal["MTLS"]
-    certificate: Pem = Field(description="PEM, with the chain up to what the receiver trusts.")
+    certificate: Pem = Field(
+        description="PEM, with the chain up to a certificate that the receiver trusts."
+    )
     private_key: Pem = Field(description="PEM, without a passphrase. Shown as ***.")
 
 

@@ -32,16 +32,17 @@ class SelectionDocument(_From):
     mode: Annotated[Word[ReplayMode] | None, told("Null for CANCEL and RETRY.")]
     destinationId: Uuid | None
     customerAccountId: Annotated[
-        Uuid | None, told("The account that all its destinations are tied to, named or not.")
+        Uuid | None,
+        told("The customer account to which all destinations of the job belong, if there is one."),
     ]
     eventTypes: list[str] | None
     customerExternalId: Annotated[
-        str | None, told("Of CANCEL and RETRY: of this customer's events.")
+        str | None, told("CANCEL and RETRY: only deliveries of this customer's events.")
     ]
     statuses: list[JobStatusName] | None
     deliveryIds: list[Uuid] | None
     to: Timestamp | None
-    limit: Annotated[int | None, told("Of CANCEL and RETRY: the most deliveries.")]
+    limit: Annotated[int | None, told("CANCEL and RETRY: the most deliveries.")]
     dryRun: bool
     ratePerSecond: float | None
 

@@ -29,21 +29,26 @@ add_plain(command, PLAIN)
 @click.argument("customer", metavar="EXTERNAL_ID")
 @click.option("--name", metavar="TEXT", help="A name for people.")
 @click.option("--destinations", type=_COUNT, help="The most destinations of the customer.")
-@click.option("--rules", type=_COUNT, help="The most routing rules of its destinations.")
-@click.option("--transforms", type=_COUNT, help="The most transform scripts of its destinations.")
+@click.option("--rules", type=_COUNT, help="The most routing rules of the customer's destinations.")
 @click.option(
-    "--requests", type=click.IntRange(min=1), help="The most requests a minute of all its sessions."
+    "--transforms", type=_COUNT, help="The most transform scripts of the customer's destinations."
+)
+@click.option(
+    "--requests",
+    type=click.IntRange(min=1),
+    help="The most requests a minute of all the customer's sessions.",
 )
 @click.option(
     "--allow", "allowed", multiple=True, metavar="ABILITY",
-    help="Allow this in its sessions, whatever the workspace's `customerMay` has; can be repeated.",
+    help="Allow this ability in the customer's sessions, even if the workspace forbids it; can be "
+    "repeated.",
 )  # fmt: skip
 @click.option(
     "--deny",
     "denied",
     multiple=True,
     metavar="ABILITY",
-    help="Forbid this in its sessions; can be repeated.",
+    help="Forbid this ability in the customer's sessions; can be repeated.",
 )
 @over_http
 def set_(session: Session, customer: str, **given: Any) -> None:

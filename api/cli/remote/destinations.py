@@ -61,7 +61,11 @@ add_plain(command, [plain for plain in PLAIN if plain.name != "list"])
     "--template", metavar="ID", help="A template of `angarium templates list`, instead of a URL."
 )
 @config_options
-@click.option("--customer", metavar="EXTERNAL_ID", help="Only send events of this end-customer.")
+@click.option(
+    "--customer",
+    metavar="EXTERNAL_ID",
+    help="The end-customer to whom the destination belongs. It gets only this customer's events.",
+)
 @click.option(
     "--algorithm", type=click.Choice(SIGNING_ALGORITHM, case_sensitive=False),
     help="The signature scheme. [HMAC_SHA256]",
@@ -100,7 +104,9 @@ def create(session: Session, secret_file: Path | None, template: str | None, **g
 )
 @click.option("--no-rate-limit", is_flag=True, help="Send without a rate limit.")
 @click.option("--no-authentication", is_flag=True, help="Remove the authentication.")
-@click.option("--no-disable-after", is_flag=True, help="Never disable it because of failures.")
+@click.option(
+    "--no-disable-after", is_flag=True, help="Never disable the destination because of failures."
+)
 @click.option("--rotate-secret", is_flag=True, help="Create a new secret.")
 @click.option(
     "--grace-seconds", type=click.IntRange(0, 604_800),

@@ -37,14 +37,14 @@ def destination_options(command: Command) -> Command:
     """Add the flags of a destination."""
     for option in reversed(
         (
-            click.option("--description", metavar="TEXT", help="Its purpose."),
+            click.option("--description", metavar="TEXT", help="The purpose of the destination."),
             click.option(
                 "--header", "headers", type=PAIR, multiple=True, metavar="NAME=VALUE",
                 help="A header of every request; can be repeated.",
             ),
             click.option(
                 "--method", type=click.Choice(HTTP_METHOD, case_sensitive=False),
-                help="HTTP method of its requests. [POST]",
+                help="The HTTP method of requests. [POST]",
             ),
             click.option(
                 "--authentication", type=JSON, metavar="JSON",
@@ -52,7 +52,7 @@ def destination_options(command: Command) -> Command:
             ),
             click.option(
                 "--disable-after", type=click.IntRange(min=1), metavar="SECONDS",
-                help="Disable it after failing for this time.",
+                help="Disable the destination after it has failed for this long.",
             ),
             click.option(
                 "--concurrency", type=CONCURRENCY, metavar="NUMBER|auto",
@@ -63,14 +63,16 @@ def destination_options(command: Command) -> Command:
                 help="The scope of first-in first-out order: none, a key of the event, or the"
                     " destination.",
             ),
-            click.option("--timeout-ms", type=click.IntRange(100, 60_000), help="For one attempt."),
+            click.option(
+                "--timeout-ms", type=click.IntRange(100, 60_000), help="The most time for an attempt."
+            ),
             click.option(
                 "--rate-limit", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
                 help="The most attempts a second.",
             ),
             click.option(
                 "--retry-schedule", callback=_seconds, metavar="SECONDS,...",
-                help='Waits after failed attempts: 5,300,1800. "" for no retries.',
+                help='The waits after failed attempts, such as 5,300,1800. "" means no retries.',
             ),
             click.option(
                 "--dry-run/--no-dry-run", default=None, help="Route and record events, but send nothing."
@@ -111,7 +113,7 @@ def rule_options(command: Command) -> Command:
         (
             click.option(
                 "--filter", "expression", metavar="CEL",
-                help="Only events for which this is true: event.payload.total > 100.",
+                help="Only events for which this is true, such as event.payload.total > 100.",
             ),
             click.option("--priority", type=click.Choice(PRIORITY, case_sensitive=False)),
             data_option,

@@ -39,11 +39,11 @@ add_plain(command, PLAIN)
 @click.option("--metadata", type=JSON, metavar="JSON")
 @click.option(
     "--batch", type=click.File("rb"), metavar="FILE",
-    help="Send many: a file with one event a line, in the API's form; - for standard input.",
+    help="A file with many events, one JSON object a line as for the API; - for standard input.",
 )  # fmt: skip
 @click.option(
     "--batch-size", type=click.IntRange(1, MOST_EVENTS), default=MOST_EVENTS,
-    help=f"The events of one request; 1 for a slow stream. [{MOST_EVENTS}]",
+    help=f"The most events in one request; 1 for a slow stream. [{MOST_EVENTS}]",
 )  # fmt: skip
 @over_http
 def send(

@@ -39,11 +39,13 @@ add_plain(command, PLAIN)
 @click.option(
     "--content-type",
     metavar="TYPE",
-    help="Such as application/pdf. [for a file, by its name; for a URL, by its server]",
+    help="The type, such as application/pdf. [from the file's name, or from the URL's server]",
 )
 @click.option("--file-type", metavar="TEXT", help="Your own type of file, such as invoice.")
 @click.option("--type", "event_type", metavar="EVENT_TYPE", help="[file.received]")
-@click.option("--customer", "customer_external_id", metavar="ID", help="customerExternalId")
+@click.option(
+    "--customer", "customer_external_id", metavar="ID", help="The end-customer of the file."
+)
 @click.option("--metadata", type=JSON, metavar="JSON")
 @click.option(
     "--idempotency-key", metavar="KEY", help="Uploads with the same key count as one. [a new key]"

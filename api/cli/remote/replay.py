@@ -124,9 +124,9 @@ add_plain(command, PLAIN)
 )  # fmt: skip
 @click.option(
     "--missing", is_flag=True,
-    help="Send events for which the destination has no delivery, by its present rules.",
+    help="Send the events that match the destination's present rules and have no delivery to it.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Only count.")
+@click.option("--dry-run", is_flag=True, help="Only count the deliveries.")
 @wait_option
 @over_http
 def start(
@@ -158,10 +158,10 @@ def start(
 @command.command("rate")
 @the_id
 @click.argument("number", required=False, type=click.FloatRange(0, min_open=True))
-@click.option("--no-limit", is_flag=True, help="As quickly as the receivers take them.")
+@click.option("--no-limit", is_flag=True, help="Remove the limit.")
 @over_http
 def rate(session: Session, job_id: str, number: float | None, no_limit: bool) -> None:
-    """Let a job that has not ended enqueue at most NUMBER deliveries a second from now on."""
+    """Set the most deliveries a second that a job enqueues, until the job ends."""
     if no_limit == (number is not None):
         raise click.UsageError("give either a number or --no-limit")
     with session.client() as client:

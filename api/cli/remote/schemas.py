@@ -23,7 +23,12 @@ add_plain(command, PLAIN)
 @click.argument("event_type")
 @click.argument("schema", type=JSON, metavar="JSON")
 @click.option("--description", metavar="TEXT")
-@click.option("--example", type=JSON, metavar="JSON", help="A payload, which must conform.")
+@click.option(
+    "--example",
+    type=JSON,
+    metavar="JSON",
+    help="An example payload, which must conform to the schema.",
+)
 @click.option("--activate", is_flag=True, help="Check events against it at once.")
 @over_http
 def create(

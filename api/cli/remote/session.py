@@ -181,7 +181,7 @@ _OPTIONS = (
     ),
     click.option(
         "--key", envvar="ANGARIUM_KEY", metavar="KEY",
-        help="The key. Other users can see command lines: prefer the variable. [ANGARIUM_KEY]",
+        help="The key. Other users of the machine can see it: prefer the variable. [ANGARIUM_KEY]",
     ),
     click.option(
         "--key-file", envvar="ANGARIUM_KEY_FILE", type=click.Path(path_type=Path, dir_okay=False),

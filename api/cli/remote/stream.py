@@ -26,7 +26,9 @@ AWAY_S = 5.0  # between two attempts while the server does not respond
 @click.option(
     "--destination", "destination_id", metavar="ID", help="Only updates about this destination."
 )
-@click.option("--customer", metavar="EXTERNAL_ID", help="Only updates about this customer.")
+@click.option(
+    "--customer", metavar="EXTERNAL_ID", help="Only updates about this customer's destinations."
+)
 @over_http
 def command(
     session: Session, topics: tuple[str, ...], destination_id: str | None, customer: str | None

@@ -33,9 +33,11 @@ add_plain(command, PLAIN)
     help="One of primary, accent, background, text; can be repeated.",
 )  # fmt: skip
 @click.option("--locale", metavar="TAG", help="Such as en, de-CH, zh-Hant-TW.")
-@click.option("--support-url", metavar="URL", help="The address of help for customers; https only.")
+@click.option("--support-url", metavar="URL", help="A page where customers find help; https only.")
 @click.option(
-    "--return-url", metavar="URL", help="The address of the portal's way back; https only."
+    "--return-url",
+    metavar="URL",
+    help="The page that the portal links to as the way back; https only.",
 )
 @click.option(
     "--origin", "origins", multiple=True, metavar="ORIGIN",
@@ -45,14 +47,15 @@ add_plain(command, PLAIN)
 @click.option("--no-origins", is_flag=True, help="Remove all origins.")
 @click.option(
     "--allow", "allowed", multiple=True, metavar="ABILITY",
-    help="Allow it to customers: a name in `customerMay`, which `show` prints; can be repeated.",
+    help="Allow this ability to customers: a name in `customerMay`, which `show` prints; can be "
+    "repeated.",
 )  # fmt: skip
 @click.option(
     "--deny",
     "denied",
     multiple=True,
     metavar="ABILITY",
-    help="Forbid it to customers; can be repeated.",
+    help="Forbid this ability to customers; can be repeated.",
 )
 @data_option
 @over_http

@@ -12,7 +12,7 @@ from api.mcp.tool import Document, Limit, Tool, ToolArguments, ToolChange, done,
 class ListCauses(ToolArguments):
     """The selection of causes."""
 
-    destination_id: str | None = Field(None, description="Those of one destination.")
+    destination_id: str | None = Field(None, description="Only causes at this destination.")
     limit: Limit = 20
 
 
@@ -25,11 +25,11 @@ class ClearDeadLetters(ToolChange):
     signature: str | None = Field(
         None, description="Only dead letters of one cause, from list_dead_letters."
     )
-    destination_id: str | None = Field(None, description="Those of one destination.")
+    destination_id: str | None = Field(None, description="Only dead letters of this destination.")
     limit: int | None = Field(
         None,
         ge=1,
-        description="The most dead letters, oldest first. Retry ten before you retry all.",
+        description="The most dead letters; the oldest go first. Retry ten before you retry all.",
     )
     rate_per_second: float | None = Field(None, gt=0, description="The most dead letters a second.")
 

@@ -15,7 +15,7 @@ class ListDeliveries(ToolArguments):
     destination_id: str | None = Field(None, description="Only deliveries to this destination.")
     event_type: str | None = Field(None, description="Only deliveries of this event type.")
     customer_external_id: str | None = Field(
-        None, description="Only deliveries of this customer's events."
+        None, description="Only deliveries to this customer's destinations."
     )
     status: DeliveryStatus | None = Field(None, description="Only deliveries with this status.")
     error_category: ErrorCategory | None = Field(
@@ -32,7 +32,7 @@ class SteerDelivery(ToolChange):
 
     delivery_id: str = Field(description="The delivery's id.")
     action: Literal["RETRY", "CANCEL"] = Field(
-        description="RETRY: send it now, also from the dead-letter queue. CANCEL: never send it."
+        description="RETRY: send it now; a dead letter is retried. CANCEL: never send it."
     )
 
 

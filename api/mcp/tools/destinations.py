@@ -31,8 +31,8 @@ class ChangeDestination(ToolChange):
 
     destination_id: str = Field(description="The destination's id.")
     action: Literal["ENABLE", "DISABLE", "RESUME"] = Field(
-        description="ENABLE or DISABLE it; RESUME ends a Retry-After and probes an open circuit "
-        "now."
+        description="ENABLE or DISABLE it. RESUME: end the pause of a Retry-After, and probe an open "
+        "circuit now."
     )
 
 

@@ -10,18 +10,18 @@ export interface ActorState {
   snapshotAt: string | null;
 }
 
-/** A destination's counters over a period, from its delivery log. */
+/** A destination's counters over a period. */
 export interface Analytics {
-  /** Inclusive, the beginning of the first point. */
+  /** The beginning of the first point, inclusive. */
   from: string;
   period: AnalyticsPeriod;
   granularity: AnalyticsGranularity;
-  /** Exclusive: the end of the last point, which can lie in the future. */
+  /** The end of the last point, exclusive. It can be in the future. */
   to: string;
   totals: AnalyticsTotals;
   /** One point for each minute, hour or day (UTC), oldest first, also for times without events. */
   series: AnalyticsPoint[];
-  /** Failed attempts, by error category; categories without failures are left out. */
+  /** Failed attempts, by error category. Categories without failures are missing. */
   errorCategories: Record<string, number>;
   destinationId: string;
 }
@@ -29,18 +29,18 @@ export interface Analytics {
 /** The time that each point covers. */
 export type AnalyticsGranularity = "minute" | "hour" | "day";
 
-/** The period before now. */
+/** The period, which ends now. */
 export type AnalyticsPeriod = "1h" | "6h" | "24h" | "7d" | "30d";
 
 /** The counters from `at` until the next point. */
 export interface AnalyticsPoint {
   /** Attempts, by the minute in which they ended. */
   attempts: number;
-  /** Deliveries. */
+  /** Deliveries that succeeded. */
   delivered: number;
-  /** Attempts. */
+  /** Attempts that failed. */
   failed: number;
-  /** Attempts with a number above 1. */
+  /** Attempts after the first of a delivery. */
   retried: number;
   /** Deliveries, by the minute in which they first became dead letters. */
   deadLettered: number;
@@ -52,11 +52,11 @@ export interface AnalyticsPoint {
 export interface AnalyticsTotals {
   /** Attempts, by the minute in which they ended. */
   attempts: number;
-  /** Deliveries. */
+  /** Deliveries that succeeded. */
   delivered: number;
-  /** Attempts. */
+  /** Attempts that failed. */
   failed: number;
-  /** Attempts with a number above 1. */
+  /** Attempts after the first of a delivery. */
   retried: number;
   /** Deliveries, by the minute in which they first became dead letters. */
   deadLettered: number;
@@ -76,22 +76,22 @@ export interface ApiKey {
   environment: Environment | null;
   prefix: string;
   lastFour: string;
-  /** It identifies the present secret in the audit log. */
+  /** Identifies the present secret in the audit log. */
   fingerprint: string;
   createdAt: string;
-  /** Uses in another process appear up to a minute late. */
+  /** The last use. Uses in other processes appear up to a minute late. */
   lastUsedAt: string | null;
-  /** When the present secret expires; null: never. */
+  /** The time when the present secret expires. Null: never. */
   expiresAt: string | null;
 }
 
 /** A page of a list, newest first. */
 export interface ApiKeyPage {
   items: ApiKey[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -107,12 +107,12 @@ export interface ApiKeyWithSecret {
   environment: Environment | null;
   prefix: string;
   lastFour: string;
-  /** It identifies the present secret in the audit log. */
+  /** Identifies the present secret in the audit log. */
   fingerprint: string;
   createdAt: string;
-  /** Uses in another process appear up to a minute late. */
+  /** The last use. Uses in other processes appear up to a minute late. */
   lastUsedAt: string | null;
-  /** When the present secret expires; null: never. */
+  /** The time when the present secret expires. Null: never. */
   expiresAt: string | null;
   secret: string;
 }
@@ -150,16 +150,16 @@ export interface Attempt {
 /** A page of a list, newest first. */
 export interface AttemptPage {
   items: Attempt[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** A field before and after a change; null where it was or is absent. Secrets are `***`. */
+/** A field before and after a change. Null: it was or is absent. Secrets are `***`. */
 export interface AuditChange {
   from: unknown;
   to: unknown;
@@ -169,7 +169,7 @@ export interface AuditChange {
 export interface AuditEntry {
   id: string;
   createdAt: string;
-  /** Such as `destination.update`. */
+  /** The action, such as `destination.update`. */
   action: string;
   objectType: string;
   objectId: string;
@@ -179,17 +179,17 @@ export interface AuditEntry {
   environment: Environment | null;
   requestId: string | null;
   changes: Record<string, AuditChange> | null;
-  /** The fingerprint of the secret that a rotation or revocation replaced or ended. */
+  /** The fingerprint of the secret that this rotation or revocation ended. */
   previousFingerprint: string | null;
 }
 
 /** A page of a list, newest first. */
 export interface AuditEntryPage {
   items: AuditEntry[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -207,7 +207,7 @@ export interface AuthContext {
   customerExternalId: string | null;
   plan: string;
   expiresAt: string | null;
-  /** Where the portal leads back to after a session; https only. */
+  /** The page that the portal links to as the way back; https only. */
   returnUrl: string | null;
   branding: Branding;
   /** The abilities that the workspace allows and its plan includes. Null for a key. */
@@ -249,7 +249,7 @@ export interface BearerAuthentication {
   token: string;
 }
 
-/** Colours as #rrggbb; for null the portal uses its own. */
+/** Colours as #rrggbb. Null: the portal uses its own colour. */
 export interface BrandColors {
   primary: string | null;
   accent: string | null;
@@ -257,7 +257,7 @@ export interface BrandColors {
   text: string | null;
 }
 
-/** Colours as #rrggbb; for null the portal uses its own. */
+/** Colours as #rrggbb. Null: the portal uses its own colour. */
 export interface BrandColorsPatch {
   primary?: string | null;
   accent?: string | null;
@@ -265,50 +265,57 @@ export interface BrandColorsPatch {
   text?: string | null;
 }
 
-/** The looks of a portal. The portal decides on whatever is null. */
+/** The look of a portal. Null: the portal uses its own default. */
 export interface Branding {
   name: string | null;
-  /** https only. */
+  /** The address of the logo; https only. */
   logoUrl: string | null;
   colors: BrandColors;
   /** BCP 47, such as `en`, `de-CH`, `zh-Hant-TW`. */
   locale: string | null;
-  /** Where customers find help; https only. */
+  /** A page where customers find help; https only. */
   supportUrl: string | null;
 }
 
-/** The looks of a portal. The portal decides on whatever is null. */
+/** The look of a portal. Null: the portal uses its own default. */
 export interface BrandingPatch {
   name?: string | null;
-  /** https only. */
+  /** The address of the logo; https only. */
   logoUrl?: string | null;
   colors?: BrandColorsPatch | null;
   /** BCP 47, such as `en`, `de-CH`, `zh-Hant-TW`. */
   locale?: string | null;
-  /** Where customers find help; https only. */
+  /** A page where customers find help; https only. */
   supportUrl?: string | null;
 }
 
 /** The result of a discard in bulk. */
 export interface BulkDiscard {
-  /** Deliveries in the queue that the filter selects. */
+  /** Deliveries in the queue that match the filter. */
   matched: number;
-  /** Deliveries left for the next request. Some millions or more are a lower bound. */
+  /**
+   * Deliveries that remain for the next request. The count stops after 10 seconds: a number in the
+   * millions can be too low.
+   */
   remaining: number;
   dryRun: boolean;
   discarded: number;
 }
 
-/**
- * The result of a retry in bulk. A delivery that is neither retried nor remaining has left the
- * queue meanwhile, or its event was removed.
- */
+/** The result of a retry in bulk. */
 export interface BulkRetry {
-  /** Deliveries in the queue that the filter selects. */
+  /** Deliveries in the queue that match the filter. */
   matched: number;
-  /** Deliveries left for the next request. Some millions or more are a lower bound. */
+  /**
+   * Deliveries that remain for the next request. The count stops after 10 seconds: a number in the
+   * millions can be too low.
+   */
   remaining: number;
   dryRun: boolean;
+  /**
+   * Retried deliveries. Others that matched and do not remain have left the queue meanwhile, or
+   * their event was removed.
+   */
   retried: number;
 }
 
@@ -322,30 +329,30 @@ export interface Circuit {
 /** Tokens from a token endpoint, fetched when needed and renewed before they expire. */
 export interface ClientCredentialsAuthentication {
   kind: "OAUTH2_CLIENT_CREDENTIALS";
-  /** http or https. The egress rules apply to it. */
+  /** http or https. The server checks its address like a destination's. */
   tokenUrl: string;
   clientId: string;
   clientSecret: string;
   /** Scopes, separated by spaces. */
   scope?: string | null;
-  /** For issuers that require it, such as Auth0. */
+  /** The audience of the token, for issuers that require it, such as Auth0. */
   audience?: string | null;
-  /** Place of id and secret in token requests: a Basic header, or the form. */
+  /** The place of id and secret in token requests: a Basic header, or the form. */
   clientAuthentication?: "HEADER" | "BODY";
 }
 
-/** A place where the sampled events differ so much that the schema hardly restricts it. */
+/** A place that the schema hardly restricts, because the sampled events differ there. */
 export interface Conflict {
   path: string;
   message: string;
 }
 
-/** The numbers of an environment's present objects. */
+/** The present numbers of an environment. */
 export interface Counts {
   at: string;
   /** Waiting deliveries, including RETRYING ones. */
   pending: number;
-  /** Deliveries in flight, not yet recorded. */
+  /** Deliveries that are being sent or recorded. */
   inFlight: number;
   /** Deliveries that wait for their next attempt. */
   retrying: number;
@@ -365,7 +372,7 @@ export interface Customer {
   customerAccountId: string;
   name: string | null;
   quotas: QuotasDraft;
-  /** When an object first named the customer. */
+  /** The time when an object first named the customer. */
   createdAt: string;
   permissions: PermissionsDraft;
   /** Null if no erasure was requested. */
@@ -375,11 +382,11 @@ export interface Customer {
 }
 
 /**
- * Name, quotas and permissions of a customer's account. A PUT replaces them: what is left out is
- * reset.
+ * The name, quotas and permissions of a customer's account. A PUT replaces all of them: a missing
+ * field gets its default.
  */
 export interface CustomerDraft {
-  /** For people; null: its customerExternalId serves. */
+  /** A name for people. Null: the customerExternalId is shown. */
   name?: string | null;
   quotas?: QuotasDraft | null;
   permissions?: PermissionsDraft | null;
@@ -400,7 +407,7 @@ export interface CustomerItem {
   customerAccountId: string;
   name: string | null;
   quotas: QuotasDraft;
-  /** When an object first named the customer. */
+  /** The time when an object first named the customer. */
   createdAt: string;
 }
 
@@ -412,83 +419,83 @@ export interface CustomerLimits {
   requestsPerMinute: number;
 }
 
-/**
- * The abilities of embed sessions within their customer's account. Each is true unless set to
- * false.
- */
+/** The abilities of embed sessions within their customer's account. The default of each is true. */
 export interface CustomerMay {
   /** Create destinations. */
   createDestinations: boolean;
   /** Change a destination's name, description, URL and config. */
   editDestinations: boolean;
-  /** Enable and disable destinations. */
+  /** Enable, disable and resume destinations. */
   switchDestinations: boolean;
   /** Archive destinations. */
   archiveDestinations: boolean;
   /** Send a sample to a destination. */
   testDestinations: boolean;
-  /** Set a destination's headers, when it is made and later. */
+  /** Set a destination's headers and authentication. */
   editHeaders: boolean;
-  /** Set a destination's `delivery`, when it is made and later. */
+  /** Set a destination's `delivery`, `method` and `disableAfterSeconds`. */
   editDeliveryOptions: boolean;
   /** Rotate signing secrets, and change the algorithm. */
   rotateSecrets: boolean;
-  /** Create, change, switch and delete routing rules. */
+  /** Create, change, enable, disable and delete routing rules. */
   manageRules: boolean;
-  /** Create, run, publish and withdraw transform scripts. */
+  /** Create, run, publish, unpublish and delete transform scripts. */
   manageTransforms: boolean;
-  /** Retry what is in the DLQ. */
+  /** Retry dead letters and waiting deliveries. */
   retryDeliveries: boolean;
-  /** Discard what is in the DLQ. */
+  /** Discard dead letters, and cancel waiting deliveries. */
   discardDeliveries: boolean;
-  /** Start and cancel replay jobs. */
+  /** Start, change and cancel replay jobs. */
   replay: boolean;
-  /** See what events, requests and responses hold, and the words of errors; else null is shown. */
+  /**
+   * See the contents of events, requests and responses, and error texts. Without this ability they
+   * are null.
+   */
   viewPayloads: boolean;
 }
 
-/**
- * The abilities of embed sessions within their customer's account. Each is true unless set to
- * false.
- */
+/** The abilities of embed sessions within their customer's account. The default of each is true. */
 export interface CustomerMayPatch {
   /** Create destinations. */
   createDestinations?: boolean | null;
   /** Change a destination's name, description, URL and config. */
   editDestinations?: boolean | null;
-  /** Enable and disable destinations. */
+  /** Enable, disable and resume destinations. */
   switchDestinations?: boolean | null;
   /** Archive destinations. */
   archiveDestinations?: boolean | null;
   /** Send a sample to a destination. */
   testDestinations?: boolean | null;
-  /** Set a destination's headers, when it is made and later. */
+  /** Set a destination's headers and authentication. */
   editHeaders?: boolean | null;
-  /** Set a destination's `delivery`, when it is made and later. */
+  /** Set a destination's `delivery`, `method` and `disableAfterSeconds`. */
   editDeliveryOptions?: boolean | null;
   /** Rotate signing secrets, and change the algorithm. */
   rotateSecrets?: boolean | null;
-  /** Create, change, switch and delete routing rules. */
+  /** Create, change, enable, disable and delete routing rules. */
   manageRules?: boolean | null;
-  /** Create, run, publish and withdraw transform scripts. */
+  /** Create, run, publish, unpublish and delete transform scripts. */
   manageTransforms?: boolean | null;
-  /** Retry what is in the DLQ. */
+  /** Retry dead letters and waiting deliveries. */
   retryDeliveries?: boolean | null;
-  /** Discard what is in the DLQ. */
+  /** Discard dead letters, and cancel waiting deliveries. */
   discardDeliveries?: boolean | null;
-  /** Start and cancel replay jobs. */
+  /** Start, change and cancel replay jobs. */
   replay?: boolean | null;
-  /** See what events, requests and responses hold, and the words of errors; else null is shown. */
+  /**
+   * See the contents of events, requests and responses, and error texts. Without this ability they
+   * are null.
+   */
   viewPayloads?: boolean | null;
 }
 
 /** A page of a list, newest first. */
 export interface CustomerPage {
   items: CustomerItem[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -496,7 +503,7 @@ export interface CustomerPage {
 
 /** The numbers of a customer's objects, whoever created them. */
 export interface CustomerUse {
-  /** Without archived ones. */
+  /** Destinations, without archived ones. */
   destinations: number;
   rules: number;
   transforms: number;
@@ -514,7 +521,7 @@ export interface Delivery {
   priority: Priority;
   originKind: OriginKind;
   isReplay: boolean;
-  /** Its transform script returned null: nothing was sent. */
+  /** True if the transform script returned null: nothing was sent. */
   skipped: boolean;
   attemptCount: number;
   errorCategory: ErrorCategory | null;
@@ -537,7 +544,7 @@ export interface Delivery {
   replayJobId: string | null;
   /** The newest attempts, in the order of their numbers. */
   attempts: Attempt[];
-  /** The cursor of the earlier attempts; null: there are none. */
+  /** The cursor of the earlier attempts. Null: these are all. */
   attemptsCursor: string | null;
 }
 
@@ -545,13 +552,13 @@ export interface Delivery {
 export interface DeliveryExplanation {
   deliveryId: string;
   status: DeliveryStatus;
-  /** Every gate that is closed for it. Empty: it is in flight, has ended, or is next. */
+  /** Every reason. Empty: the delivery is in flight, has ended, or is next. */
   waits: DeliveryWait[];
   /** Null if its destination has no lanes. */
   lane: DeliveryLane | null;
   /**
-   * The number of waiting deliveries before it in its lane, or else in its priority class. Null if
-   * it waits only for its schedule, does not wait, or has more than 5,000 before it.
+   * The number of waiting deliveries before it in its lane; without a lane, in its priority class.
+   * Null if it does not wait, waits only for its schedule, or has more than 5,000 before it.
    */
   position: number | null;
 }
@@ -568,7 +575,7 @@ export interface DeliveryItem {
   priority: Priority;
   originKind: OriginKind;
   isReplay: boolean;
-  /** Its transform script returned null: nothing was sent. */
+  /** True if the transform script returned null: nothing was sent. */
   skipped: boolean;
   attemptCount: number;
   errorCategory: ErrorCategory | null;
@@ -598,13 +605,13 @@ export interface DeliveryOptions {
   concurrency?: number | "auto";
   /** Scope of first-in first-out order: none, a key of the event, or the destination. */
   ordering?: Ordering;
-  /** Time from DNS to the last byte. */
+  /** The most time for an attempt, from the name look-up to the last byte. */
   timeoutMs?: number;
   /** Attempts per second, with a burst of one second. Null: no limit. */
   rateLimitPerSecond?: number | null;
-  /** Route and record, but send nothing. */
+  /** Route and record events, but send nothing. */
   dryRun?: boolean;
-  /** Seconds to wait after each failed attempt, varied by up to 20 %. */
+  /** Seconds to wait after each failed attempt, varied by up to 20 %. Empty: no retries. */
   retrySchedule?: number[];
 }
 
@@ -617,23 +624,23 @@ export interface DeliveryOptionsPatch {
   concurrency?: number | "auto" | null;
   /** Scope of first-in first-out order: none, a key of the event, or the destination. */
   ordering?: Ordering | null;
-  /** Time from DNS to the last byte. */
+  /** The most time for an attempt, from the name look-up to the last byte. */
   timeoutMs?: number | null;
   /** Attempts per second, with a burst of one second. Null: no limit. */
   rateLimitPerSecond?: number | null;
-  /** Route and record, but send nothing. */
+  /** Route and record events, but send nothing. */
   dryRun?: boolean | null;
-  /** Seconds to wait after each failed attempt, varied by up to 20 %. */
+  /** Seconds to wait after each failed attempt, varied by up to 20 %. Empty: no retries. */
   retrySchedule?: number[] | null;
 }
 
 /** A page of a list, newest first. */
 export interface DeliveryPage {
   items: DeliveryItem[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -657,12 +664,12 @@ export interface DeliveryWait {
 export interface Destination {
   id: string;
   environment: Environment;
-  /** Of the catalog; null: made directly. */
+  /** The template in the catalog. Null: the destination has no template. */
   templateId: string | null;
   name: string;
-  /** Of its template, defaults filled in; secrets are shown as ***. */
+  /** The template's configuration, with defaults. Secrets are shown as ***. */
   config: Record<string, unknown> | null;
-  /** Secrets in it are shown as ***. */
+  /** Secrets in the URL are shown as ***. */
   url: string;
   description: string | null;
   customerExternalId: string | null;
@@ -671,9 +678,9 @@ export interface Destination {
   delivery: DeliveryOptions;
   signing: Signing;
   method: HttpMethod;
-  /** How requests prove who sends them; secrets are shown as ***. */
+  /** The authentication of requests. Secrets are shown as ***. */
   authentication: BasicAuthentication | BearerAuthentication | ClientCredentialsAuthentication | MutualTlsAuthentication | null;
-  /** Seconds of failing after which it is disabled; null: never. */
+  /** The destination is disabled after it has failed for this many seconds. Null: never. */
   disableAfterSeconds: number | null;
   status: DestinationStatus;
   /** The version of the transform script that is live. */
@@ -695,12 +702,12 @@ export interface DestinationCounts {
 /** A destination as a caller writes it. */
 export interface DestinationDraft {
   name: string;
-  /** http or https, without userinfo. */
+  /** http or https, without user name and password. */
   url: string;
   description?: string | null;
   /** The end-customer whose events the destination receives. */
   customerExternalId?: string | null;
-  /** That customer, by the account's id. */
+  /** The id of the same customer's account. */
   customerAccountId?: string | null;
   /**
    * Sent with every request. Names are case-insensitive. Answers show *** for authorization,
@@ -712,7 +719,7 @@ export interface DestinationDraft {
   method?: HttpMethod | null;
   /** Authentication of requests to receivers. Answers show secrets as ***. */
   authentication?: BasicAuthentication | BearerAuthentication | ClientCredentialsAuthentication | MutualTlsAuthentication | null;
-  /** Seconds of failures after which the server disables the destination. Null: never. */
+  /** Disable the destination after it has failed for this many seconds. Null: never. */
   disableAfterSeconds?: number | null;
   /**
    * A signing secret of 24 to 64 bytes that receivers already know. Null: the server makes a new
@@ -721,19 +728,18 @@ export interface DestinationDraft {
   secret?: string | null;
 }
 
-/** The health of a destination, from its live actor. */
+/** The present health of a destination. */
 export interface DestinationHealth {
   destinationId: string;
   state: "HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED";
   circuit: Circuit;
   hold: DestinationHold | null;
-  /** 0-1 over the last 5 minutes. */
+  /** The share of successful attempts in the last 5 minutes, 0 to 1. */
   successRate: number | null;
   consecutiveFailures: number;
   /**
-   * The first failure after the last success, while `state` is FAILING or ten attempts in a row
-   * have failed or a delivery has waited for an hour without a success. Null after the next
-   * success.
+   * The time of the first failure after the last success. Set while `state` is FAILING, and after
+   * ten failures in a row or an hour of waiting without a success. The next success makes it null.
    */
   failingSince: string | null;
   latencyMs: Latency;
@@ -759,10 +765,10 @@ export interface DestinationHold {
 /** A page of a list, newest first. */
 export interface DestinationPage {
   items: Destination[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -771,12 +777,12 @@ export interface DestinationPage {
 /** A destination as a caller writes it. */
 export interface DestinationPatch {
   name?: string;
-  /** http or https, without userinfo. */
+  /** http or https, without user name and password. */
   url?: string;
   description?: string | null;
   /** The end-customer whose events the destination receives. */
   customerExternalId?: string | null;
-  /** That customer, by the account's id. */
+  /** The id of the same customer's account. */
   customerAccountId?: string | null;
   /**
    * Sent with every request. Names are case-insensitive. Answers show *** for authorization,
@@ -788,7 +794,7 @@ export interface DestinationPatch {
   method?: HttpMethod | null;
   /** Authentication of requests to receivers. Answers show secrets as ***. */
   authentication?: Record<string, unknown> | null;
-  /** Seconds of failures after which the server disables the destination. Null: never. */
+  /** Disable the destination after it has failed for this many seconds. Null: never. */
   disableAfterSeconds?: number | null;
   rotateSecret?: boolean | null;
   graceSeconds?: number | null;
@@ -816,10 +822,10 @@ export interface DestinationSummary {
 /** A page of a list, newest first. */
 export interface DestinationSummaryPage {
   items: DestinationSummary[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -838,8 +844,8 @@ export interface DestinationTemplate {
   /** Addresses of the service's own documentation. */
   documentationUrls: string[];
   /**
-   * JSON Schema 2020-12 of `config`, with its fields in the order of the form. `title` and
-   * `description` are for people. Stored fields with `secret` are shown as ***.
+   * The JSON Schema 2020-12 of `config`, with the fields in the order of a form. `title` and
+   * `description` are for people. Answers show fields with `secret` as ***.
    */
   configSchema: Record<string, unknown>;
   /** Defaults for a destination's `delivery`. */
@@ -850,28 +856,25 @@ export interface DestinationTemplate {
 /** A page of a list, newest first. */
 export interface DestinationTemplatePage {
   items: DestinationTemplate[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
 }
 
-/**
- * A destination with its signing secret, shown only in this answer; null if there is no secret to
- * show.
- */
+/** A destination with its signing secret, shown only in this answer. */
 export interface DestinationWithSecret {
   id: string;
   environment: Environment;
-  /** Of the catalog; null: made directly. */
+  /** The template in the catalog. Null: the destination has no template. */
   templateId: string | null;
   name: string;
-  /** Of its template, defaults filled in; secrets are shown as ***. */
+  /** The template's configuration, with defaults. Secrets are shown as ***. */
   config: Record<string, unknown> | null;
-  /** Secrets in it are shown as ***. */
+  /** Secrets in the URL are shown as ***. */
   url: string;
   description: string | null;
   customerExternalId: string | null;
@@ -880,15 +883,16 @@ export interface DestinationWithSecret {
   delivery: DeliveryOptions;
   signing: Signing;
   method: HttpMethod;
-  /** How requests prove who sends them; secrets are shown as ***. */
+  /** The authentication of requests. Secrets are shown as ***. */
   authentication: BasicAuthentication | BearerAuthentication | ClientCredentialsAuthentication | MutualTlsAuthentication | null;
-  /** Seconds of failing after which it is disabled; null: never. */
+  /** The destination is disabled after it has failed for this many seconds. Null: never. */
   disableAfterSeconds: number | null;
   status: DestinationStatus;
   /** The version of the transform script that is live. */
   transformVersion: number | null;
   createdAt: string;
   updatedAt: string;
+  /** Null if there is no new secret to show. */
   secret: string | null;
 }
 
@@ -904,7 +908,7 @@ export interface DlqEntry {
   priority: Priority;
   originKind: OriginKind;
   isReplay: boolean;
-  /** Its transform script returned null: nothing was sent. */
+  /** True if the transform script returned null: nothing was sent. */
   skipped: boolean;
   attemptCount: number;
   errorCategory: ErrorCategory | null;
@@ -927,10 +931,10 @@ export type DlqEntryOrNull = DlqEntry | null;
 /** A page of a list, newest first. */
 export interface DlqEntryPage {
   items: DlqEntry[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -938,7 +942,7 @@ export interface DlqEntryPage {
 
 /** Entries of the dead-letter queue with the same cause. */
 export interface DlqGroup {
-  /** The argument `signature` of retry and discard in bulk. */
+  /** The `signature` for retry and discard in bulk. */
   signature: string;
   destinationId: string;
   errorCategory: ErrorCategory | null;
@@ -950,38 +954,38 @@ export interface DlqGroup {
   count: number;
   /** True if `count` can be higher than counted. */
   atLeast: boolean;
-  /** When the first entry became a dead letter. */
+  /** The time when the first became a dead letter. */
   firstAt: string;
   lastAt: string;
-  /** The latest entry. */
+  /** The id of the latest entry. */
   sampleId: string;
 }
 
 /** A page of a list, newest first. */
 export interface DlqGroupPage {
   items: DlqGroup[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** The selected entries: those that pass all given filters. */
+/** The selected entries: those that match all given filters. */
 export interface DlqSelection {
   deliveryIds?: string[] | null;
-  /** Dead at or after. */
+  /** Dead letters since this instant. */
   from?: string | null;
-  /** Dead before. */
+  /** Dead letters before this instant. */
   to?: string | null;
   destinationId?: string | null;
   eventType?: string | null;
   errorCategory?: ErrorCategory | null;
-  /** Of one group. */
+  /** Deliveries of this group. */
   signature?: string | null;
-  /** Of one replay job. */
+  /** Deliveries of this replay job. */
   replayJobId?: string | null;
   /** The most deliveries of this request. Null: 10,000. */
   limit?: number | null;
@@ -1001,14 +1005,14 @@ export interface EmbedContext {
   environment: Environment;
   customerAccountId: string;
   customerExternalId: string;
-  /** When the session ends. Ask for a new session before that. */
+  /** The end of the session. Get a new session before it. */
   expiresAt: string;
   branding: Branding;
   /** The locale of the branding; `en` if it has none. */
   locale: string;
   /** The abilities that the workspace allows and its plan includes. */
   permissions: CustomerMay;
-  /** Where the portal leads back to after a session; https only. */
+  /** The page that the portal links to as the way back; https only. */
   returnUrl: string | null;
   limits: EmbedLimits;
 }
@@ -1029,7 +1033,7 @@ export interface EmbedLimits {
 
 /** An embed session. */
 export interface EmbedSession {
-  /** anges_..., for the browser, as a bearer token. */
+  /** anges_...: the browser's bearer token. */
   token: string;
   expiresAt: string;
   customerAccountId: string;
@@ -1037,32 +1041,32 @@ export interface EmbedSession {
   url: string;
 }
 
-/** The body of an action: an empty object. It can be left out. */
+/** The body of a POST without parameters: an empty object. It can be left out. */
 export interface Empty {
 }
 
 /** One of a workspace's three environments. */
 export type Environment = "DEVELOPMENT" | "STAGING" | "PRODUCTION";
 
-/** The counters of all destinations of an environment over a period, from its delivery log. */
+/** The counters of all destinations of an environment over a period. */
 export interface EnvironmentAnalytics {
-  /** Inclusive, the beginning of the first point. */
+  /** The beginning of the first point, inclusive. */
   from: string;
   period: AnalyticsPeriod;
   granularity: AnalyticsGranularity;
-  /** Exclusive: the end of the last point, which can lie in the future. */
+  /** The end of the last point, exclusive. It can be in the future. */
   to: string;
   totals: AnalyticsTotals;
   /** One point for each minute, hour or day (UTC), oldest first, also for times without events. */
   series: AnalyticsPoint[];
-  /** Failed attempts, by error category; categories without failures are left out. */
+  /** Failed attempts, by error category. Categories without failures are missing. */
   errorCategories: Record<string, number>;
   environment: Environment;
   /** The destinations with the most attempts, the busiest first. */
   topDestinations: DestinationCounts[];
 }
 
-/** Why an attempt failed. */
+/** The kind of error of an attempt. */
 export type ErrorCategory = "TIMEOUT" | "DNS" | "CONNECTION" | "TLS" | "BLOCKED_ADDRESS" | "PROTOCOL" | "REDIRECT" | "HTTP_4XX" | "HTTP_5XX" | "RATE_LIMITED" | "TRANSFORM" | "DESTINATION_GONE" | "INTERNAL" | "AUTHENTICATION";
 
 /** The kind of refusal. */
@@ -1088,11 +1092,11 @@ export interface Event {
   idempotencyKey: string | null;
   deliveries: number;
   origin: "API" | "FILE" | "OWN" | "TEST";
-  /** When its content was erased; null if it was not. */
+  /** The time when the content was erased. Null: it was not erased. */
   erasedAt: string | null;
   /**
-   * The W3C Trace Context that its deliveries continue: its own, or that of its request, or the
-   * span `accept` if the server traces the request. Null: it belongs to no trace.
+   * The W3C Trace Context that its deliveries continue: the event's own; otherwise the span
+   * `accept` if the server traces the request; otherwise the request's. Null: no trace.
    */
   traceparent: string | null;
   /** Null in an embed session without the permission `viewPayloads`. */
@@ -1101,21 +1105,21 @@ export interface Event {
   attachments: Record<string, unknown>[] | null;
 }
 
-/** The receivers of an event and the reasons: the present rules, and the recorded deliveries. */
+/** An event's receivers and the reasons, by the present rules, and its recorded deliveries. */
 export interface EventExplanation {
   eventId: string;
   eventType: string;
   customerExternalId: string | null;
-  /** True if the present schema accepts it. */
+  /** True if the type's active schema accepts it. */
   accepted: boolean;
   refusal: PreviewRefusal | null;
   /** The destinations of the event by the present rules. */
   destinations: PreviewDestination[];
-  /** The rules that name its type. */
+  /** The rules for its type: at most 1,000, and 1 MiB. */
   rules: ExplainedRule[];
-  /** Rules that name other types only. */
+  /** The number of rules for other types only. */
   otherRules: number;
-  /** Rules beyond 1,000, or beyond 1 MiB, which are not listed. */
+  /** The number of rules that are not listed. */
   omittedRules: number;
   /** The deliveries made when the event was accepted, at most 1,000. */
   recorded: RecordedDelivery[];
@@ -1123,16 +1127,16 @@ export interface EventExplanation {
   atLeast: boolean;
 }
 
-/** An event, at most 256 KiB. A payload keeps its exact bytes end to end. */
+/** An event of at most 256 KiB. Receivers get the exact bytes of the payload. */
 export interface EventInput {
   eventType: string;
   payload: Record<string, unknown>;
-  /** By default the time of its receipt. */
+  /** By default the time when the server receives the event. */
   occurredAt?: string | null;
   metadata?: Record<string, unknown> | null;
   source?: string | null;
   customerExternalId?: string | null;
-  /** Unique per environment for 24 hours. */
+  /** A key that is unique in the environment for 24 hours. */
   idempotencyKey?: string | null;
   correlationId?: string | null;
   requestId?: string | null;
@@ -1141,7 +1145,7 @@ export interface EventInput {
    * ignored.
    */
   traceparent?: string | null;
-  /** Goes with `traceparent`. */
+  /** The `tracestate` that belongs to `traceparent`. */
   tracestate?: string | null;
   attachments?: Attachment[] | null;
 }
@@ -1160,11 +1164,11 @@ export interface EventItem {
   idempotencyKey: string | null;
   deliveries: number;
   origin: "API" | "FILE" | "OWN" | "TEST";
-  /** When its content was erased; null if it was not. */
+  /** The time when the content was erased. Null: it was not erased. */
   erasedAt: string | null;
   /**
-   * The W3C Trace Context that its deliveries continue: its own, or that of its request, or the
-   * span `accept` if the server traces the request. Null: it belongs to no trace.
+   * The W3C Trace Context that its deliveries continue: the event's own; otherwise the span
+   * `accept` if the server traces the request; otherwise the request's. Null: no trace.
    */
   traceparent: string | null;
 }
@@ -1172,16 +1176,16 @@ export interface EventItem {
 /** A page of a list, newest first. */
 export interface EventPage {
   items: EventItem[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** One rule's judgement of an accepted event, by its present version. */
+/** One present rule's judgement of an accepted event. */
 export interface ExplainedRule {
   /** Null for the trial rule. */
   ruleId: string | null;
@@ -1194,12 +1198,12 @@ export interface ExplainedRule {
   /** True if the destination belongs to the event's customer, or to no customer. */
   customerMatches: boolean;
   filter: string | null;
-  /** Null without a filter, or if it failed. */
+  /** The filter's result. Null: no filter, or it failed. */
   filterValue: boolean | null;
   filterError: string | null;
   /**
-   * The values that the filter reads from the event, at most 8 members. Null in an embed session
-   * without the permission `viewPayloads`.
+   * The values that the filter reads from the event, at most 8. Null in an embed session without
+   * the permission `viewPayloads`.
    */
   filterRead: FilterMember[] | null;
   priority: Priority;
@@ -1207,13 +1211,13 @@ export interface ExplainedRule {
   reason: "MATCHES" | "OTHER_TYPE" | "RULE_DISABLED" | "DESTINATION_ARCHIVED" | "OTHER_CUSTOMER" | "FILTER_FALSE" | "FILTER_FAILED";
   /** True if the rule was created or changed after the event. */
   changedSince: boolean;
-  /** The delivery to its destination, made when the event was accepted. */
+  /** The delivery to the rule's destination. Null: there is none. */
   deliveryId: string | null;
 }
 
 /**
- * A file as JSON: with `content`, base64 or a `data:` URI of at most 1 MiB when decoded, or with a
- * `source`.
+ * A file as JSON, with a `source` or with `content`: base64 or a `data:` URI of at most 1 MiB when
+ * decoded.
  */
 export interface FileInput {
   fileName?: string | null;
@@ -1224,7 +1228,7 @@ export interface FileInput {
   metadata?: Record<string, unknown> | null;
   eventType?: string;
   customerExternalId?: string | null;
-  /** Unique per environment for 24 hours. */
+  /** A key that is unique in the environment for 24 hours. */
   idempotencyKey?: string | null;
   content?: string | null;
   source?: FileSource | null;
@@ -1244,24 +1248,24 @@ export interface FileItem {
   /** In hexadecimal. */
   sha256: string | null;
   metadata: Record<string, unknown> | null;
-  /** The kind of its source. The URL is not shown: it can be a secret. */
+  /** The kind of source. A source URL is not shown, because it can be secret. */
   source: "CONTENT" | "INLINE" | "URL" | "FILE";
   customerExternalId: string | null;
   eventId: string;
-  /** Why it is FAILED. */
+  /** The reason why it is FAILED. */
   error: string | null;
   createdAt: string;
-  /** When retention removes it, by the present plan. */
+  /** The time when retention removes it, by the present plan. */
   expiresAt: string;
 }
 
 /** A page of a list, newest first. */
 export interface FilePage {
   items: FileItem[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -1271,11 +1275,11 @@ export interface FilePage {
 export interface FileReceipt {
   id: string;
   eventId: string;
-  /** Null until its URL was fetched. */
+  /** Null until the file was fetched from its URL. */
   sizeBytes: number | null;
-  /** In hexadecimal; null until its URL was fetched. */
+  /** In hexadecimal. Null until the file was fetched from its URL. */
   sha256: string | null;
-  /** The `idempotencyKey` was used before: this is the file of its first use. */
+  /** True if the `idempotencyKey` was used before: this is its first file. */
   duplicate: boolean;
   deliveries: number;
 }
@@ -1287,8 +1291,8 @@ export interface FileSource {
 }
 
 /**
- * The failed evaluations of a rule's filter since it was written; an event whose evaluation fails
- * does not match.
+ * The failed evaluations of a rule's filter since the filter was written. A failed evaluation does
+ * not match.
  */
 export interface FilterErrors {
   count: number;
@@ -1296,26 +1300,26 @@ export interface FilterErrors {
   lastMessage: string;
 }
 
-/** A member of the event that a filter reads. */
+/** A field of the event that a filter reads. */
 export interface FilterMember {
-  /** Such as `event.payload.total`. */
+  /** The path, such as `event.payload.total`. */
   path: string;
-  /** Its JSON, cut off after 200 characters. Null: the event has no such member. */
+  /** The value as JSON, cut off after 200 characters. Null: the event has no such field. */
   value: string | null;
 }
 
 /** The found objects. */
 export interface Findings {
-  /** At most 20 of each way to find. */
+  /** At most 20 from each kind of search. */
   items: Found[];
 }
 
 /** A found object. */
 export interface Found {
   kind: "EVENT" | "DELIVERY" | "DESTINATION" | "ROUTING_RULE" | "TRANSFORM_SCRIPT" | "REPLAY_JOB" | "SCHEMA" | "FILE" | "CUSTOMER" | "EVENT_TYPE";
-  /** CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself. */
+  /** The id. CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself. */
   id: string;
-  /** A name for people; the event's type for an event or a delivery. */
+  /** A name for people. For an event or a delivery, the event's type. */
   label: string;
 }
 
@@ -1332,14 +1336,14 @@ export interface HourCounts {
 /** The HTTP method of requests. */
 export type HttpMethod = "POST" | "PUT" | "PATCH";
 
-/** The events that a schema is to be inferred from. */
+/** The selection of events from which a schema is inferred. */
 export interface InferenceDraft {
   eventType: string;
-  /** The newest events, at most. */
+  /** The most events. */
   sample?: number;
   /** Received at or after. */
   from?: string | null;
-  /** Create it as a draft as well. */
+  /** Also create a draft from the schema. */
   create?: boolean;
 }
 
@@ -1351,11 +1355,11 @@ export interface InferredSchema {
   /** A schema to which all sampled events conform. */
   schema: Record<string, unknown> | boolean;
   conflicts: Conflict[];
-  /** The draft made from it, if asked for. */
+  /** The draft that was created from the schema. Null without `create`. */
   created: SchemaVersion | null;
 }
 
-/** An event that is durable. */
+/** An accepted event, which is durable. */
 export interface IngestResult {
   id: string;
   eventType: string;
@@ -1364,23 +1368,26 @@ export interface IngestResult {
   deliveries: number;
 }
 
-/** The description of a new key. */
+/** A new key. */
 export interface KeyDraft {
-  /** Only MCP keys and the command line can create MCP keys. */
+  /** MCP_KEY: only an MCP key or the command line can create it. */
   kind?: KeyKind | null;
   name: string;
-  /** An MCP key has read or manage. */
+  /** The scope. An MCP key has `read` or `manage`. */
   scope: Scope;
-  /** For an API key: the caller's own environment, or the one that an MCP key names here. */
+  /** The environment of an API key. Needed if an MCP key creates it; otherwise the creator's own. */
   environment?: Environment | null;
 }
 
-/** A key of one environment, or of the workspace. */
+/** API_KEY: a key of one environment. MCP_KEY: a key of the whole workspace. */
 export type KeyKind = "API_KEY" | "MCP_KEY";
 
 /** The deliveries of one destination that are sent one after another. */
 export interface Lane {
-  /** The value that the lane's events share; null for DESTINATION, the lane of ordering STRICT. */
+  /**
+   * The value that the lane's events share. Null for DESTINATION, the one lane of a destination
+   * with ordering STRICT.
+   */
   key: string | null;
   kind: "CUSTOMER" | "CORRELATION" | "SOURCE" | "DESTINATION";
   /** Its waiting deliveries, including the head. */
@@ -1396,10 +1403,10 @@ export interface Lane {
 /** A page of a list, newest first. */
 export interface LanePage {
   items: Lane[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -1412,23 +1419,23 @@ export interface Latency {
   p99: number | null;
 }
 
-/** The steps of the process that delayed other work, since its start, in all environments. */
+/** The event loop's steps that delayed other work, of all environments, since the process started. */
 export interface LoopHealth {
   /** The limit in milliseconds. The operator's log has each longer step. */
   limitMs: number;
-  /** Steps beyond the limit. */
+  /** Steps that took longer than the limit. */
   longSteps: number;
   longestStepMs: number;
-  /** The most CPU of any step. In a long step with little CPU, the machine delayed the process. */
+  /** The most CPU time of any step. A long step with little CPU time was delayed by the machine. */
   mostStepCpuMs: number;
-  /** The steps that worked for this environment or its workspace. */
+  /** The long steps that worked for this environment or its workspace. */
   ownLongSteps: number;
 }
 
 /** A client certificate for connections to the receiver. The URL must be https. */
 export interface MutualTlsAuthentication {
   kind: "MTLS";
-  /** PEM, with the chain up to what the receiver trusts. */
+  /** PEM, with the chain up to a certificate that the receiver trusts. */
   certificate: string;
   /** PEM, without a passphrase. Shown as ***. */
   privateKey: string;
@@ -1436,9 +1443,9 @@ export interface MutualTlsAuthentication {
 
 /** A server process on this database, from its start to its end. */
 export interface Node {
-  /** New at each start. */
+  /** An id that is new at each start. */
   id: string;
-  /** The name of its machine; for workers followed by their number. */
+  /** The name of its machine; with several workers, followed by the worker's number. */
   name: string;
   /** The name of its machine. */
   machine: string;
@@ -1446,17 +1453,17 @@ export interface Node {
   /** The address for other servers; null if `peer_bind` is not set. */
   address: string | null;
   startedAt: string;
-  /** SILENT: no heartbeat for a second. DEAD: a standby takes over from it. */
+  /** SILENT: no heartbeat for a second. DEAD: a standby takes over its part. */
   state: "LIVE" | "SILENT" | "DEAD";
-  /** True for the answering server. */
+  /** True for the server that answers this request. */
   answering: boolean;
   /** The age of its last heartbeat, measured at most half a second ago. */
   heartbeatAgeMs: number;
-  /** The number of its slots, of the 256 slots of all workspaces. */
+  /** The number of its slots. All workspaces together have 256. */
   slots: number;
-  /** Its part of the workspaces, as ACTIVE server or STANDBY, from 0. */
+  /** The number of its part of the workspaces, from 0. */
   part: number;
-  /** The number of parts of the workspaces. */
+  /** The number of parts into which the workspaces are divided. */
   parts: number;
   /** True if its machine is drained: other machines take its parts. */
   drained: boolean;
@@ -1466,25 +1473,25 @@ export interface Node {
   acceptedPerSecond: number;
   /** Deliveries a second over the last 10 seconds. */
   deliveredPerSecond: number;
-  /** UP or DOWN: the result of the answering server's last connection to it. */
+  /** UP or DOWN: the result of the answering server's last connection to it. UNUSED: none. */
   link: "UP" | "DOWN" | "UNUSED";
-  /** Deliveries in its memory, waiting or in flight. */
+  /** Deliveries in its memory that wait or are in flight. */
   waiting: number;
 }
 
 /** A page of a list, newest first. */
 export interface NodePage {
   items: Node[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** The waiting deliveries to cancel or retry: those that match every field that is given. */
+/** The waiting deliveries to cancel or retry: those that match all given fields. */
 export interface OrderDraft {
   /** Deliveries to this destination. */
   destinationId: string;
@@ -1500,17 +1507,17 @@ export interface OrderDraft {
   status?: "PENDING" | "RETRYING" | null;
   /** The most deliveries. Null: all. */
   limit?: number | null;
-  /** Only count the deliveries that are meant. */
+  /** Only count the deliveries that match. */
   dryRun?: boolean;
 }
 
-/** The scope of first-in first-out order. */
+/** The scope of first-in first-out order: none, a key of the event, or the destination. */
 export type Ordering = "NONE" | "KEY" | "STRICT";
 
 /** The origin of a delivery. */
 export type OriginKind = "NORMAL" | "REPLAY" | "INSPECTION";
 
-/** Counters of the delivery log; see the analytics for each. */
+/** Counters of attempts and deliveries, as in the analytics. */
 export interface OutcomeCounts {
   attempts: number;
   delivered: number;
@@ -1520,8 +1527,8 @@ export interface OutcomeCounts {
 }
 
 /**
- * What sessions of one customer may do, by the names in the workspace's `customerMay`. A permission
- * that is null is that of the workspace.
+ * The permissions of one customer's sessions, with the names of the workspace's `customerMay`.
+ * Null: the workspace's permission applies.
  */
 export interface PermissionsDraft {
   createDestinations?: boolean | null;
@@ -1544,7 +1551,7 @@ export interface PermissionsDraft {
 export interface PreviewDestination {
   destinationId: string;
   name: string;
-  /** DISABLED holds its deliveries. */
+  /** DISABLED: its deliveries are held. */
   status: "ACTIVE" | "DISABLED";
   priority: Priority;
   /** The rule that selects it; null for the trial rule. */
@@ -1552,24 +1559,24 @@ export interface PreviewDestination {
 }
 
 /**
- * A configuration, or a change of a destination's, and an event. `event` and `eventId` exclude each
- * other; without both, the template's example is used.
+ * A configuration, or a change of a destination's configuration, and an event. Give `event`,
+ * `eventId`, or neither for the template's example.
  */
 export interface PreviewDraft {
-  /** Secrets can be masked or left out. */
+  /** The configuration. Secrets can be masked or left out. */
   config?: Record<string, unknown>;
-  /** A destination of this template: `config` is a merge patch of its configuration. */
+  /** A destination of this template. Then `config` is a merge patch of its configuration. */
   destinationId?: string | null;
   /**
-   * An event as for `POST /events`. Without `eventType`, an outbound body, or the body that a
-   * transform script returns: `type`, `data` and the other fields.
+   * An event as for `POST /events`. Without `eventType`: an outbound body, or the body that a
+   * transform script returns, with `type`, `data` and the other fields.
    */
   event?: Record<string, unknown> | null;
   /** The id of an accepted event. */
   eventId?: string | null;
 }
 
-/** An example event, as for `POST /events`, and an optional trial rule. */
+/** An example event, as for `POST /events`, and optionally a rule to try. */
 export interface PreviewInput {
   event: EventInput;
   rule?: RuleTrial | null;
@@ -1595,12 +1602,12 @@ export interface PreviewRule {
   /** True if the destination belongs to the event's customer, or to no customer. */
   customerMatches: boolean;
   filter: string | null;
-  /** Null without a filter, or if it failed. */
+  /** The filter's result. Null: no filter, or it failed. */
   filterValue: boolean | null;
   filterError: string | null;
   /**
-   * The values that the filter reads from the event, at most 8 members. Null in an embed session
-   * without the permission `viewPayloads`.
+   * The values that the filter reads from the event, at most 8. Null in an embed session without
+   * the permission `viewPayloads`.
    */
   filterRead: FilterMember[] | null;
   priority: Priority;
@@ -1608,18 +1615,18 @@ export interface PreviewRule {
   reason: "MATCHES" | "OTHER_TYPE" | "RULE_DISABLED" | "DESTINATION_ARCHIVED" | "OTHER_CUSTOMER" | "FILTER_FALSE" | "FILTER_FAILED";
 }
 
-/** The priority between lanes. */
+/** The urgency of a delivery. */
 export type Priority = "STANDARD" | "HIGH" | "CRITICAL";
 
 /** The waiting deliveries of a destination, and its rates. */
 export interface Queue {
   pending: number;
   inFlight: number;
-  /** The configured value; with `auto` the present one. */
+  /** The configured value; with `auto` the present value. */
   concurrency: number;
   /**
-   * The lowest concurrency that keeps up with the busiest ten seconds of the last five minutes, by
-   * Little's law; null after fewer than 20 attempts.
+   * The lowest concurrency that would keep up with the busiest ten seconds of the last five
+   * minutes, by Little's law. Null after fewer than 20 attempts.
    */
   suggestedConcurrency: number | null;
   /**
@@ -1632,26 +1639,26 @@ export interface Queue {
   /** Over the last minute. */
   deliveredPerSecond: number;
   /**
-   * The time until the waiting deliveries are sent at these rates; null if none wait, or if as many
-   * arrive as are delivered.
+   * The time in which these rates would clear the waiting deliveries. Null if none wait, or if at
+   * least as many arrive as are delivered.
    */
   drainSeconds: number | null;
   /**
-   * The time since the creation of the oldest waiting delivery; null if none waits. A stream of
-   * several destinations has null while some wait only in the database.
+   * The age of the oldest waiting delivery. Null if none waits. In the stream also null while some
+   * wait only in the database, unless the stream is of one destination.
    */
   oldestPendingSeconds: number | null;
 }
 
-/** Quotas of one account. A quota that is null is that of the workspace's plan. */
+/** The quotas of a customer's account. Null: the quota of the workspace's plan. */
 export interface QuotasDraft {
-  /** Archived ones are not counted. */
+  /** Destinations, without archived ones. */
   destinations?: number | null;
-  /** Routing rules of its destinations. */
+  /** Routing rules of the customer's destinations. */
   rules?: number | null;
-  /** Transform scripts of its destinations. */
+  /** Transform scripts of the customer's destinations. */
   transforms?: number | null;
-  /** Of all its sessions together. */
+  /** Requests of all the customer's sessions together. */
   requestsPerMinute?: number | null;
 }
 
@@ -1669,30 +1676,31 @@ export interface Rejection {
   details?: ErrorDetail[];
 }
 
-/** The deliveries to send again: those that match every field that is given. */
+/** The deliveries to send again: those that match all given fields. */
 export interface ReplayDraft {
-  /** To this destination. */
+  /** Deliveries to this destination. */
   destinationId?: string | null;
-  /** To destinations that are tied to this customer account. */
+  /** Deliveries to the destinations of this customer account. */
   customerAccountId?: string | null;
   /** Patterns as in a routing rule. Null: every type. */
   eventTypes?: string[] | null;
-  /** Null: all three. What is not settled yet is sent anyway and is not replayed. */
+  /** Only deliveries with these statuses. Null: all three. Unsettled ones are never replayed. */
   statuses?: ("DELIVERED" | "FAILED" | "DRY_RUN")[] | null;
-  /** These deliveries; the one way to replay what was a replay itself. */
+  /** Only these deliveries. A delivery that is itself a replay must be named here. */
   deliveryIds?: string[] | null;
   /** Created at or after. */
   from?: string | null;
   /** Created before. */
   to?: string | null;
-  /** Only count what would be replayed. */
+  /** Only count the deliveries that would be replayed. */
   dryRun?: boolean | null;
   /**
-   * AGAIN: settled deliveries once more. MISSING: events for which the destination has no delivery,
-   * by its current rules. It takes `destinationId`, not `statuses` or `deliveryIds`.
+   * AGAIN: send settled deliveries again. MISSING: send the events that match the destination's
+   * present rules and have no delivery to it. MISSING needs `destinationId`, and allows no
+   * `statuses` and no `deliveryIds`.
    */
   mode?: "AGAIN" | "MISSING" | null;
-  /** At most so many a second are enqueued. Null: as quickly as the receivers take them. */
+  /** The most deliveries that are enqueued a second. Null: as many as the receivers take. */
   ratePerSecond?: number | null;
 }
 
@@ -1705,25 +1713,28 @@ export interface ReplayJob {
   /** Null for CANCEL and RETRY. */
   mode: "AGAIN" | "MISSING" | null;
   destinationId: string | null;
-  /** The account that all its destinations are tied to, named or not. */
+  /** The customer account to which all destinations of the job belong, if there is one. */
   customerAccountId: string | null;
   eventTypes: string[] | null;
-  /** Of CANCEL and RETRY: of this customer's events. */
+  /** CANCEL and RETRY: only deliveries of this customer's events. */
   customerExternalId: string | null;
   statuses: ("DELIVERED" | "FAILED" | "DRY_RUN" | "PENDING" | "RETRYING")[] | null;
   deliveryIds: string[] | null;
   to: string | null;
-  /** Of CANCEL and RETRY: the most deliveries. */
+  /** CANCEL and RETRY: the most deliveries. */
   limit: number | null;
   dryRun: boolean;
   ratePerSecond: number | null;
-  /** Selected deliveries; while PENDING, those counted so far. */
+  /** Selected deliveries. While the job is PENDING: the number so far. */
   total: number;
-  /** Replays: new deliveries. Other kinds: deliveries cancelled, or made due or attempted. */
+  /**
+   * REPLAY: new deliveries. CANCEL: cancelled deliveries. RETRY: deliveries that became due or were
+   * attempted.
+   */
   enqueued: number;
   /**
-   * Replays: the event was removed, or the destination was archived. Other kinds: deliveries that
-   * ended before the job reached them.
+   * REPLAY: the event was removed, or the destination was archived. CANCEL and RETRY: the delivery
+   * ended before the job reached it.
    */
   skipped: number;
   /** New deliveries that were delivered. */
@@ -1734,11 +1745,11 @@ export interface ReplayJob {
   createdAt: string;
   startedAt: string | null;
   finishedAt: string | null;
-  /** Why it is FAILED. */
+  /** The reason why it is FAILED. */
   error: string | null;
 }
 
-/** A replay job with the destinations of most of its deliveries, at most 100. */
+/** A replay job with its destinations: the 100 with the most deliveries. */
 export interface ReplayJobDetail {
   id: string;
   environment: Environment;
@@ -1747,25 +1758,28 @@ export interface ReplayJobDetail {
   /** Null for CANCEL and RETRY. */
   mode: "AGAIN" | "MISSING" | null;
   destinationId: string | null;
-  /** The account that all its destinations are tied to, named or not. */
+  /** The customer account to which all destinations of the job belong, if there is one. */
   customerAccountId: string | null;
   eventTypes: string[] | null;
-  /** Of CANCEL and RETRY: of this customer's events. */
+  /** CANCEL and RETRY: only deliveries of this customer's events. */
   customerExternalId: string | null;
   statuses: ("DELIVERED" | "FAILED" | "DRY_RUN" | "PENDING" | "RETRYING")[] | null;
   deliveryIds: string[] | null;
   to: string | null;
-  /** Of CANCEL and RETRY: the most deliveries. */
+  /** CANCEL and RETRY: the most deliveries. */
   limit: number | null;
   dryRun: boolean;
   ratePerSecond: number | null;
-  /** Selected deliveries; while PENDING, those counted so far. */
+  /** Selected deliveries. While the job is PENDING: the number so far. */
   total: number;
-  /** Replays: new deliveries. Other kinds: deliveries cancelled, or made due or attempted. */
+  /**
+   * REPLAY: new deliveries. CANCEL: cancelled deliveries. RETRY: deliveries that became due or were
+   * attempted.
+   */
   enqueued: number;
   /**
-   * Replays: the event was removed, or the destination was archived. Other kinds: deliveries that
-   * ended before the job reached them.
+   * REPLAY: the event was removed, or the destination was archived. CANCEL and RETRY: the delivery
+   * ended before the job reached it.
    */
   skipped: number;
   /** New deliveries that were delivered. */
@@ -1776,10 +1790,10 @@ export interface ReplayJobDetail {
   createdAt: string;
   startedAt: string | null;
   finishedAt: string | null;
-  /** Why it is FAILED. */
+  /** The reason why it is FAILED. */
   error: string | null;
   destinations: ReplayShare[];
-  /** For a COMPLETED dry run of a replay: the 20 event types of most of its deliveries. */
+  /** For a COMPLETED dry run of a replay: the 20 most frequent event types. */
   types: TypeShare[] | null;
   /** For a COMPLETED dry run of a replay: up to three requests that would be sent. */
   samples: SentRequest[] | null;
@@ -1788,30 +1802,33 @@ export interface ReplayJobDetail {
 /** A page of a list, newest first. */
 export interface ReplayJobPage {
   items: ReplayJob[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** The part of a job that can change until the job has ended. */
+/** The part of a job that a caller can change until the job ends. */
 export interface ReplayPatch {
-  /** At most so many a second are enqueued. Null: as quickly as the receivers take them. */
+  /** The most deliveries that are enqueued a second. Null: as many as the receivers take. */
   ratePerSecond?: number | null;
 }
 
 /** The progress of a replay job. */
 export interface ReplayProgress {
-  /** Selected deliveries; while PENDING, those counted so far. */
+  /** Selected deliveries. While the job is PENDING: the number so far. */
   total: number;
-  /** Replays: new deliveries. Other kinds: deliveries cancelled, or made due or attempted. */
+  /**
+   * REPLAY: new deliveries. CANCEL: cancelled deliveries. RETRY: deliveries that became due or were
+   * attempted.
+   */
   enqueued: number;
   /**
-   * Replays: the event was removed, or the destination was archived. Other kinds: deliveries that
-   * ended before the job reached them.
+   * REPLAY: the event was removed, or the destination was archived. CANCEL and RETRY: the delivery
+   * ended before the job reached it.
    */
   skipped: number;
   /** New deliveries that were delivered. */
@@ -1822,11 +1839,11 @@ export interface ReplayProgress {
   status: ReplayStatus;
   remaining: number;
   percent: number;
-  /** Deliveries that recently ended a second. */
+  /** Deliveries that ended per second, recently. */
   perSecond: number | null;
   startedAt: string | null;
   finishedAt: string | null;
-  /** Null if it cannot be estimated. */
+  /** The estimated time to the end. Null: unknown. */
   etaSeconds: number | null;
 }
 
@@ -1841,7 +1858,7 @@ export interface ReplayShare {
 /** The state of a job. */
 export type ReplayStatus = "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
 
-/** A delivery that left the dead-letter queue to be retried. */
+/** A delivery that is retried from the dead-letter queue. */
 export interface Requeued {
   id: string;
 }
@@ -1865,10 +1882,10 @@ export interface RoutingRule {
 /** A page of a list, newest first. */
 export interface RoutingRulePage {
   items: RoutingRule[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -1879,8 +1896,8 @@ export interface RuleDraft {
   name: string;
   destinationId: string;
   /**
-   * Patterns. A * matches one segment; at the end, one or more. A single * matches all types but
-   * angarium.*.
+   * Patterns, such as `order.*`. A * matches one segment; at the end, one or more. A single *
+   * matches all types except angarium.*.
    */
   eventTypes: string[];
   /**
@@ -1897,8 +1914,8 @@ export interface RulePatch {
   name?: string;
   destinationId?: string;
   /**
-   * Patterns. A * matches one segment; at the end, one or more. A single * matches all types but
-   * angarium.*.
+   * Patterns, such as `order.*`. A * matches one segment; at the end, one or more. A single *
+   * matches all types except angarium.*.
    */
   eventTypes?: string[];
   /**
@@ -1910,22 +1927,25 @@ export interface RulePatch {
   enabled?: boolean | null;
 }
 
-/** The result of the rules for an event. */
+/** The result of the routing rules for an example event. */
 export interface RulePreview {
   eventType: string;
   customerExternalId: string | null;
   accepted: boolean;
   refusal: PreviewRefusal | null;
   destinations: PreviewDestination[];
-  /** The rules that name the type, and the trial rule. */
+  /** The rules for this type, and the trial rule. */
   rules: PreviewRule[];
-  /** Rules that name other types only. */
+  /** The number of rules for other types only. */
   otherRules: number;
-  /** Rules beyond 1,000, or beyond 1 MiB, which are not listed; other customers' rules come last. */
+  /**
+   * The number of rules that are not listed: `rules` has at most 1,000, and 1 MiB. Rules of other
+   * customers' destinations come last.
+   */
   omittedRules: number;
 }
 
-/** A trial rule, which is not stored. Without `destinationId` it has no destination. */
+/** A rule to try, which is not stored. `destinationId` can be left out. */
 export interface RuleTrial {
   name?: string;
   destinationId?: string | null;
@@ -1935,11 +1955,11 @@ export interface RuleTrial {
   enabled?: boolean;
 }
 
-/** The sample of a test. All of it can be left out. */
+/** The sample event of a test. Every field can be left out. */
 export interface SampleDraft {
   /** Null: `angarium.test`. */
   eventType?: string | null;
-  /** Null: the example of the type's active schema, or a short message. */
+  /** Null: the example of the type's active schema, otherwise a short message. */
   payload?: Record<string, unknown> | null;
   /** Show the request and send nothing. */
   dryRun?: boolean;
@@ -1949,12 +1969,12 @@ export interface SampleDraft {
 export interface SchemaDraft {
   eventType: string;
   /**
-   * JSON Schema 2020-12. `$ref` within the document only; patterns without look-around and
-   * backreferences; formats are held to.
+   * JSON Schema 2020-12. `$ref` must stay within the document. Patterns have no look-around and no
+   * backreferences. Formats are checked.
    */
   schema: Record<string, unknown> | boolean;
   description?: string | null;
-  /** A payload, which must conform; null for none. */
+  /** An example payload, which must conform. Null: no example. */
   example?: unknown;
 }
 
@@ -1966,7 +1986,7 @@ export interface SchemaVersion {
   id: string;
   environment: Environment;
   eventType: string;
-  /** Counts from 1 within the event type. */
+  /** The event type's versions count from 1. */
   version: number;
   status: SchemaStatus;
   /** JSON Schema 2020-12. */
@@ -1974,17 +1994,17 @@ export interface SchemaVersion {
   description: string | null;
   example: unknown;
   createdAt: string;
-  /** When it was last activated; null for a draft. */
+  /** The time when it was last activated. Null for a draft. */
   activatedAt: string | null;
 }
 
 /** A page of a list, newest first. */
 export interface SchemaVersionPage {
   items: SchemaVersion[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -1998,36 +2018,36 @@ export interface SentRequest {
   method: HttpMethod;
   url: string;
   headers: Record<string, string>;
-  /** The body, rebuilt with the same script and template; null if that is no longer possible. */
+  /** The body, built again with the same script and template. Null if that is no longer possible. */
   body: string | null;
   /** The reason why the body is missing or incomplete. */
   note: string | null;
 }
 
-/** The request of a workspace's server for a session. */
+/** The customer and the lifetime of a new session. */
 export interface SessionDraft {
-  /** The end-customer. A new customer gets an account. */
+  /** The end-customer. An account is created for a new customer. */
   customerExternalId: string;
-  /** How long the session is valid. It cannot be ended earlier. */
+  /** How long the session is valid. A session cannot be ended earlier. */
   ttlSeconds?: number;
 }
 
 /** A workspace's settings. */
 export interface SettingsPatch {
   branding?: BrandingPatch | null;
-  /** Origins that browsers may call from: https, or http for localhost and 127.0.0.1. */
+  /** Origins whose pages can call the API: https, or http for localhost and 127.0.0.1. */
   allowedOrigins?: string[] | null;
   customerMay?: CustomerMayPatch | null;
-  /** Where the portal leads back to after a session; https only. */
+  /** The page that the portal links to as the way back; https only. */
   returnUrl?: string | null;
 }
 
-/** How outbound bodies are signed; the public keys where the algorithm has them. */
+/** The signing of outbound bodies, with the public keys if the algorithm has any. */
 export interface Signing {
   algorithm: SigningAlgorithm;
   /** whpk_...; Ed25519 only. */
   publicKey?: string;
-  /** For 24 hours after a rotation. */
+  /** The former key, while it also signs after a rotation. */
   previousPublicKey?: string;
 }
 
@@ -2068,7 +2088,7 @@ export interface Success {
 
 /**
  * A destination made from a template, as a caller writes it. The template builds the URL from
- * `config`. Its defaults apply to members that `delivery` leaves out.
+ * `config`. The template's defaults apply to fields that are missing in `delivery`.
  */
 export interface TemplateDestinationDraft {
   /** An id from `GET /destination-templates`. */
@@ -2079,7 +2099,7 @@ export interface TemplateDestinationDraft {
   description?: string | null;
   /** The end-customer whose events the destination receives. */
   customerExternalId?: string | null;
-  /** That customer, by the account's id. */
+  /** The id of the same customer's account. */
   customerAccountId?: string | null;
   /**
    * Sent with every request. Names are case-insensitive. Answers show *** for authorization,
@@ -2091,7 +2111,7 @@ export interface TemplateDestinationDraft {
   method?: HttpMethod | null;
   /** Authentication of requests to receivers. Answers show secrets as ***. */
   authentication?: BasicAuthentication | BearerAuthentication | ClientCredentialsAuthentication | MutualTlsAuthentication | null;
-  /** Seconds of failures after which the server disables the destination. Null: never. */
+  /** Disable the destination after it has failed for this many seconds. Null: never. */
   disableAfterSeconds?: number | null;
   /**
    * A signing secret of 24 to 64 bytes that receivers already know. Null: the server makes a new
@@ -2104,24 +2124,24 @@ export interface TemplateDestinationDraft {
 export interface TemplateExample {
   event: Record<string, unknown>;
   config: Record<string, unknown>;
-  /** JSON; a string if the service accepts another format. */
+  /** The body: JSON, or a string if the service has another format. */
   body: unknown;
 }
 
 /** The request of a template. */
 export interface TemplatePreview {
-  /** Null if there are problems. */
+  /** Null if `errors` has any. */
   request: SketchedRequest | null;
   /** The problems of `config` or the event. */
   errors: ErrorDetail[];
 }
 
-/** The result of a sample. */
+/** The result of a test with a sample. */
 export interface TestResult {
   /** Null with `dryRun`. */
   deliveryId: string | null;
   success: boolean;
-  /** The transform script returned null: nothing was sent. */
+  /** True if the transform script returned null: nothing was sent. */
   skipped: boolean;
   responseStatus: number | null;
   /** Null with `dryRun`. */
@@ -2133,7 +2153,7 @@ export interface TestResult {
   request: SentRequest | null;
 }
 
-/** The counts of an environment over the last minute, second by second, and its waiting deliveries. */
+/** An environment's rates over the last minute, and its waiting deliveries. */
 export interface Throughput {
   environment: Environment;
   at: string;
@@ -2148,7 +2168,7 @@ export interface Throughput {
   attempts: number;
   /** Waiting deliveries, including RETRYING ones. */
   pending: number;
-  /** Deliveries in flight, not yet recorded. */
+  /** Deliveries that are being sent or recorded. */
   inFlight: number;
   /** The last 60 seconds, oldest first. The last second is not complete. */
   series: ThroughputPoint[];
@@ -2172,9 +2192,9 @@ export interface TransformDraft {
   source: string;
 }
 
-/** A script that is only run, and the input of the run. */
+/** A script to run without storing it, and its input. */
 export interface TransformPreviewDraft {
-  /** The destination that the script would be for. */
+  /** The destination for which the script is meant. */
   destinationId: string;
   /** JavaScript with `function transform(event) { return ...; }`: at most 64 KiB. */
   source: string;
@@ -2182,14 +2202,14 @@ export interface TransformPreviewDraft {
   eventId?: string | null;
 }
 
-/** The result of a script for a body. Nothing was sent or recorded. */
+/** The result of a script's run. Nothing was sent or recorded. */
 export interface TransformRun {
   success: boolean;
   /** The outbound body given to the script. */
   input: unknown;
   /** The body that would be sent; null if nothing would be sent. */
   output: unknown;
-  /** The script returned null: nothing would be sent. */
+  /** True if the script returned null: nothing would be sent. */
   skipped: boolean;
   /** The type set by the script. */
   type: string | null;
@@ -2208,12 +2228,12 @@ export interface TransformScript {
   destinationId: string;
   environment: Environment;
   name: string;
-  /** Counts from 1 at its destination; attempts record it. */
+  /** The destination's versions count from 1. Attempts record the version. */
   version: number;
   source: string;
-  /** PUBLISHED: every attempt that begins uses it. SUPERSEDED: an earlier PUBLISHED version. */
+  /** PUBLISHED: every new attempt uses this version. SUPERSEDED: it was PUBLISHED earlier. */
   status: "DRAFT" | "PUBLISHED" | "SUPERSEDED";
-  /** When it was last published; null for a draft. */
+  /** The time when it was last published. Null for a draft. */
   publishedAt: string | null;
   createdAt: string;
 }
@@ -2221,10 +2241,10 @@ export interface TransformScript {
 /** A page of a list, newest first. */
 export interface TransformScriptPage {
   items: TransformScript[];
-  /** Give it as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * Present if the search stopped early: all items later than this instant were examined. The next
+   * Present if the search stopped early, at this instant: all later items were examined. The next
    * page continues from there.
    */
   searchedTo?: string;
@@ -2248,11 +2268,11 @@ export interface Workspace {
   name: string;
   plan: string;
   branding: Branding;
-  /** Origins that browsers may call from: https, or http for localhost and 127.0.0.1. */
+  /** Origins whose pages can call the API: https, or http for localhost and 127.0.0.1. */
   allowedOrigins: string[];
   customerMay: CustomerMay;
-  /** Where the portal leads back to after a session; https only. */
+  /** The page that the portal links to as the way back; https only. */
   returnUrl: string | null;
-  /** When the settings were last changed; null: the defaults apply. */
+  /** The time of the last change. Null: all settings are defaults. */
   updatedAt: string | null;
 }

@@ -10,9 +10,10 @@ PLAIN: tuple[Plain, ...] = (
         "audit_logs.list",
         help=(
             "List changes of configuration.\n\nNewest first. MCP keys also see changes of the "
-            "whole workspace (its plan, MCP keys). A change and its entry are written "
-            "together; entries are never removed. A page can hold fewer than `limit`, even "
-            "none, and still have a `nextCursor`. Such a page has `searchedTo`."
+            "whole workspace, such as its plan and its MCP keys. A change and its entry are "
+            "written together, and entries are never removed. A page can hold fewer than "
+            "`limit` entries, even none, and still have a `nextCursor`. Such a page has "
+            "`searchedTo`."
         ),
         columns=(
             Column("AT", "createdAt"),
@@ -27,28 +28,28 @@ PLAIN: tuple[Plain, ...] = (
                 "--action",
                 "action",
                 metavar="TEXT",
-                help=("An action, such as `destination.update`."),
+                help=("Changes with this action, such as `destination.update`."),
                 repeated=True,
             ),
             Option(
                 "--object-type",
                 "object_type",
                 metavar="TEXT",
-                help=("A type of object, such as `destination`."),
+                help=("Changes of this type of object, such as `destination`."),
                 repeated=True,
             ),
             Option(
                 "--object",
                 "object_id",
                 metavar="ID",
-                help=("The id of the object that was changed."),
+                help=("Changes of the object with this id."),
                 repeated=True,
             ),
             Option(
                 "--actor",
                 "actor_id",
                 metavar="ID",
-                help=("The id of a key, or of another actor."),
+                help=("Changes by the actor with this id, such as a key."),
                 repeated=True,
             ),
         ),

@@ -8,9 +8,9 @@ PLAIN: tuple[Plain, ...] = (
         "context",
         "auth_context",
         help=(
-            "Show the identity of a credential.\n\nWorkspace, environment and scope of the "
-            "credential. An MCP key need not name an environment. An embed session has no "
-            "scope and no key; it has the permissions of its customer."
+            "Show the identity of a credential.\n\nShows the workspace, environment and scope "
+            "of the credential. An MCP key does not have to name an environment. An embed "
+            "session has no scope and no key; it has its customer's permissions."
         ),
     ),
 )

@@ -8,7 +8,7 @@ PLAIN: tuple[Plain, ...] = (
     Plain(
         "list",
         "customers.list",
-        help=("List customers.\n\nIn the order of `customerExternalId`, byte by byte."),
+        help=("List customers.\n\nSorted by the bytes of `customerExternalId`."),
         columns=(
             Column("CUSTOMER", "customerExternalId"),
             Column("NAME", "name"),
@@ -28,9 +28,9 @@ PLAIN: tuple[Plain, ...] = (
         "get",
         "customers.get",
         help=(
-            "Show a customer.\n\nIts account: the quotas set by the workspace, the limits of "
-            "its embed sessions, and the numbers of its objects. An account exists once an "
-            "event, a destination or a session has named the customer."
+            "Show a customer.\n\nShows the account: the quotas that the workspace has set, the "
+            "limits of the customer's embed sessions, and the numbers of its objects. An "
+            "account exists once an event, a destination or a session has named the customer."
         ),
         arguments=(("external_id", "EXTERNAL_ID"),),
     ),
@@ -39,11 +39,11 @@ PLAIN: tuple[Plain, ...] = (
         "customers.erase",
         help=(
             "Erase a customer's contents.\n\nArchives the customer's destinations, with their "
-            "rules, and erases the contents of all events accepted for the customer before: "
+            "rules. Erases the contents of all events accepted for the customer so far: "
             "payloads, metadata, files, receivers' answers and script output, as `DELETE "
             "/events/{id}/payload` does. The erasure continues after the answer, and after a "
-            "restart of the server, until `erasure.finishedAt` is set. Events, deliveries and "
-            "counters stay, and so does the account."
+            "restart of the server, until `erasure.finishedAt` is set. The account, the "
+            "events, the deliveries and the counters stay."
         ),
         arguments=(("external_id", "EXTERNAL_ID"),),
         confirm="Erase all contents of customer {}?",

@@ -9,9 +9,9 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "deliveries.list",
         help=(
-            "List deliveries.\n\nA repeated filter passes deliveries with any of its values. A "
-            "page can hold fewer than `limit`, even none, and still have a `nextCursor`: the "
-            "time to search for rare values is bounded. Such a page has `searchedTo`."
+            "List deliveries.\n\nA page can hold fewer than `limit` deliveries, even none, and "
+            "still have a `nextCursor`: the time to search for rare values is bounded. Such a "
+            "page has `searchedTo`."
         ),
         columns=(
             Column("CREATED", "createdAt"),
@@ -30,8 +30,9 @@ PLAIN: tuple[Plain, ...] = (
                 "examine",
                 metavar="TEXT",
                 help=(
-                    "The most rows that are read one by one for this page; 2,000 by default. What is "
-                    "rarer is searched for in all older rows, for at most 100 ms."
+                    "The most rows that the server compares with the filters one by one, by default "
+                    "2,000. If these do not fill the page, an index search in all older rows follows, "
+                    "for at most 100 ms."
                 ),
             ),
             Option(
@@ -57,7 +58,7 @@ PLAIN: tuple[Plain, ...] = (
             Option(
                 "--replays/--no-replays",
                 "is_replay",
-                help=("Only replays, or none. Empty: no filter."),
+                help=("Only replays, or no replays. Empty: no filter."),
             ),
             Option(
                 "--error-category",
@@ -78,7 +79,7 @@ PLAIN: tuple[Plain, ...] = (
                     "INTERNAL",
                     "AUTHENTICATION",
                 ),
-                help=("Of the last attempt."),
+                help=("Deliveries whose last attempt had this error."),
                 repeated=True,
             ),
             Option("--priority", "priority", words=("STANDARD", "HIGH", "CRITICAL"), repeated=True),
@@ -103,21 +104,21 @@ PLAIN: tuple[Plain, ...] = (
                 "--customer",
                 "customer_external_id",
                 metavar="EXTERNAL_ID",
-                help=("To destinations that are tied to this customer."),
+                help=("Deliveries to the destinations of this customer."),
                 repeated=True,
             ),
             Option(
                 "--response-status",
                 "response_status",
                 metavar="TEXT",
-                help=("Status of the last answer."),
+                help=("Deliveries whose last answer had this status."),
                 repeated=True,
             ),
             Option(
                 "--replay-job",
                 "replay_job_id",
                 metavar="ID",
-                help=("What this replay job enqueued."),
+                help=("Deliveries that this replay job enqueued."),
                 repeated=True,
             ),
         ),
@@ -128,9 +129,9 @@ PLAIN: tuple[Plain, ...] = (
         "get",
         "deliveries.get",
         help=(
-            "Show a delivery with its attempts.\n\nWith its newest attempts: at most 100, and "
-            "fewer if receivers' answers are large (512 KiB in all). `attemptsCursor` is null "
-            "if these are all attempts. Otherwise give it as `cursor` to `GET "
+            "Show a delivery with its attempts.\n\nShows the newest attempts: at most 100, and "
+            "fewer if receivers' answers are large (512 KiB in all). If `attemptsCursor` is "
+            "null, these are all. Otherwise give it as `cursor` to `GET "
             "/deliveries/{id}/attempts`."
         ),
         arguments=(("delivery_id", "ID"),),
@@ -158,9 +159,9 @@ PLAIN: tuple[Plain, ...] = (
         "retry",
         "deliveries.retry",
         help=(
-            "Retry a delivery now.\n\nA PENDING or RETRYING delivery becomes due now; its "
-            "schedule continues from there. It does not wait for an open circuit or a "
-            "Retry-After of its destination. It still waits for earlier deliveries of its "
+            "Retry a delivery now.\n\nA PENDING or RETRYING delivery becomes due now. If the "
+            "attempt fails, its schedule continues. An open circuit or a Retry-After of the "
+            "destination does not hold it. It still waits for earlier deliveries of its "
             "ordered lane, for the destination's concurrency and rate limit, and while the "
             "destination is DISABLED. A dead letter is retried as by `POST "
             "/dlq/{deliveryId}/retry`. 409 if the delivery was delivered or discarded: replay "
@@ -173,9 +174,9 @@ PLAIN: tuple[Plain, ...] = (
         "deliveries.cancel",
         help=(
             "Cancel a delivery.\n\nA PENDING or RETRYING delivery becomes FAILED and DISCARDED, "
-            "with `lastError` `cancelled`, and its lane continues. An attempt in flight ends "
-            "first, and the answer shows DELIVERING. If that attempt succeeds, the delivery "
-            "is DELIVERED. 409 if the delivery has ended."
+            "with the `lastError` `cancelled`. Its lane continues. An attempt in flight ends "
+            "first; until then the delivery is DELIVERING. If that attempt succeeds, the "
+            "delivery becomes DELIVERED. 409 if the delivery has ended."
         ),
         arguments=(("delivery_id", "ID"),),
         confirm="Cancel delivery {}?",
@@ -184,9 +185,9 @@ PLAIN: tuple[Plain, ...] = (
         "explain",
         "deliveries.explain",
         help=(
-            "Show the reasons why a delivery waits.\n\nLists every gate that keeps the delivery "
-            "from being sent now, and when the gate opens if that is known. It also shows the "
-            "delivery's lane, and its position there."
+            "Show the reasons why a delivery waits.\n\nLists every reason why the delivery is "
+            "not sent now, and until when, if that is known. Also shows the delivery's lane "
+            "and its position there."
         ),
         arguments=(("delivery_id", "ID"),),
     ),

@@ -23,7 +23,7 @@ PLAIN: tuple[Plain, ...] = (
                 "--status",
                 "status",
                 words=("ACTIVE", "DISABLED", "ARCHIVED"),
-                help=("Destinations of this status; without it ACTIVE and DISABLED ones."),
+                help=("Destinations with this status. By default ACTIVE and DISABLED ones."),
                 repeated=True,
             ),
             Option(
@@ -45,8 +45,8 @@ PLAIN: tuple[Plain, ...] = (
         "delete",
         "destinations.archive",
         help=(
-            "Archive a destination.\n\nWaiting deliveries and those in the dead-letter queue "
-            "are discarded. The destination's record stays readable."
+            "Archive a destination.\n\nWaiting deliveries and dead letters of the destination "
+            "are discarded. The destination stays readable."
         ),
         arguments=(("destination_id", "ID"),),
         confirm="Archive {} and discard its waiting deliveries?",
@@ -54,13 +54,16 @@ PLAIN: tuple[Plain, ...] = (
     Plain(
         "enable",
         "destinations.enable",
-        help=("Enable a destination.\n\nDeliveries held as PENDING are sent."),
+        help=("Enable a destination.\n\nThe deliveries that were held as PENDING are sent."),
         arguments=(("destination_id", "ID"),),
     ),
     Plain(
         "disable",
         "destinations.disable",
-        help=("Disable a destination.\n\nDeliveries are held as PENDING until it is enabled."),
+        help=(
+            "Disable a destination.\n\nIts deliveries are held as PENDING until the destination "
+            "is enabled."
+        ),
         arguments=(("destination_id", "ID"),),
     ),
     Plain(
@@ -68,12 +71,12 @@ PLAIN: tuple[Plain, ...] = (
         "destinations.summaries",
         help=(
             "List destinations with their health and their last 24 hours.\n\nArchived "
-            "destinations are left out. Sorted by `trouble`, failing destinations and "
-            "disabled ones with waiting deliveries come first, then degraded ones, healthy "
-            "ones, idle ones and other disabled ones. Within each kind the longest queue "
-            "comes first. A destination that has not recovered counts as failing, even if no "
-            "delivery waits for it. The order is at most a second old: a destination can "
-            "change its place between two pages."
+            "destinations are left out. With the order `trouble`, failing destinations and "
+            "disabled ones with waiting deliveries come first, then degraded, healthy, idle, "
+            "and other disabled ones. Within each kind the longest queue comes first. A "
+            "destination that has not recovered counts as failing, even if no delivery waits "
+            "for it. The order is at most a second old: a destination can move between two "
+            "pages."
         ),
         columns=(
             Column("STATE", "health.state"),
@@ -90,7 +93,7 @@ PLAIN: tuple[Plain, ...] = (
                 "--name",
                 "name",
                 metavar="TEXT",
-                help=("A part of the name; upper and lower case are equal."),
+                help=("A part of the name, in upper or lower case."),
             ),
             Option(
                 "--state",
@@ -111,8 +114,8 @@ PLAIN: tuple[Plain, ...] = (
                 "sort",
                 words=("trouble", "pending", "age", "name"),
                 help=(
-                    "`pending`: the longest queues first. `age`: first where a delivery waits "
-                    "longest."
+                    "The order. `trouble`: the worst first. `pending`: the longest queue first. "
+                    "`age`: the longest wait first."
                 ),
             ),
         ),
@@ -121,10 +124,10 @@ PLAIN: tuple[Plain, ...] = (
         "resume",
         "destinations.resume",
         help=(
-            "Lift the hold on a destination.\n\nA Retry-After of its receiver ends, and an open "
-            "circuit sends a probe at once; a success closes it. The answer is the "
-            "destination's health, which can still show the hold for a moment. 409 if it is "
-            "DISABLED or ARCHIVED."
+            "Lift the hold on a destination.\n\nEnds the pause that the receiver asked for with "
+            "Retry-After. An open circuit sends a probe at once, and closes if the probe "
+            "succeeds. The answer is the destination's health, which can still show the hold "
+            "for a moment. 409 if the destination is DISABLED or ARCHIVED."
         ),
         arguments=(("destination_id", "ID"),),
     ),
@@ -138,10 +141,11 @@ PLAIN: tuple[Plain, ...] = (
         "lanes",
         "destinations.lanes",
         help=(
-            "List a destination's lanes.\n\nThe ordered lanes with waiting deliveries, the one "
-            "with the oldest head first. A destination with ordering NONE has no lanes. The "
-            "destination's 5,000 oldest unsettled deliveries are examined; if there are more, "
-            "`atLeast` is true."
+            "List a destination's lanes.\n\nLists the ordered lanes with waiting deliveries. "
+            "The lane whose head, its first delivery, is the oldest comes first. A "
+            "destination with ordering NONE has no lanes. The server examines the "
+            "destination's 5,000 oldest unsettled deliveries; if there are more, `atLeast` is "
+            "true."
         ),
         arguments=(("destination_id", "ID"),),
         columns=(

@@ -9,10 +9,11 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "dlq.list",
         help=(
-            "List the dead-letter queue.\n\nDeliveries without attempts left, or with a 410 "
-            "from their receiver. The latest dead letter comes first. A page can hold fewer "
-            "than `limit`, even none, and still have a `nextCursor`: the time to search for "
-            "rare values is bounded. Such a page has `searchedTo`, the time of a dead letter."
+            "List the dead-letter queue.\n\nLists deliveries that have no attempts left, or got "
+            "a 410 from their receiver. The latest dead letter comes first. A page can hold "
+            "fewer than `limit`, even none, and still have a `nextCursor`: the time to search "
+            "for rare values is bounded. Such a page has `searchedTo`, the time of a dead "
+            "letter."
         ),
         columns=(
             Column("DEAD SINCE", "deadLetteredAt"),
@@ -58,7 +59,7 @@ PLAIN: tuple[Plain, ...] = (
                     "INTERNAL",
                     "AUTHENTICATION",
                 ),
-                help=("Of the last attempt."),
+                help=("Deliveries whose last attempt had this error."),
                 repeated=True,
             ),
             Option(
@@ -83,11 +84,11 @@ PLAIN: tuple[Plain, ...] = (
         "groups",
         "dlq.groups",
         help=(
-            "Group the dead-letter queue by cause.\n\nEntries of a group share destination, "
-            "error category, response status and error text without its numbers. The largest "
-            "group comes first. The latest 20,000 entries are examined: if there are more, "
-            "`atLeast` is true, and `searchedTo` is the time of the earliest one. Give a "
-            "group's `signature` to the retry or discard in bulk."
+            "Group the dead-letter queue by cause.\n\nThe entries of a group have the same "
+            "destination, error category, response status, and error text apart from numbers. "
+            "The largest group comes first. The server examines the latest 20,000 entries: if "
+            "there are more, `atLeast` is true, and `searchedTo` is the time of the earliest "
+            "examined entry. Give a group's `signature` to the retry or discard in bulk."
         ),
         columns=(
             Column("COUNT", "count"),
@@ -132,7 +133,7 @@ PLAIN: tuple[Plain, ...] = (
                     "INTERNAL",
                     "AUTHENTICATION",
                 ),
-                help=("Of the last attempt."),
+                help=("Deliveries whose last attempt had this error."),
                 repeated=True,
             ),
             Option(

@@ -8,8 +8,8 @@ PLAIN: tuple[Plain, ...] = (
         "context",
         "embed_sessions.context",
         help=(
-            "Show the data of a portal.\n\nThe session's customer and its end, the workspace's "
-            "branding, and the session's permissions and limits."
+            "Show the data of a portal.\n\nShows the session's customer and its end, the "
+            "workspace's branding, and the session's permissions and limits."
         ),
     ),
 )

@@ -9,9 +9,9 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "events.list",
         help=(
-            "List events.\n\nThe list includes events without a matching rule. If the search "
+            "List events.\n\nThe list includes events that no rule matched. If the search "
             "stopped early, the page has `searchedTo`. An embed session sees its customer's "
-            "events, and their deliveries to its customer's destinations."
+            "events, with only the deliveries to its customer's destinations."
         ),
         columns=(
             Column("RECEIVED", "receivedAt"),
@@ -27,8 +27,9 @@ PLAIN: tuple[Plain, ...] = (
                 "examine",
                 metavar="TEXT",
                 help=(
-                    "The most rows that are read one by one for this page; 2,000 by default. What is "
-                    "rarer is searched for in all older rows, for at most 100 ms."
+                    "The most rows that the server compares with the filters one by one, by default "
+                    "2,000. If these do not fill the page, an index search in all older rows follows, "
+                    "for at most 100 ms."
                 ),
             ),
             Option(
@@ -63,13 +64,13 @@ PLAIN: tuple[Plain, ...] = (
                 "--idempotency-key",
                 "idempotency_key",
                 metavar="TEXT",
-                help=("Events with this key. Found at once for as long as the key is kept, a day."),
+                help=("Events with this key. The search is fast for a day, while the key is kept."),
                 repeated=True,
             ),
             Option(
                 "--undelivered",
                 "undelivered",
-                help=("Only events that no rule matched, or only the others."),
+                help=("Only events that no rule matched, or only events that a rule matched."),
             ),
         ),
         paged=True,
@@ -80,7 +81,7 @@ PLAIN: tuple[Plain, ...] = (
         "events.get",
         help=(
             "Show an event.\n\n`payload` and `metadata` have the same bytes as in the request. "
-            "So have `attachments`, except for their sources: each source is now a file."
+            "`attachments` too, except that each source is now a file."
         ),
         arguments=(("event_id", "ID"),),
     ),
@@ -89,11 +90,11 @@ PLAIN: tuple[Plain, ...] = (
         "events.erase",
         help=(
             "Erase an event's content.\n\nErases payload, metadata, attachments and files of "
-            "the event, and receivers' answers and script output of its deliveries. The "
-            "event, its deliveries and all counters stay: `payload` is null and `erasedAt` is "
-            "the time of erasure. Waiting deliveries are cancelled and dead letters discarded "
-            "first. The event cannot be replayed any more. 503 while an attempt is in flight: "
-            "nothing is erased then. Backups keep the content."
+            "the event, and the receivers' answers and script output of its deliveries. The "
+            "event, its deliveries and all counters stay: `payload` is null, and `erasedAt` "
+            "is the time of erasure. Before that, waiting deliveries are cancelled and dead "
+            "letters discarded. The event can never be replayed again. 503 while an attempt "
+            "is in flight; then nothing is erased. Backups keep the content."
         ),
         arguments=(("event_id", "ID"),),
         confirm="Erase the content of event {}? This cannot be undone.",
@@ -103,9 +104,9 @@ PLAIN: tuple[Plain, ...] = (
         "events.explain",
         help=(
             "Show the receivers of an event, and the reasons.\n\nJudges the event by the "
-            "present rules, rule by rule, with the values that filters read. It also lists "
-            "the deliveries made when the event was accepted. If the two differ, "
-            "`changedSince` marks the rules made or changed after the event."
+            "present rules, rule by rule, with the values that filters read. Also lists the "
+            "deliveries that were made when the event was accepted. If the two differ, "
+            "`changedSince` marks the rules that were created or changed after the event."
         ),
         arguments=(("event_id", "ID"),),
     ),

@@ -32,7 +32,7 @@ PLAIN: tuple[Plain, ...] = (
                 "--purpose",
                 "purpose",
                 words=("UPLOAD", "ATTACHMENT"),
-                help=("An ATTACHMENT came with an event."),
+                help=("UPLOAD: sent to `POST /files`. ATTACHMENT: came with an event."),
                 repeated=True,
             ),
             Option(

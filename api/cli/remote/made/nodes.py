@@ -9,10 +9,11 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "nodes.list",
         help=(
-            "List the servers of this installation.\n\nBy name, from the memory of the "
-            "answering server. It needs a key of scope `manage` of the installation's first "
-            "workspace. Each part of the workspaces has one ACTIVE server, which does its "
-            "work. A STANDBY of the part takes over if the ACTIVE server fails."
+            "List the servers of this installation.\n\nSorted by name. The list shows what the "
+            "answering server knows. It needs a key of scope `manage` of the installation's "
+            "first workspace. Each part of the workspaces has one ACTIVE server, which does "
+            "the work of the part. A STANDBY of the part takes over if the ACTIVE server "
+            "fails."
         ),
         columns=(
             Column("NAME", "name"),
@@ -36,10 +37,10 @@ PLAIN: tuple[Plain, ...] = (
         "drain",
         "nodes.drain",
         help=(
-            "Drain a machine.\n\nThe machine hands its parts over to other machines, within "
-            "seconds, and gets none until the drain ends, also after a restart. It still "
-            "relays its clients' requests, and keeps its parts while no other machine can "
-            "take them."
+            "Drain a machine.\n\nOther machines take the parts of this machine over within "
+            "seconds. The machine gets no parts until the drain ends, also after a restart. "
+            "It still relays its clients' requests, and keeps its parts while no other "
+            "machine can take them."
         ),
         arguments=(("machine", "MACHINE"),),
     ),

@@ -8,7 +8,7 @@ PLAIN: tuple[Plain, ...] = (
         "analytics",
         "observability.analytics",
         help=(
-            "Show an environment's counters over a period.\n\nThe sums of all destinations, "
+            "Show an environment's counters over a period.\n\nSums of all destinations, "
             "including archived ones, in the form of a destination's analytics. "
             "`topDestinations` are the ten with the most attempts."
         ),
@@ -17,10 +17,9 @@ PLAIN: tuple[Plain, ...] = (
         "counts",
         "observability.counts",
         help=(
-            "Count an environment's waiting deliveries and dead letters.\n\nWaiting deliveries "
-            "and those in flight come from memory, at most a second old. `retrying` and "
-            "`inDlq` are counted in the log, up to 10,000 each. At that number `atLeast` is "
-            "true."
+            "Count an environment's waiting deliveries and dead letters.\n\n`pending` and "
+            "`inFlight` come from memory and are at most a second old. `retrying` and `inDlq` "
+            "are counted in the log, up to 10,000 each. At that number `atLeast` is true."
         ),
     ),
 )

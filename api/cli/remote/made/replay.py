@@ -43,11 +43,11 @@ PLAIN: tuple[Plain, ...] = (
         "cancel",
         "replay_jobs.cancel",
         help=(
-            "Cancel a replay job.\n\nAfter the answer nothing more is enqueued. Deliveries that "
-            "were enqueued and not attempted are cancelled within a second: they become "
-            "FAILED and DISCARDED, and count as failed. An attempt in flight, and its "
-            "retries, continue. A job of the kind CANCEL or RETRY stops at its present place. "
-            "400 if the job has ended."
+            "Cancel a replay job.\n\nAfter the answer the job enqueues nothing more. Its "
+            "enqueued deliveries without an attempt are cancelled within a second: they "
+            "become FAILED and DISCARDED, and count as failed. An attempt in flight "
+            "continues, with its retries. A job of the kind CANCEL or RETRY stops at its "
+            "present place. 400 if the job has ended."
         ),
         arguments=(("job_id", "ID"),),
     ),

@@ -29,7 +29,7 @@ PLAIN: tuple[Plain, ...] = (
             Option(
                 "--enabled/--disabled",
                 "enabled",
-                help=("Only rules that are enabled, or disabled."),
+                help=("Only enabled rules, or only disabled ones."),
             ),
         ),
         paged=True,

@@ -9,7 +9,7 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "templates.list",
         help=(
-            "List the catalog of templates.\n\nBy name. The catalog is the same for all "
+            "List the catalog of templates.\n\nSorted by name. The catalog is the same for all "
             "workspaces and environments."
         ),
         columns=(

@@ -10,7 +10,7 @@ PLAIN: tuple[Plain, ...] = (
         "transform_scripts.of_destination",
         help=(
             "List a destination's transform scripts.\n\nA page can hold fewer than `limit` and "
-            "still have a `nextCursor`: sources are long."
+            "still have a `nextCursor`, because sources are long."
         ),
         arguments=(("destination_id", "DESTINATION_ID"),),
         columns=(
@@ -27,7 +27,7 @@ PLAIN: tuple[Plain, ...] = (
         "transform_scripts.delete",
         help=(
             "Delete a version of a transform script.\n\nThe version must not be PUBLISHED. It "
-            "no longer counts against the plan; its number is never used again."
+            "no longer counts against the plan. Its number is never used again."
         ),
         arguments=(("script_id", "ID"),),
     ),
@@ -36,9 +36,9 @@ PLAIN: tuple[Plain, ...] = (
         "transform_scripts.publish",
         help=(
             "Publish a version of a transform script.\n\nEvery attempt that begins from now on "
-            "uses it, including retries. The version that was PUBLISHED becomes SUPERSEDED. "
-            "To roll back, publish an earlier version. Publishing the PUBLISHED version "
-            "changes nothing."
+            "uses this version, including retries. The version that was PUBLISHED becomes "
+            "SUPERSEDED. To roll back, publish an earlier version. Publishing the PUBLISHED "
+            "version again changes nothing."
         ),
         arguments=(("script_id", "ID"),),
     ),

@@ -8,8 +8,8 @@ PLAIN: tuple[Plain, ...] = (
         "show",
         "workspace.get",
         help=(
-            "Show the workspace.\n\nIts name, its plan, and the settings of its customers' "
-            "portals. An MCP key need not name an environment."
+            "Show the workspace.\n\nShows the name, the plan, and the settings of customers' "
+            "portals. An MCP key does not have to name an environment."
         ),
     ),
 )

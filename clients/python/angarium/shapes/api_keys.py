@@ -17,12 +17,12 @@ class ApiKey(TypedDict):
     environment: Environment | None
     prefix: str
     lastFour: str
-    # It identifies the present secret in the audit log.
+    # Identifies the present secret in the audit log.
     fingerprint: str
     createdAt: str
-    # Uses in another process appear up to a minute late.
+    # The last use. Uses in other processes appear up to a minute late.
     lastUsedAt: str | None
-    # When the present secret expires; null: never.
+    # The time when the present secret expires. Null: never.
     expiresAt: str | None
 
 
@@ -37,23 +37,23 @@ class ApiKeyWithSecret(TypedDict):
     environment: Environment | None
     prefix: str
     lastFour: str
-    # It identifies the present secret in the audit log.
+    # Identifies the present secret in the audit log.
     fingerprint: str
     createdAt: str
-    # Uses in another process appear up to a minute late.
+    # The last use. Uses in other processes appear up to a minute late.
     lastUsedAt: str | None
-    # When the present secret expires; null: never.
+    # The time when the present secret expires. Null: never.
     expiresAt: str | None
     secret: str
 
 
 class KeyDraft(TypedDict):
-    """The description of a new key."""
+    """A new key."""
 
-    # Only MCP keys and the command line can create MCP keys.
+    # MCP_KEY: only an MCP key or the command line can create it.
     kind: NotRequired[KeyKind | None]
     name: str
-    # An MCP key has read or manage.
+    # The scope. An MCP key has `read` or `manage`.
     scope: Scope
-    # For an API key: the caller's own environment, or the one that an MCP key names here.
+    # The environment of an API key. Needed if an MCP key creates it; otherwise the creator's own.
     environment: NotRequired[Environment | None]

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypedDict
 
 from angarium.shapes.words import Environment
 
-# A field before and after a change; null where it was or is absent. Secrets are `***`.
+# A field before and after a change. Null: it was or is absent. Secrets are `***`.
 AuditChange = TypedDict("AuditChange", {"from": Any, "to": Any})
 
 
@@ -14,7 +14,7 @@ class AuditEntry(TypedDict):
 
     id: str
     createdAt: str
-    # Such as `destination.update`.
+    # The action, such as `destination.update`.
     action: str
     objectType: str
     objectId: str
@@ -24,5 +24,5 @@ class AuditEntry(TypedDict):
     environment: Environment | None
     requestId: str | None
     changes: dict[str, AuditChange] | None
-    # The fingerprint of the secret that a rotation or revocation replaced or ended.
+    # The fingerprint of the secret that this rotation or revocation ended.
     previousFingerprint: str | None

@@ -23,15 +23,15 @@ class ClientCredentialsAuthentication(TypedDict):
     """Tokens from a token endpoint, fetched when needed and renewed before they expire."""
 
     kind: Literal["OAUTH2_CLIENT_CREDENTIALS"]
-    # http or https. The egress rules apply to it.
+    # http or https. The server checks its address like a destination's.
     tokenUrl: str
     clientId: str
     clientSecret: str
     # Scopes, separated by spaces.
     scope: NotRequired[str | None]
-    # For issuers that require it, such as Auth0.
+    # The audience of the token, for issuers that require it, such as Auth0.
     audience: NotRequired[str | None]
-    # Place of id and secret in token requests: a Basic header, or the form.
+    # The place of id and secret in token requests: a Basic header, or the form.
     clientAuthentication: NotRequired[Literal["HEADER", "BODY"]]
 
 
@@ -39,7 +39,7 @@ class MutualTlsAuthentication(TypedDict):
     """A client certificate for connections to the receiver. The URL must be https."""
 
     kind: Literal["MTLS"]
-    # PEM, with the chain up to what the receiver trusts.
+    # PEM, with the chain up to a certificate that the receiver trusts.
     certificate: str
     # PEM, without a passphrase. Shown as ***.
     privateKey: str

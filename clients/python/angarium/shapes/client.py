@@ -20,7 +20,7 @@ class AuthContext(TypedDict):
     customerExternalId: str | None
     plan: str
     expiresAt: str | None
-    # Where the portal leads back to after a session; https only.
+    # The page that the portal links to as the way back; https only.
     returnUrl: str | None
     branding: Branding
     # The abilities that the workspace allows and its plan includes. Null for a key.
@@ -28,16 +28,18 @@ class AuthContext(TypedDict):
 
 
 class LoopHealth(TypedDict):
-    """The steps of the process that delayed other work, since its start, in all environments."""
+    """The event loop's steps that delayed other work, of all environments, since the process
+    started.
+    """
 
     # The limit in milliseconds. The operator's log has each longer step.
     limitMs: float
-    # Steps beyond the limit.
+    # Steps that took longer than the limit.
     longSteps: int
     longestStepMs: float
-    # The most CPU of any step. In a long step with little CPU, the machine delayed the process.
+    # The most CPU time of any step. A long step with little CPU time was delayed by the machine.
     mostStepCpuMs: float
-    # The steps that worked for this environment or its workspace.
+    # The long steps that worked for this environment or its workspace.
     ownLongSteps: int
 
 
@@ -52,9 +54,7 @@ class ThroughputPoint(TypedDict):
 
 
 class Throughput(TypedDict):
-    """The counts of an environment over the last minute, second by second, and its waiting
-    deliveries.
-    """
+    """An environment's rates over the last minute, and its waiting deliveries."""
 
     environment: Environment
     at: str
@@ -69,7 +69,7 @@ class Throughput(TypedDict):
     attempts: float
     # Waiting deliveries, including RETRYING ones.
     pending: int
-    # Deliveries in flight, not yet recorded.
+    # Deliveries that are being sent or recorded.
     inFlight: int
     # The last 60 seconds, oldest first. The last second is not complete.
     series: list[ThroughputPoint]

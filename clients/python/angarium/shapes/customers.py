@@ -26,15 +26,15 @@ class CustomerLimits(TypedDict):
 class CustomerUse(TypedDict):
     """The numbers of a customer's objects, whoever created them."""
 
-    # Without archived ones.
+    # Destinations, without archived ones.
     destinations: int
     rules: int
     transforms: int
 
 
 class PermissionsDraft(TypedDict, total=False):
-    """What sessions of one customer may do, by the names in the workspace's `customerMay`. A
-    permission that is null is that of the workspace.
+    """The permissions of one customer's sessions, with the names of the workspace's
+    `customerMay`. Null: the workspace's permission applies.
     """
 
     createDestinations: bool | None
@@ -54,15 +54,15 @@ class PermissionsDraft(TypedDict, total=False):
 
 
 class QuotasDraft(TypedDict, total=False):
-    """Quotas of one account. A quota that is null is that of the workspace's plan."""
+    """The quotas of a customer's account. Null: the quota of the workspace's plan."""
 
-    # Archived ones are not counted.
+    # Destinations, without archived ones.
     destinations: int | None
-    # Routing rules of its destinations.
+    # Routing rules of the customer's destinations.
     rules: int | None
-    # Transform scripts of its destinations.
+    # Transform scripts of the customer's destinations.
     transforms: int | None
-    # Of all its sessions together.
+    # Requests of all the customer's sessions together.
     requestsPerMinute: int | None
 
 
@@ -73,7 +73,7 @@ class Customer(TypedDict):
     customerAccountId: str
     name: str | None
     quotas: QuotasDraft
-    # When an object first named the customer.
+    # The time when an object first named the customer.
     createdAt: str
     permissions: PermissionsDraft
     # Null if no erasure was requested.
@@ -83,11 +83,11 @@ class Customer(TypedDict):
 
 
 class CustomerDraft(TypedDict, total=False):
-    """Name, quotas and permissions of a customer's account. A PUT replaces them: what is left
-    out is reset.
+    """The name, quotas and permissions of a customer's account. A PUT replaces all of them: a
+    missing field gets its default.
     """
 
-    # For people; null: its customerExternalId serves.
+    # A name for people. Null: the customerExternalId is shown.
     name: str | None
     quotas: QuotasDraft | None
     permissions: PermissionsDraft | None
@@ -100,5 +100,5 @@ class CustomerItem(TypedDict):
     customerAccountId: str
     name: str | None
     quotas: QuotasDraft
-    # When an object first named the customer.
+    # The time when an object first named the customer.
     createdAt: str

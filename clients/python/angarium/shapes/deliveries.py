@@ -65,7 +65,7 @@ class DeliveryWait(TypedDict):
     blockedBy: str | None
 
 
-# The waiting deliveries to cancel or retry: those that match every field that is given.
+# The waiting deliveries to cancel or retry: those that match all given fields.
 OrderDraft = TypedDict(
     "OrderDraft",
     {
@@ -94,7 +94,7 @@ class Delivery(TypedDict):
     priority: Priority
     originKind: OriginKind
     isReplay: bool
-    # Its transform script returned null: nothing was sent.
+    # True if the transform script returned null: nothing was sent.
     skipped: bool
     attemptCount: int
     errorCategory: ErrorCategory | None
@@ -115,7 +115,7 @@ class Delivery(TypedDict):
     replayJobId: str | None
     # The newest attempts, in the order of their numbers.
     attempts: list[Attempt]
-    # The cursor of the earlier attempts; null: there are none.
+    # The cursor of the earlier attempts. Null: these are all.
     attemptsCursor: str | None
 
 
@@ -124,10 +124,10 @@ class DeliveryExplanation(TypedDict):
 
     deliveryId: str
     status: DeliveryStatus
-    # Every gate that is closed for it. Empty: it is in flight, has ended, or is next.
+    # Every reason. Empty: the delivery is in flight, has ended, or is next.
     waits: list[DeliveryWait]
     # Null if its destination has no lanes.
     lane: DeliveryLane | None
-    # The number of waiting deliveries before it in its lane, or else in its priority class. Null if
-    # it waits only for its schedule, does not wait, or has more than 5,000 before it.
+    # The number of waiting deliveries before it in its lane; without a lane, in its priority class.
+    # Null if it does not wait, waits only for its schedule, or has more than 5,000 before it.
     position: int | None

@@ -39,7 +39,7 @@ class ActorState(TypedDict):
     snapshotAt: str | None
 
 
-# A destination's counters over a period, from its delivery log.
+# A destination's counters over a period.
 Analytics = TypedDict(
     "Analytics",
     {
@@ -71,13 +71,13 @@ class DeliveryOptions(TypedDict, total=False):
     concurrency: int | Literal["auto"]
     # Scope of first-in first-out order: none, a key of the event, or the destination.
     ordering: Ordering
-    # Time from DNS to the last byte.
+    # The most time for an attempt, from the name look-up to the last byte.
     timeoutMs: int
     # Attempts per second, with a burst of one second. Null: no limit.
     rateLimitPerSecond: float | None
-    # Route and record, but send nothing.
+    # Route and record events, but send nothing.
     dryRun: bool
-    # Seconds to wait after each failed attempt, varied by up to 20 %.
+    # Seconds to wait after each failed attempt, varied by up to 20 %. Empty: no retries.
     retrySchedule: list[int]
 
 
@@ -105,7 +105,8 @@ class HourCounts(TypedDict):
 class Lane(TypedDict):
     """The deliveries of one destination that are sent one after another."""
 
-    # The value that the lane's events share; null for DESTINATION, the lane of ordering STRICT.
+    # The value that the lane's events share. Null for DESTINATION, the one lane of a destination
+    # with ordering STRICT.
     key: str | None
     kind: Literal["CUSTOMER", "CORRELATION", "SOURCE", "DESTINATION"]
     # Its waiting deliveries, including the head.
@@ -119,7 +120,7 @@ class Lane(TypedDict):
 
 
 class OutcomeCounts(TypedDict):
-    """Counters of the delivery log; see the analytics for each."""
+    """Counters of attempts and deliveries, as in the analytics."""
 
     attempts: int
     delivered: int
@@ -133,10 +134,10 @@ class Queue(TypedDict):
 
     pending: int
     inFlight: int
-    # The configured value; with `auto` the present one.
+    # The configured value; with `auto` the present value.
     concurrency: int
-    # The lowest concurrency that keeps up with the busiest ten seconds of the last five minutes, by
-    # Little's law; null after fewer than 20 attempts.
+    # The lowest concurrency that would keep up with the busiest ten seconds of the last five
+    # minutes, by Little's law. Null after fewer than 20 attempts.
     suggestedConcurrency: int | None
     # The most attempts in flight: 1 with ordering STRICT and while the circuit probes, 0 while the
     # destination is disabled.
@@ -145,32 +146,32 @@ class Queue(TypedDict):
     arrivalsPerSecond: float
     # Over the last minute.
     deliveredPerSecond: float
-    # The time until the waiting deliveries are sent at these rates; null if none wait, or if as
-    # many arrive as are delivered.
+    # The time in which these rates would clear the waiting deliveries. Null if none wait, or if at
+    # least as many arrive as are delivered.
     drainSeconds: float | None
-    # The time since the creation of the oldest waiting delivery; null if none waits. A stream of
-    # several destinations has null while some wait only in the database.
+    # The age of the oldest waiting delivery. Null if none waits. In the stream also null while some
+    # wait only in the database, unless the stream is of one destination.
     oldestPendingSeconds: float | None
 
 
 class SampleDraft(TypedDict, total=False):
-    """The sample of a test. All of it can be left out."""
+    """The sample event of a test. Every field can be left out."""
 
     # Null: `angarium.test`.
     eventType: str | None
-    # Null: the example of the type's active schema, or a short message.
+    # Null: the example of the type's active schema, otherwise a short message.
     payload: JsonObject | None
     # Show the request and send nothing.
     dryRun: bool
 
 
 class Signing(TypedDict):
-    """How outbound bodies are signed; the public keys where the algorithm has them."""
+    """The signing of outbound bodies, with the public keys if the algorithm has any."""
 
     algorithm: SigningAlgorithm
     # whpk_...; Ed25519 only.
     publicKey: NotRequired[str]
-    # For 24 hours after a rotation.
+    # The former key, while it also signs after a rotation.
     previousPublicKey: NotRequired[str]
 
 
@@ -181,12 +182,12 @@ class SigningOptions(TypedDict, total=False):
 
 
 class TestResult(TypedDict):
-    """The result of a sample."""
+    """The result of a test with a sample."""
 
     # Null with `dryRun`.
     deliveryId: str | None
     success: bool
-    # The transform script returned null: nothing was sent.
+    # True if the transform script returned null: nothing was sent.
     skipped: bool
     responseStatus: int | None
     # Null with `dryRun`.
@@ -203,12 +204,12 @@ class Destination(TypedDict):
 
     id: str
     environment: Environment
-    # Of the catalog; null: made directly.
+    # The template in the catalog. Null: the destination has no template.
     templateId: str | None
     name: str
-    # Of its template, defaults filled in; secrets are shown as ***.
+    # The template's configuration, with defaults. Secrets are shown as ***.
     config: JsonObject | None
-    # Secrets in it are shown as ***.
+    # Secrets in the URL are shown as ***.
     url: str
     description: str | None
     customerExternalId: str | None
@@ -217,7 +218,7 @@ class Destination(TypedDict):
     delivery: DeliveryOptions
     signing: Signing
     method: HttpMethod
-    # How requests prove who sends them; secrets are shown as ***.
+    # The authentication of requests. Secrets are shown as ***.
     authentication: (
         BasicAuthentication
         | BearerAuthentication
@@ -225,7 +226,7 @@ class Destination(TypedDict):
         | MutualTlsAuthentication
         | None
     )
-    # Seconds of failing after which it is disabled; null: never.
+    # The destination is disabled after it has failed for this many seconds. Null: never.
     disableAfterSeconds: int | None
     status: DestinationStatus
     # The version of the transform script that is live.
@@ -238,12 +239,12 @@ class DestinationDraft(TypedDict):
     """A destination as a caller writes it."""
 
     name: str
-    # http or https, without userinfo.
+    # http or https, without user name and password.
     url: str
     description: NotRequired[str | None]
     # The end-customer whose events the destination receives.
     customerExternalId: NotRequired[str | None]
-    # That customer, by the account's id.
+    # The id of the same customer's account.
     customerAccountId: NotRequired[str | None]
     # Sent with every request. Names are case-insensitive. Answers show *** for authorization,
     # cookie, and names that contain key, token, secret or the like.
@@ -259,7 +260,7 @@ class DestinationDraft(TypedDict):
         | MutualTlsAuthentication
         | None
     ]
-    # Seconds of failures after which the server disables the destination. Null: never.
+    # Disable the destination after it has failed for this many seconds. Null: never.
     disableAfterSeconds: NotRequired[int | None]
     # A signing secret of 24 to 64 bytes that receivers already know. Null: the server makes a new
     # one.
@@ -267,18 +268,17 @@ class DestinationDraft(TypedDict):
 
 
 class DestinationHealth(TypedDict):
-    """The health of a destination, from its live actor."""
+    """The present health of a destination."""
 
     destinationId: str
     state: Literal["HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"]
     circuit: Circuit
     hold: DestinationHold | None
-    # 0-1 over the last 5 minutes.
+    # The share of successful attempts in the last 5 minutes, 0 to 1.
     successRate: float | None
     consecutiveFailures: int
-    # The first failure after the last success, while `state` is FAILING or ten attempts in a row
-    # have failed or a delivery has waited for an hour without a success. Null after the next
-    # success.
+    # The time of the first failure after the last success. Set while `state` is FAILING, and after
+    # ten failures in a row or an hour of waiting without a success. The next success makes it null.
     failingSince: str | None
     latencyMs: Latency
     lastSuccessAt: str | None
@@ -290,18 +290,16 @@ class DestinationHealth(TypedDict):
 
 
 class DestinationWithSecret(TypedDict):
-    """A destination with its signing secret, shown only in this answer; null if there is no
-    secret to show.
-    """
+    """A destination with its signing secret, shown only in this answer."""
 
     id: str
     environment: Environment
-    # Of the catalog; null: made directly.
+    # The template in the catalog. Null: the destination has no template.
     templateId: str | None
     name: str
-    # Of its template, defaults filled in; secrets are shown as ***.
+    # The template's configuration, with defaults. Secrets are shown as ***.
     config: JsonObject | None
-    # Secrets in it are shown as ***.
+    # Secrets in the URL are shown as ***.
     url: str
     description: str | None
     customerExternalId: str | None
@@ -310,7 +308,7 @@ class DestinationWithSecret(TypedDict):
     delivery: DeliveryOptions
     signing: Signing
     method: HttpMethod
-    # How requests prove who sends them; secrets are shown as ***.
+    # The authentication of requests. Secrets are shown as ***.
     authentication: (
         BasicAuthentication
         | BearerAuthentication
@@ -318,19 +316,20 @@ class DestinationWithSecret(TypedDict):
         | MutualTlsAuthentication
         | None
     )
-    # Seconds of failing after which it is disabled; null: never.
+    # The destination is disabled after it has failed for this many seconds. Null: never.
     disableAfterSeconds: int | None
     status: DestinationStatus
     # The version of the transform script that is live.
     transformVersion: int | None
     createdAt: str
     updatedAt: str
+    # Null if there is no new secret to show.
     secret: str | None
 
 
 class TemplateDestinationDraft(TypedDict):
     """A destination made from a template, as a caller writes it. The template builds the URL
-    from `config`. Its defaults apply to members that `delivery` leaves out.
+    from `config`. The template's defaults apply to fields that are missing in `delivery`.
     """
 
     # An id from `GET /destination-templates`.
@@ -341,7 +340,7 @@ class TemplateDestinationDraft(TypedDict):
     description: NotRequired[str | None]
     # The end-customer whose events the destination receives.
     customerExternalId: NotRequired[str | None]
-    # That customer, by the account's id.
+    # The id of the same customer's account.
     customerAccountId: NotRequired[str | None]
     # Sent with every request. Names are case-insensitive. Answers show *** for authorization,
     # cookie, and names that contain key, token, secret or the like.
@@ -357,7 +356,7 @@ class TemplateDestinationDraft(TypedDict):
         | MutualTlsAuthentication
         | None
     ]
-    # Seconds of failures after which the server disables the destination. Null: never.
+    # Disable the destination after it has failed for this many seconds. Null: never.
     disableAfterSeconds: NotRequired[int | None]
     # A signing secret of 24 to 64 bytes that receivers already know. Null: the server makes a new
     # one.

@@ -17,24 +17,26 @@ from angarium.shapes.words import (
 class BulkDiscard(TypedDict):
     """The result of a discard in bulk."""
 
-    # Deliveries in the queue that the filter selects.
+    # Deliveries in the queue that match the filter.
     matched: int
-    # Deliveries left for the next request. Some millions or more are a lower bound.
+    # Deliveries that remain for the next request. The count stops after 10 seconds: a number in the
+    # millions can be too low.
     remaining: int
     dryRun: bool
     discarded: int
 
 
 class BulkRetry(TypedDict):
-    """The result of a retry in bulk. A delivery that is neither retried nor remaining has left
-    the queue meanwhile, or its event was removed.
-    """
+    """The result of a retry in bulk."""
 
-    # Deliveries in the queue that the filter selects.
+    # Deliveries in the queue that match the filter.
     matched: int
-    # Deliveries left for the next request. Some millions or more are a lower bound.
+    # Deliveries that remain for the next request. The count stops after 10 seconds: a number in the
+    # millions can be too low.
     remaining: int
     dryRun: bool
+    # Retried deliveries. Others that matched and do not remain have left the queue meanwhile, or
+    # their event was removed.
     retried: int
 
 
@@ -51,7 +53,7 @@ class DlqEntry(TypedDict):
     priority: Priority
     originKind: OriginKind
     isReplay: bool
-    # Its transform script returned null: nothing was sent.
+    # True if the transform script returned null: nothing was sent.
     skipped: bool
     attemptCount: int
     errorCategory: ErrorCategory | None
@@ -71,7 +73,7 @@ class DlqEntry(TypedDict):
 class DlqGroup(TypedDict):
     """Entries of the dead-letter queue with the same cause."""
 
-    # The argument `signature` of retry and discard in bulk.
+    # The `signature` for retry and discard in bulk.
     signature: str
     destinationId: str
     errorCategory: ErrorCategory | None
@@ -83,14 +85,14 @@ class DlqGroup(TypedDict):
     count: int
     # True if `count` can be higher than counted.
     atLeast: bool
-    # When the first entry became a dead letter.
+    # The time when the first became a dead letter.
     firstAt: str
     lastAt: str
-    # The latest entry.
+    # The id of the latest entry.
     sampleId: str
 
 
-# The selected entries: those that pass all given filters.
+# The selected entries: those that match all given filters.
 DlqSelection = TypedDict(
     "DlqSelection",
     {
@@ -110,6 +112,6 @@ DlqSelection = TypedDict(
 
 
 class Requeued(TypedDict):
-    """A delivery that left the dead-letter queue to be retried."""
+    """A delivery that is retried from the dead-letter queue."""
 
     id: str

@@ -25,7 +25,7 @@ class EmbedLimits(TypedDict):
 class EmbedSession(TypedDict):
     """An embed session."""
 
-    # anges_..., for the browser, as a bearer token.
+    # anges_...: the browser's bearer token.
     token: str
     expiresAt: str
     customerAccountId: str
@@ -34,11 +34,11 @@ class EmbedSession(TypedDict):
 
 
 class SessionDraft(TypedDict):
-    """The request of a workspace's server for a session."""
+    """The customer and the lifetime of a new session."""
 
-    # The end-customer. A new customer gets an account.
+    # The end-customer. An account is created for a new customer.
     customerExternalId: str
-    # How long the session is valid. It cannot be ended earlier.
+    # How long the session is valid. A session cannot be ended earlier.
     ttlSeconds: NotRequired[int]
 
 
@@ -50,13 +50,13 @@ class EmbedContext(TypedDict):
     environment: Environment
     customerAccountId: str
     customerExternalId: str
-    # When the session ends. Ask for a new session before that.
+    # The end of the session. Get a new session before it.
     expiresAt: str
     branding: Branding
     # The locale of the branding; `en` if it has none.
     locale: str
     # The abilities that the workspace allows and its plan includes.
     permissions: CustomerMay
-    # Where the portal leads back to after a session; https only.
+    # The page that the portal links to as the way back; https only.
     returnUrl: str | None
     limits: EmbedLimits

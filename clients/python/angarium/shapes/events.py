@@ -40,15 +40,15 @@ class EventItem(TypedDict):
     idempotencyKey: str | None
     deliveries: int
     origin: Literal["API", "FILE", "OWN", "TEST"]
-    # When its content was erased; null if it was not.
+    # The time when the content was erased. Null: it was not erased.
     erasedAt: str | None
-    # The W3C Trace Context that its deliveries continue: its own, or that of its request, or the
-    # span `accept` if the server traces the request. Null: it belongs to no trace.
+    # The W3C Trace Context that its deliveries continue: the event's own; otherwise the span
+    # `accept` if the server traces the request; otherwise the request's. Null: no trace.
     traceparent: str | None
 
 
 class ExplainedRule(TypedDict):
-    """One rule's judgement of an accepted event, by its present version."""
+    """One present rule's judgement of an accepted event."""
 
     # Null for the trial rule.
     ruleId: str | None
@@ -61,11 +61,11 @@ class ExplainedRule(TypedDict):
     # True if the destination belongs to the event's customer, or to no customer.
     customerMatches: bool
     filter: str | None
-    # Null without a filter, or if it failed.
+    # The filter's result. Null: no filter, or it failed.
     filterValue: bool | None
     filterError: str | None
-    # The values that the filter reads from the event, at most 8 members. Null in an embed session
-    # without the permission `viewPayloads`.
+    # The values that the filter reads from the event, at most 8. Null in an embed session without
+    # the permission `viewPayloads`.
     filterRead: list[FilterMember] | None
     priority: Priority
     matches: bool
@@ -80,12 +80,12 @@ class ExplainedRule(TypedDict):
     ]
     # True if the rule was created or changed after the event.
     changedSince: bool
-    # The delivery to its destination, made when the event was accepted.
+    # The delivery to the rule's destination. Null: there is none.
     deliveryId: str | None
 
 
 class IngestResult(TypedDict):
-    """An event that is durable."""
+    """An accepted event, which is durable."""
 
     id: str
     eventType: str
@@ -121,21 +121,21 @@ class BatchEntry(TypedDict):
 
 
 class EventExplanation(TypedDict):
-    """The receivers of an event and the reasons: the present rules, and the recorded deliveries."""
+    """An event's receivers and the reasons, by the present rules, and its recorded deliveries."""
 
     eventId: str
     eventType: str
     customerExternalId: str | None
-    # True if the present schema accepts it.
+    # True if the type's active schema accepts it.
     accepted: bool
     refusal: PreviewRefusal | None
     # The destinations of the event by the present rules.
     destinations: list[PreviewDestination]
-    # The rules that name its type.
+    # The rules for its type: at most 1,000, and 1 MiB.
     rules: list[ExplainedRule]
-    # Rules that name other types only.
+    # The number of rules for other types only.
     otherRules: int
-    # Rules beyond 1,000, or beyond 1 MiB, which are not listed.
+    # The number of rules that are not listed.
     omittedRules: int
     # The deliveries made when the event was accepted, at most 1,000.
     recorded: list[RecordedDelivery]

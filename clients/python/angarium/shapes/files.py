@@ -22,14 +22,14 @@ class FileItem(TypedDict):
     # In hexadecimal.
     sha256: str | None
     metadata: JsonObject | None
-    # The kind of its source. The URL is not shown: it can be a secret.
+    # The kind of source. A source URL is not shown, because it can be secret.
     source: Literal["CONTENT", "INLINE", "URL", "FILE"]
     customerExternalId: str | None
     eventId: str
-    # Why it is FAILED.
+    # The reason why it is FAILED.
     error: str | None
     createdAt: str
-    # When retention removes it, by the present plan.
+    # The time when retention removes it, by the present plan.
     expiresAt: str
 
 
@@ -38,11 +38,11 @@ class FileReceipt(TypedDict):
 
     id: str
     eventId: str
-    # Null until its URL was fetched.
+    # Null until the file was fetched from its URL.
     sizeBytes: int | None
-    # In hexadecimal; null until its URL was fetched.
+    # In hexadecimal. Null until the file was fetched from its URL.
     sha256: str | None
-    # The `idempotencyKey` was used before: this is the file of its first use.
+    # True if the `idempotencyKey` was used before: this is its first file.
     duplicate: bool
     deliveries: int
 
@@ -55,8 +55,8 @@ class FileSource(TypedDict):
 
 
 class FileInput(TypedDict, total=False):
-    """A file as JSON: with `content`, base64 or a `data:` URI of at most 1 MiB when decoded, or
-    with a `source`.
+    """A file as JSON, with a `source` or with `content`: base64 or a `data:` URI of at most 1
+    MiB when decoded.
     """
 
     fileName: str | None
@@ -67,7 +67,7 @@ class FileInput(TypedDict, total=False):
     metadata: JsonObject | None
     eventType: str
     customerExternalId: str | None
-    # Unique per environment for 24 hours.
+    # A key that is unique in the environment for 24 hours.
     idempotencyKey: str | None
     content: str | None
     source: FileSource | None

@@ -7,9 +7,9 @@ from typing import Literal, TypedDict
 class Node(TypedDict):
     """A server process on this database, from its start to its end."""
 
-    # New at each start.
+    # An id that is new at each start.
     id: str
-    # The name of its machine; for workers followed by their number.
+    # The name of its machine; with several workers, followed by the worker's number.
     name: str
     # The name of its machine.
     machine: str
@@ -17,17 +17,17 @@ class Node(TypedDict):
     # The address for other servers; null if `peer_bind` is not set.
     address: str | None
     startedAt: str
-    # SILENT: no heartbeat for a second. DEAD: a standby takes over from it.
+    # SILENT: no heartbeat for a second. DEAD: a standby takes over its part.
     state: Literal["LIVE", "SILENT", "DEAD"]
-    # True for the answering server.
+    # True for the server that answers this request.
     answering: bool
     # The age of its last heartbeat, measured at most half a second ago.
     heartbeatAgeMs: int
-    # The number of its slots, of the 256 slots of all workspaces.
+    # The number of its slots. All workspaces together have 256.
     slots: int
-    # Its part of the workspaces, as ACTIVE server or STANDBY, from 0.
+    # The number of its part of the workspaces, from 0.
     part: int
-    # The number of parts of the workspaces.
+    # The number of parts into which the workspaces are divided.
     parts: int
     # True if its machine is drained: other machines take its parts.
     drained: bool
@@ -37,7 +37,7 @@ class Node(TypedDict):
     acceptedPerSecond: float
     # Deliveries a second over the last 10 seconds.
     deliveredPerSecond: float
-    # UP or DOWN: the result of the answering server's last connection to it.
+    # UP or DOWN: the result of the answering server's last connection to it. UNUSED: none.
     link: Literal["UP", "DOWN", "UNUSED"]
-    # Deliveries in its memory, waiting or in flight.
+    # Deliveries in its memory that wait or are in flight.
     waiting: int

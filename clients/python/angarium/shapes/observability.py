@@ -8,12 +8,12 @@ from angarium.shapes.words import AnalyticsGranularity, AnalyticsPeriod, Environ
 
 
 class Counts(TypedDict):
-    """The numbers of an environment's present objects."""
+    """The present numbers of an environment."""
 
     at: str
     # Waiting deliveries, including RETRYING ones.
     pending: int
-    # Deliveries in flight, not yet recorded.
+    # Deliveries that are being sent or recorded.
     inFlight: int
     # Deliveries that wait for their next attempt.
     retrying: int
@@ -53,13 +53,13 @@ class Found(TypedDict):
         "CUSTOMER",
         "EVENT_TYPE",
     ]
-    # CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself.
+    # The id. CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself.
     id: str
-    # A name for people; the event's type for an event or a delivery.
+    # A name for people. For an event or a delivery, the event's type.
     label: str
 
 
-# The counters of all destinations of an environment over a period, from its delivery log.
+# The counters of all destinations of an environment over a period.
 EnvironmentAnalytics = TypedDict(
     "EnvironmentAnalytics",
     {
@@ -79,5 +79,5 @@ EnvironmentAnalytics = TypedDict(
 class Findings(TypedDict):
     """The found objects."""
 
-    # At most 20 of each way to find.
+    # At most 20 from each kind of search.
     items: list[Found]

@@ -8,7 +8,7 @@ from angarium.shapes.words import HttpMethod, Ordering, Priority, SigningAlgorit
 
 
 class BrandColorsPatch(TypedDict, total=False):
-    """Colours as #rrggbb; for null the portal uses its own."""
+    """Colours as #rrggbb. Null: the portal uses its own colour."""
 
     primary: str | None
     accent: str | None
@@ -17,37 +17,38 @@ class BrandColorsPatch(TypedDict, total=False):
 
 
 class CustomerMayPatch(TypedDict, total=False):
-    """The abilities of embed sessions within their customer's account. Each is true unless set
-    to false.
+    """The abilities of embed sessions within their customer's account. The default of each is
+    true.
     """
 
     # Create destinations.
     createDestinations: bool | None
     # Change a destination's name, description, URL and config.
     editDestinations: bool | None
-    # Enable and disable destinations.
+    # Enable, disable and resume destinations.
     switchDestinations: bool | None
     # Archive destinations.
     archiveDestinations: bool | None
     # Send a sample to a destination.
     testDestinations: bool | None
-    # Set a destination's headers, when it is made and later.
+    # Set a destination's headers and authentication.
     editHeaders: bool | None
-    # Set a destination's `delivery`, when it is made and later.
+    # Set a destination's `delivery`, `method` and `disableAfterSeconds`.
     editDeliveryOptions: bool | None
     # Rotate signing secrets, and change the algorithm.
     rotateSecrets: bool | None
-    # Create, change, switch and delete routing rules.
+    # Create, change, enable, disable and delete routing rules.
     manageRules: bool | None
-    # Create, run, publish and withdraw transform scripts.
+    # Create, run, publish, unpublish and delete transform scripts.
     manageTransforms: bool | None
-    # Retry what is in the DLQ.
+    # Retry dead letters and waiting deliveries.
     retryDeliveries: bool | None
-    # Discard what is in the DLQ.
+    # Discard dead letters, and cancel waiting deliveries.
     discardDeliveries: bool | None
-    # Start and cancel replay jobs.
+    # Start, change and cancel replay jobs.
     replay: bool | None
-    # See what events, requests and responses hold, and the words of errors; else null is shown.
+    # See the contents of events, requests and responses, and error texts. Without this ability they
+    # are null.
     viewPayloads: bool | None
 
 
@@ -59,20 +60,20 @@ class DeliveryOptionsPatch(TypedDict, total=False):
     concurrency: int | Literal["auto"] | None
     # Scope of first-in first-out order: none, a key of the event, or the destination.
     ordering: Ordering | None
-    # Time from DNS to the last byte.
+    # The most time for an attempt, from the name look-up to the last byte.
     timeoutMs: int | None
     # Attempts per second, with a burst of one second. Null: no limit.
     rateLimitPerSecond: float | None
-    # Route and record, but send nothing.
+    # Route and record events, but send nothing.
     dryRun: bool | None
-    # Seconds to wait after each failed attempt, varied by up to 20 %.
+    # Seconds to wait after each failed attempt, varied by up to 20 %. Empty: no retries.
     retrySchedule: list[int] | None
 
 
 class ReplayPatch(TypedDict, total=False):
-    """The part of a job that can change until the job has ended."""
+    """The part of a job that a caller can change until the job ends."""
 
-    # At most so many a second are enqueued. Null: as quickly as the receivers take them.
+    # The most deliveries that are enqueued a second. Null: as many as the receivers take.
     ratePerSecond: float | None
 
 
@@ -81,8 +82,8 @@ class RulePatch(TypedDict, total=False):
 
     name: str
     destinationId: str
-    # Patterns. A * matches one segment; at the end, one or more. A single * matches all types but
-    # angarium.*.
+    # Patterns, such as `order.*`. A * matches one segment; at the end, one or more. A single *
+    # matches all types except angarium.*.
     eventTypes: list[str]
     # A CEL expression over `event` (eventType, payload, metadata, source, customerExternalId,
     # occurredAt), at most 2 KiB. Null: every event of these types.
@@ -98,15 +99,15 @@ class SigningOptionsPatch(TypedDict, total=False):
 
 
 class BrandingPatch(TypedDict, total=False):
-    """The looks of a portal. The portal decides on whatever is null."""
+    """The look of a portal. Null: the portal uses its own default."""
 
     name: str | None
-    # https only.
+    # The address of the logo; https only.
     logoUrl: str | None
     colors: BrandColorsPatch | None
     # BCP 47, such as `en`, `de-CH`, `zh-Hant-TW`.
     locale: str | None
-    # Where customers find help; https only.
+    # A page where customers find help; https only.
     supportUrl: str | None
 
 
@@ -114,12 +115,12 @@ class DestinationPatch(TypedDict, total=False):
     """A destination as a caller writes it."""
 
     name: str
-    # http or https, without userinfo.
+    # http or https, without user name and password.
     url: str
     description: str | None
     # The end-customer whose events the destination receives.
     customerExternalId: str | None
-    # That customer, by the account's id.
+    # The id of the same customer's account.
     customerAccountId: str | None
     # Sent with every request. Names are case-insensitive. Answers show *** for authorization,
     # cookie, and names that contain key, token, secret or the like.
@@ -129,7 +130,7 @@ class DestinationPatch(TypedDict, total=False):
     method: HttpMethod | None
     # Authentication of requests to receivers. Answers show secrets as ***.
     authentication: JsonObject | None
-    # Seconds of failures after which the server disables the destination. Null: never.
+    # Disable the destination after it has failed for this many seconds. Null: never.
     disableAfterSeconds: int | None
     rotateSecret: bool | None
     graceSeconds: int | None
@@ -141,8 +142,8 @@ class SettingsPatch(TypedDict, total=False):
     """A workspace's settings."""
 
     branding: BrandingPatch | None
-    # Origins that browsers may call from: https, or http for localhost and 127.0.0.1.
+    # Origins whose pages can call the API: https, or http for localhost and 127.0.0.1.
     allowedOrigins: list[str] | None
     customerMay: CustomerMayPatch | None
-    # Where the portal leads back to after a session; https only.
+    # The page that the portal links to as the way back; https only.
     returnUrl: str | None

@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 from angarium.shapes.words import Environment, ReplayStatus
 
-# The deliveries to send again: those that match every field that is given.
+# The deliveries to send again: those that match all given fields.
 ReplayDraft = TypedDict(
     "ReplayDraft",
     {
@@ -60,12 +60,13 @@ ReplayJob = TypedDict(
 class ReplayProgress(TypedDict):
     """The progress of a replay job."""
 
-    # Selected deliveries; while PENDING, those counted so far.
+    # Selected deliveries. While the job is PENDING: the number so far.
     total: int
-    # Replays: new deliveries. Other kinds: deliveries cancelled, or made due or attempted.
+    # REPLAY: new deliveries. CANCEL: cancelled deliveries. RETRY: deliveries that became due or
+    # were attempted.
     enqueued: int
-    # Replays: the event was removed, or the destination was archived. Other kinds: deliveries that
-    # ended before the job reached them.
+    # REPLAY: the event was removed, or the destination was archived. CANCEL and RETRY: the delivery
+    # ended before the job reached it.
     skipped: int
     # New deliveries that were delivered.
     delivered: int
@@ -75,9 +76,9 @@ class ReplayProgress(TypedDict):
     status: ReplayStatus
     remaining: int
     percent: float
-    # Deliveries that recently ended a second.
+    # Deliveries that ended per second, recently.
     perSecond: float | None
     startedAt: str | None
     finishedAt: str | None
-    # Null if it cannot be estimated.
+    # The estimated time to the end. Null: unknown.
     etaSeconds: int | None

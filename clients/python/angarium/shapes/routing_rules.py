@@ -8,8 +8,8 @@ from angarium.shapes.words import DestinationStatus, Environment, Priority
 
 
 class FilterErrors(TypedDict):
-    """The failed evaluations of a rule's filter since it was written; an event whose evaluation
-    fails does not match.
+    """The failed evaluations of a rule's filter since the filter was written. A failed
+    evaluation does not match.
     """
 
     count: int
@@ -31,11 +31,11 @@ class PreviewRule(TypedDict):
     # True if the destination belongs to the event's customer, or to no customer.
     customerMatches: bool
     filter: str | None
-    # Null without a filter, or if it failed.
+    # The filter's result. Null: no filter, or it failed.
     filterValue: bool | None
     filterError: str | None
-    # The values that the filter reads from the event, at most 8 members. Null in an embed session
-    # without the permission `viewPayloads`.
+    # The values that the filter reads from the event, at most 8. Null in an embed session without
+    # the permission `viewPayloads`.
     filterRead: list[FilterMember] | None
     priority: Priority
     matches: bool
@@ -55,8 +55,8 @@ class RuleDraft(TypedDict):
 
     name: str
     destinationId: str
-    # Patterns. A * matches one segment; at the end, one or more. A single * matches all types but
-    # angarium.*.
+    # Patterns, such as `order.*`. A * matches one segment; at the end, one or more. A single *
+    # matches all types except angarium.*.
     eventTypes: list[str]
     # A CEL expression over `event` (eventType, payload, metadata, source, customerExternalId,
     # occurredAt), at most 2 KiB. Null: every event of these types.
@@ -66,7 +66,7 @@ class RuleDraft(TypedDict):
 
 
 class RuleTrial(TypedDict):
-    """A trial rule, which is not stored. Without `destinationId` it has no destination."""
+    """A rule to try, which is not stored. `destinationId` can be left out."""
 
     name: NotRequired[str]
     destinationId: NotRequired[str | None]
@@ -77,7 +77,7 @@ class RuleTrial(TypedDict):
 
 
 class PreviewInput(TypedDict):
-    """An example event, as for `POST /events`, and an optional trial rule."""
+    """An example event, as for `POST /events`, and optionally a rule to try."""
 
     event: EventInput
     rule: NotRequired[RuleTrial | None]
@@ -101,16 +101,17 @@ class RoutingRule(TypedDict):
 
 
 class RulePreview(TypedDict):
-    """The result of the rules for an event."""
+    """The result of the routing rules for an example event."""
 
     eventType: str
     customerExternalId: str | None
     accepted: bool
     refusal: PreviewRefusal | None
     destinations: list[PreviewDestination]
-    # The rules that name the type, and the trial rule.
+    # The rules for this type, and the trial rule.
     rules: list[PreviewRule]
-    # Rules that name other types only.
+    # The number of rules for other types only.
     otherRules: int
-    # Rules beyond 1,000, or beyond 1 MiB, which are not listed; other customers' rules come last.
+    # The number of rules that are not listed: `rules` has at most 1,000, and 1 MiB. Rules of other
+    # customers' destinations come last.
     omittedRules: int

@@ -8,13 +8,13 @@ from angarium.shapes.words import Environment, SchemaStatus
 
 
 class Conflict(TypedDict):
-    """A place where the sampled events differ so much that the schema hardly restricts it."""
+    """A place that the schema hardly restricts, because the sampled events differ there."""
 
     path: str
     message: str
 
 
-# The events that a schema is to be inferred from.
+# The selection of events from which a schema is inferred.
 InferenceDraft = TypedDict(
     "InferenceDraft",
     {
@@ -30,11 +30,11 @@ class SchemaDraft(TypedDict):
     """An event schema as a caller writes it: at most 64 KiB in all."""
 
     eventType: str
-    # JSON Schema 2020-12. `$ref` within the document only; patterns without look-around and
-    # backreferences; formats are held to.
+    # JSON Schema 2020-12. `$ref` must stay within the document. Patterns have no look-around and no
+    # backreferences. Formats are checked.
     schema: JsonObject | bool
     description: NotRequired[str | None]
-    # A payload, which must conform; null for none.
+    # An example payload, which must conform. Null: no example.
     example: NotRequired[Any]
 
 
@@ -44,7 +44,7 @@ class SchemaVersion(TypedDict):
     id: str
     environment: Environment
     eventType: str
-    # Counts from 1 within the event type.
+    # The event type's versions count from 1.
     version: int
     status: SchemaStatus
     # JSON Schema 2020-12.
@@ -52,7 +52,7 @@ class SchemaVersion(TypedDict):
     description: str | None
     example: Any
     createdAt: str
-    # When it was last activated; null for a draft.
+    # The time when it was last activated. Null for a draft.
     activatedAt: str | None
 
 
@@ -65,5 +65,5 @@ class InferredSchema(TypedDict):
     # A schema to which all sampled events conform.
     schema: JsonObject | bool
     conflicts: list[Conflict]
-    # The draft made from it, if asked for.
+    # The draft that was created from the schema. Null without `create`.
     created: SchemaVersion | None

@@ -18,7 +18,7 @@ from angarium.shapes.words import (
 
 
 class BrandColors(TypedDict):
-    """Colours as #rrggbb; for null the portal uses its own."""
+    """Colours as #rrggbb. Null: the portal uses its own colour."""
 
     primary: str | None
     accent: str | None
@@ -27,37 +27,38 @@ class BrandColors(TypedDict):
 
 
 class CustomerMay(TypedDict):
-    """The abilities of embed sessions within their customer's account. Each is true unless set
-    to false.
+    """The abilities of embed sessions within their customer's account. The default of each is
+    true.
     """
 
     # Create destinations.
     createDestinations: bool
     # Change a destination's name, description, URL and config.
     editDestinations: bool
-    # Enable and disable destinations.
+    # Enable, disable and resume destinations.
     switchDestinations: bool
     # Archive destinations.
     archiveDestinations: bool
     # Send a sample to a destination.
     testDestinations: bool
-    # Set a destination's headers, when it is made and later.
+    # Set a destination's headers and authentication.
     editHeaders: bool
-    # Set a destination's `delivery`, when it is made and later.
+    # Set a destination's `delivery`, `method` and `disableAfterSeconds`.
     editDeliveryOptions: bool
     # Rotate signing secrets, and change the algorithm.
     rotateSecrets: bool
-    # Create, change, switch and delete routing rules.
+    # Create, change, enable, disable and delete routing rules.
     manageRules: bool
-    # Create, run, publish and withdraw transform scripts.
+    # Create, run, publish, unpublish and delete transform scripts.
     manageTransforms: bool
-    # Retry what is in the DLQ.
+    # Retry dead letters and waiting deliveries.
     retryDeliveries: bool
-    # Discard what is in the DLQ.
+    # Discard dead letters, and cancel waiting deliveries.
     discardDeliveries: bool
-    # Start and cancel replay jobs.
+    # Start, change and cancel replay jobs.
     replay: bool
-    # See what events, requests and responses hold, and the words of errors; else null is shown.
+    # See the contents of events, requests and responses, and error texts. Without this ability they
+    # are null.
     viewPayloads: bool
 
 
@@ -74,7 +75,7 @@ class DeliveryItem(TypedDict):
     priority: Priority
     originKind: OriginKind
     isReplay: bool
-    # Its transform script returned null: nothing was sent.
+    # True if the transform script returned null: nothing was sent.
     skipped: bool
     attemptCount: int
     errorCategory: ErrorCategory | None
@@ -108,10 +109,10 @@ class Event(TypedDict):
     idempotencyKey: str | None
     deliveries: int
     origin: Literal["API", "FILE", "OWN", "TEST"]
-    # When its content was erased; null if it was not.
+    # The time when the content was erased. Null: it was not erased.
     erasedAt: str | None
-    # The W3C Trace Context that its deliveries continue: its own, or that of its request, or the
-    # span `accept` if the server traces the request. Null: it belongs to no trace.
+    # The W3C Trace Context that its deliveries continue: the event's own; otherwise the span
+    # `accept` if the server traces the request; otherwise the request's. Null: no trace.
     traceparent: str | None
     # Null in an embed session without the permission `viewPayloads`.
     payload: JsonObject | None
@@ -120,11 +121,11 @@ class Event(TypedDict):
 
 
 class FilterMember(TypedDict):
-    """A member of the event that a filter reads."""
+    """A field of the event that a filter reads."""
 
-    # Such as `event.payload.total`.
+    # The path, such as `event.payload.total`.
     path: str
-    # Its JSON, cut off after 200 characters. Null: the event has no such member.
+    # The value as JSON, cut off after 200 characters. Null: the event has no such field.
     value: str | None
 
 
@@ -141,7 +142,7 @@ class PreviewDestination(TypedDict):
 
     destinationId: str
     name: str
-    # DISABLED holds its deliveries.
+    # DISABLED: its deliveries are held.
     status: Literal["ACTIVE", "DISABLED"]
     priority: Priority
     # The rule that selects it; null for the trial rule.
@@ -163,7 +164,7 @@ class SentRequest(TypedDict):
     method: HttpMethod
     url: str
     headers: dict[str, str]
-    # The body, rebuilt with the same script and template; null if that is no longer possible.
+    # The body, built again with the same script and template. Null if that is no longer possible.
     body: str | None
     # The reason why the body is missing or incomplete.
     note: str | None
@@ -194,11 +195,11 @@ class AnalyticsPoint(TypedDict):
 
     # Attempts, by the minute in which they ended.
     attempts: int
-    # Deliveries.
+    # Deliveries that succeeded.
     delivered: int
-    # Attempts.
+    # Attempts that failed.
     failed: int
-    # Attempts with a number above 1.
+    # Attempts after the first of a delivery.
     retried: int
     # Deliveries, by the minute in which they first became dead letters.
     deadLettered: int
@@ -211,11 +212,11 @@ class AnalyticsTotals(TypedDict):
 
     # Attempts, by the minute in which they ended.
     attempts: int
-    # Deliveries.
+    # Deliveries that succeeded.
     delivered: int
-    # Attempts.
+    # Attempts that failed.
     failed: int
-    # Attempts with a number above 1.
+    # Attempts after the first of a delivery.
     retried: int
     # Deliveries, by the minute in which they first became dead letters.
     deadLettered: int
@@ -234,15 +235,15 @@ class Attachment(TypedDict):
 
 
 class Branding(TypedDict):
-    """The looks of a portal. The portal decides on whatever is null."""
+    """The look of a portal. Null: the portal uses its own default."""
 
     name: str | None
-    # https only.
+    # The address of the logo; https only.
     logoUrl: str | None
     colors: BrandColors
     # BCP 47, such as `en`, `de-CH`, `zh-Hant-TW`.
     locale: str | None
-    # Where customers find help; https only.
+    # A page where customers find help; https only.
     supportUrl: str | None
 
 
@@ -254,7 +255,7 @@ class PreviewRefusal(TypedDict):
     details: list[ErrorDetail]
 
 
-# A replay job with the destinations of most of its deliveries, at most 100.
+# A replay job with its destinations: the 100 with the most deliveries.
 ReplayJobDetail = TypedDict(
     "ReplayJobDetail",
     {
@@ -292,22 +293,22 @@ ReplayJobDetail = TypedDict(
 
 
 class EventInput(TypedDict):
-    """An event, at most 256 KiB. A payload keeps its exact bytes end to end."""
+    """An event of at most 256 KiB. Receivers get the exact bytes of the payload."""
 
     eventType: str
     payload: JsonObject
-    # By default the time of its receipt.
+    # By default the time when the server receives the event.
     occurredAt: NotRequired[str | None]
     metadata: NotRequired[JsonObject | None]
     source: NotRequired[str | None]
     customerExternalId: NotRequired[str | None]
-    # Unique per environment for 24 hours.
+    # A key that is unique in the environment for 24 hours.
     idempotencyKey: NotRequired[str | None]
     correlationId: NotRequired[str | None]
     requestId: NotRequired[str | None]
     # The event's own trace (W3C Trace Context); by default the request's. A malformed value is
     # ignored.
     traceparent: NotRequired[str | None]
-    # Goes with `traceparent`.
+    # The `tracestate` that belongs to `traceparent`.
     tracestate: NotRequired[str | None]
     attachments: NotRequired[list[Attachment] | None]

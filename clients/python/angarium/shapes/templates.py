@@ -8,16 +8,16 @@ from angarium.shapes.shared import ErrorDetail
 
 
 class PreviewDraft(TypedDict, total=False):
-    """A configuration, or a change of a destination's, and an event. `event` and `eventId`
-    exclude each other; without both, the template's example is used.
+    """A configuration, or a change of a destination's configuration, and an event. Give `event`,
+    `eventId`, or neither for the template's example.
     """
 
-    # Secrets can be masked or left out.
+    # The configuration. Secrets can be masked or left out.
     config: JsonObject
-    # A destination of this template: `config` is a merge patch of its configuration.
+    # A destination of this template. Then `config` is a merge patch of its configuration.
     destinationId: str | None
-    # An event as for `POST /events`. Without `eventType`, an outbound body, or the body that a
-    # transform script returns: `type`, `data` and the other fields.
+    # An event as for `POST /events`. Without `eventType`: an outbound body, or the body that a
+    # transform script returns, with `type`, `data` and the other fields.
     event: JsonObject | None
     # The id of an accepted event.
     eventId: str | None
@@ -39,7 +39,7 @@ class TemplateExample(TypedDict):
 
     event: JsonObject
     config: JsonObject
-    # JSON; a string if the service accepts another format.
+    # The body: JSON, or a string if the service has another format.
     body: Any
 
 
@@ -56,8 +56,8 @@ class DestinationTemplate(TypedDict):
     icon: str
     # Addresses of the service's own documentation.
     documentationUrls: list[str]
-    # JSON Schema 2020-12 of `config`, with its fields in the order of the form. `title` and
-    # `description` are for people. Stored fields with `secret` are shown as ***.
+    # The JSON Schema 2020-12 of `config`, with the fields in the order of a form. `title` and
+    # `description` are for people. Answers show fields with `secret` as ***.
     configSchema: JsonObject
     # Defaults for a destination's `delivery`.
     defaults: JsonObject
@@ -67,7 +67,7 @@ class DestinationTemplate(TypedDict):
 class TemplatePreview(TypedDict):
     """The request of a template."""
 
-    # Null if there are problems.
+    # Null if `errors` has any.
     request: SketchedRequest | None
     # The problems of `config` or the event.
     errors: list[ErrorDetail]

@@ -17,9 +17,9 @@ class TransformDraft(TypedDict):
 
 
 class TransformPreviewDraft(TypedDict):
-    """A script that is only run, and the input of the run."""
+    """A script to run without storing it, and its input."""
 
-    # The destination that the script would be for.
+    # The destination for which the script is meant.
     destinationId: str
     # JavaScript with `function transform(event) { return ...; }`: at most 64 KiB.
     source: str
@@ -28,14 +28,14 @@ class TransformPreviewDraft(TypedDict):
 
 
 class TransformRun(TypedDict):
-    """The result of a script for a body. Nothing was sent or recorded."""
+    """The result of a script's run. Nothing was sent or recorded."""
 
     success: bool
     # The outbound body given to the script.
     input: Any
     # The body that would be sent; null if nothing would be sent.
     output: Any
-    # The script returned null: nothing would be sent.
+    # True if the script returned null: nothing would be sent.
     skipped: bool
     # The type set by the script.
     type: str | None
@@ -55,12 +55,12 @@ class TransformScript(TypedDict):
     destinationId: str
     environment: Environment
     name: str
-    # Counts from 1 at its destination; attempts record it.
+    # The destination's versions count from 1. Attempts record the version.
     version: int
     source: str
-    # PUBLISHED: every attempt that begins uses it. SUPERSEDED: an earlier PUBLISHED version.
+    # PUBLISHED: every new attempt uses this version. SUPERSEDED: it was PUBLISHED earlier.
     status: Literal["DRAFT", "PUBLISHED", "SUPERSEDED"]
-    # When it was last published; null for a draft.
+    # The time when it was last published. Null for a draft.
     publishedAt: str | None
     createdAt: str
 

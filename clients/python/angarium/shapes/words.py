@@ -11,7 +11,7 @@ Environment = Literal["DEVELOPMENT", "STAGING", "PRODUCTION"]
 Scope = Literal["ingest", "read", "manage"]
 
 
-# A key of one environment, or of the workspace.
+# API_KEY: a key of one environment. MCP_KEY: a key of the whole workspace.
 KeyKind = Literal["API_KEY", "MCP_KEY"]
 
 
@@ -19,7 +19,7 @@ KeyKind = Literal["API_KEY", "MCP_KEY"]
 DestinationStatus = Literal["ACTIVE", "DISABLED", "ARCHIVED"]
 
 
-# The scope of first-in first-out order.
+# The scope of first-in first-out order: none, a key of the event, or the destination.
 Ordering = Literal["NONE", "KEY", "STRICT"]
 
 
@@ -31,7 +31,7 @@ HttpMethod = Literal["POST", "PUT", "PATCH"]
 SigningAlgorithm = Literal["HMAC_SHA256", "ED25519"]
 
 
-# The priority between lanes.
+# The urgency of a delivery.
 Priority = Literal["STANDARD", "HIGH", "CRITICAL"]
 
 
@@ -51,7 +51,7 @@ OriginKind = Literal["NORMAL", "REPLAY", "INSPECTION"]
 DlqStatus = Literal["IN_DLQ", "RETRIED_FROM_DLQ", "DISCARDED"]
 
 
-# Why an attempt failed.
+# The kind of error of an attempt.
 ErrorCategory = Literal[
     "TIMEOUT",
     "DNS",
@@ -78,7 +78,7 @@ SchemaStatus = Literal["DRAFT", "ACTIVE", "DEPRECATED"]
 ReplayStatus = Literal["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
 
 
-# The period before now.
+# The period, which ends now.
 AnalyticsPeriod = Literal["1h", "6h", "24h", "7d", "30d"]
 
 

@@ -13,10 +13,10 @@ class Workspace(TypedDict):
     name: str
     plan: str
     branding: Branding
-    # Origins that browsers may call from: https, or http for localhost and 127.0.0.1.
+    # Origins whose pages can call the API: https, or http for localhost and 127.0.0.1.
     allowedOrigins: list[str]
     customerMay: CustomerMay
-    # Where the portal leads back to after a session; https only.
+    # The page that the portal links to as the way back; https only.
     returnUrl: str | None
-    # When the settings were last changed; null: the defaults apply.
+    # The time of the last change. Null: all settings are defaults.
     updatedAt: str | None

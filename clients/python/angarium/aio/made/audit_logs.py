@@ -11,7 +11,7 @@ from angarium.shapes import AuditEntry, Page
 
 
 class AsyncAuditLogs(AsyncResource):
-    """The changes of the configuration, with their actors and the earlier values."""
+    """The changes of the configuration: who made them, and the earlier values."""
 
     async def list(
         self,
@@ -22,10 +22,10 @@ class AsyncAuditLogs(AsyncResource):
     ) -> Page[AuditEntry]:
         """List changes of configuration: one page.
 
-        Newest first. MCP keys also see changes of the whole workspace (its plan, MCP keys). A
-        change and its entry are written together; entries are never removed. A page can hold
-        fewer than `limit`, even none, and still have a `nextCursor`. Such a page has
-        `searchedTo`.
+        Newest first. MCP keys also see changes of the whole workspace, such as its plan and
+        its MCP keys. A change and its entry are written together, and entries are never
+        removed. A page can hold fewer than `limit` entries, even none, and still have a
+        `nextCursor`. Such a page has `searchedTo`.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/audit-logs", query))
@@ -33,10 +33,10 @@ class AsyncAuditLogs(AsyncResource):
     def iterate(self, **chosen: Unpack[AuditLogFilter]) -> AsyncIterator[AuditEntry]:
         """List changes of configuration: all pages.
 
-        Newest first. MCP keys also see changes of the whole workspace (its plan, MCP keys). A
-        change and its entry are written together; entries are never removed. A page can hold
-        fewer than `limit`, even none, and still have a `nextCursor`. Such a page has
-        `searchedTo`.
+        Newest first. MCP keys also see changes of the whole workspace, such as its plan and
+        its MCP keys. A change and its entry are written together, and entries are never
+        removed. A page can hold fewer than `limit` entries, even none, and still have a
+        `nextCursor`. Such a page has `searchedTo`.
         """
         return follow_pages(self._send, "/audit-logs", {**chosen, "limit": PAGE})
 

@@ -14,7 +14,7 @@ from angarium.shapes import (
 
 
 class AsyncObservability(AsyncResource):
-    """The state of destinations and environments, from actors and counters."""
+    """The present state of destinations and environments, and their counters."""
 
     async def analytics(
         self,
@@ -26,7 +26,7 @@ class AsyncObservability(AsyncResource):
     ) -> EnvironmentAnalytics:
         """Show an environment's counters over a period.
 
-        The sums of all destinations, including archived ones, in the form of a destination's
+        Sums of all destinations, including archived ones, in the form of a destination's
         analytics. `topDestinations` are the ten with the most attempts.
         """
         return await self._send(
@@ -47,9 +47,8 @@ class AsyncObservability(AsyncResource):
     async def counts(self, *, environment: Environment | None = None) -> Counts:
         """Count an environment's waiting deliveries and dead letters.
 
-        Waiting deliveries and those in flight come from memory, at most a second old.
-        `retrying` and `inDlq` are counted in the log, up to 10,000 each. At that number
-        `atLeast` is true.
+        `pending` and `inFlight` come from memory and are at most a second old. `retrying` and
+        `inDlq` are counted in the log, up to 10,000 each. At that number `atLeast` is true.
         """
         return await self._send(
             Call("GET", "/observability/counts", query_of({"environment": environment}))
@@ -60,10 +59,10 @@ class AsyncObservability(AsyncResource):
 
         Finds the objects with the id `q`; events with the idempotency key or the
         correlationId `q`; destinations with `q` in their name; customers whose
-        customerExternalId begins with `q`; and event types that begin with `q` among the
-        2,000 latest events. The first 8 characters or more of an id find events, deliveries
-        and destinations: of the 200 latest events and deliveries of that time. The list is
-        empty if nothing is found.
+        customerExternalId begins with `q`; and event types that begin with `q`, among the
+        2,000 latest events. The first 8 or more characters of an id find destinations, events
+        and deliveries. They tell the time of creation: the server compares the 200 latest
+        events and deliveries of that time. The list is empty if nothing is found.
         """
         return await self._send(
             Call("GET", "/lookup", query_of({"q": q, "environment": environment}))

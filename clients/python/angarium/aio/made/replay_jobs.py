@@ -11,7 +11,7 @@ from angarium.shapes import Page, ReplayJob, ReplayJobDetail, ReplayPatch, Repla
 
 
 class AsyncReplayJobs(AsyncResource):
-    """Jobs that send selected past deliveries again, after live traffic."""
+    """Jobs that send selected past deliveries again. Live traffic goes first."""
 
     async def create(
         self,
@@ -29,16 +29,20 @@ class AsyncReplayJobs(AsyncResource):
     ) -> ReplayJobDetail:
         """Replay deliveries.
 
-        Creates new deliveries for deliveries that were delivered, failed or were dry runs.
-        They have the same `webhook-id`, a new `angarium-delivery-id`, and the same body
-        unless the transform version or the template config has changed. Live deliveries go
-        first. A receiver that remembers the `webhook-id` drops them. The job selects
-        deliveries that were settled when it was created; replays only by `deliveryIds`, and
-        test deliveries never. At least one of `destinationId`, `customerAccountId`,
-        `deliveryIds` and `from` is needed. The mode MISSING instead delivers events for which
-        the destination has no delivery. With `dryRun` nothing is sent: the job is COMPLETED
-        once `total` is counted, mostly in this answer, `types` counts by event type, and
-        `samples` shows up to three requests.
+        Creates new deliveries for deliveries that were delivered, failed or were dry runs. A
+        new delivery has the same `webhook-id` and a new `angarium-delivery-id`. Its body is
+        the same unless the transform version or the template config has changed. Live
+        deliveries go first. A receiver that remembers the `webhook-id` drops the new delivery
+        as a duplicate.
+
+        The job selects deliveries that were settled when it was created. It selects replays
+        only by `deliveryIds`, and test deliveries never. At least one of `destinationId`,
+        `customerAccountId`, `deliveryIds` and `from` is needed. The mode MISSING instead
+        sends events for which the destination has no delivery.
+
+        With `dryRun` nothing is sent: the job is COMPLETED once `total` is counted, mostly
+        already in this answer. `types` then counts by event type, and `samples` shows up to
+        three requests.
         """
         return await self._send(
             Call(
@@ -90,9 +94,9 @@ class AsyncReplayJobs(AsyncResource):
     async def update(self, job_id: str, change: ReplayPatch) -> ReplayJobDetail:
         """Change the rate of a replay job.
 
-        A merge patch (RFC 7396). The job follows the new rate within a second, whichever
-        machine runs the job. Null removes the limit. Deliveries that were enqueued stay
-        enqueued. 409 if the job has ended, or is of the kind CANCEL or RETRY.
+        A merge patch (RFC 7396). The new rate applies within a second, whichever machine runs
+        the job. Null removes the limit. Deliveries that are already enqueued stay enqueued.
+        409 if the job has ended, or is of the kind CANCEL or RETRY.
         """
         return await self._send(Call("PATCH", at("replay-jobs", job_id), body=change))
 
@@ -103,10 +107,10 @@ class AsyncReplayJobs(AsyncResource):
     async def cancel(self, job_id: str) -> ReplayJobDetail:
         """Cancel a replay job.
 
-        After the answer nothing more is enqueued. Deliveries that were enqueued and not
-        attempted are cancelled within a second: they become FAILED and DISCARDED, and count
-        as failed. An attempt in flight, and its retries, continue. A job of the kind CANCEL
-        or RETRY stops at its present place. 400 if the job has ended.
+        After the answer the job enqueues nothing more. Its enqueued deliveries without an
+        attempt are cancelled within a second: they become FAILED and DISCARDED, and count as
+        failed. An attempt in flight continues, with its retries. A job of the kind CANCEL or
+        RETRY stops at its present place. 400 if the job has ended.
         """
         return await self._send(
             Call("POST", at("replay-jobs", job_id, "cancel"), body={}, repeatable=False)

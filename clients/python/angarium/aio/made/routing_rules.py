@@ -34,11 +34,12 @@ class AsyncRoutingRules(AsyncResource):
     ) -> RoutingRule:
         """Create a routing rule.
 
-        Several matching rules of one destination make one delivery, with the highest
-        priority. One event type can have at most 100 rules with a filter for the destinations
-        of one customer, and 100 for the destinations of no customer. A filter that cannot be
-        evaluated for an event does not match; `filterErrors` counts such failures. 402 if the
-        plan, or the quota of the session's customer, has no room for another rule.
+        If several rules of a destination match an event, it gets one delivery, with the
+        highest priority of these rules. One event type can have at most 100 rules with a
+        filter for the destinations of one customer, and 100 for the destinations of no
+        customer. A filter that fails for an event does not match; `filterErrors` counts such
+        failures. 402 if the plan, or the quota of the session's customer, has no room for
+        another rule.
         """
         return await self._send(
             Call(
@@ -96,9 +97,9 @@ class AsyncRoutingRules(AsyncResource):
     ) -> RulePreview:
         """Try an event on the rules.
 
-        Shows the destinations that an example event would reach, and the judgement of each
-        rule that names its type. Nothing is sent or stored, so scope `read` is enough. `rule`
-        is an additional rule to try.
+        Shows the destinations that an example event would reach, and the result of each rule
+        for its type. Nothing is sent or stored, so scope `read` is enough. `rule` is an
+        additional rule to try.
         """
         return await self._send(
             Call("POST", "/routing-rules/preview", body=body_of({"event": event, "rule": rule}))

@@ -11,7 +11,7 @@ from angarium.shapes import InferredSchema, Page, SchemaVersion
 
 
 class AsyncSchemas(AsyncResource):
-    """JSON Schemas for the payloads of event types, in versions; one is active."""
+    """JSON Schemas for the payloads of event types, in versions. One version is active."""
 
     async def create(
         self,
@@ -23,9 +23,9 @@ class AsyncSchemas(AsyncResource):
     ) -> SchemaVersion:
         """Create a version of an event schema.
 
-        It becomes the next version of its event type, a DRAFT: events are checked once it is
-        activated. At most 64 KiB and 1,000 expansions of `$ref`, which must stay within the
-        document.
+        The schema becomes the next version for its event type, a DRAFT. Events are checked
+        once it is activated. A schema has at most 64 KiB and 1,000 expansions of `$ref`,
+        which must stay within the document.
         """
         return await self._send(
             Call(
@@ -64,8 +64,8 @@ class AsyncSchemas(AsyncResource):
     ) -> InferredSchema:
         """Infer a schema from recent events.
 
-        Examines the newest events of a type: at most `sample` of them, among 20,000 events of
-        any type, and 4 MiB. All sampled events conform to the schema.
+        Reads the newest events of a type: at most `sample` of them, and 4 MiB, from the
+        latest 20,000 events. All of the read events conform to the schema.
         """
         return await self._send(
             Call(

@@ -17,7 +17,7 @@ class AsyncTemplates(AsyncResource):
     ) -> Page[DestinationTemplate]:
         """List the catalog of templates: one page.
 
-        By name. The catalog is the same for all workspaces and environments.
+        Sorted by name. The catalog is the same for all workspaces and environments.
         """
         query = query_of({"limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/destination-templates", query))
@@ -25,7 +25,7 @@ class AsyncTemplates(AsyncResource):
     def iterate(self) -> AsyncIterator[DestinationTemplate]:
         """List the catalog of templates: all pages.
 
-        By name. The catalog is the same for all workspaces and environments.
+        Sorted by name. The catalog is the same for all workspaces and environments.
         """
         return follow_pages(self._send, "/destination-templates", {})
 
@@ -44,10 +44,10 @@ class AsyncTemplates(AsyncResource):
     ) -> TemplatePreview:
         """Try a template on an event.
 
-        Shows the request for the service, with masks for secrets. Nothing is sent or stored,
+        Shows the request to the service, with masks for secrets. Nothing is sent or stored,
         so scope `read` is enough. `errors` lists the errors of `config`, and the reasons why
-        the event cannot be written in the service's format. A destination's transform script
-        is not run.
+        the event does not fit the service's format. A destination's transform script is not
+        run.
         """
         return await self._send(
             Call(

@@ -23,9 +23,9 @@ class ApiKeys(Resource):
     ) -> ApiKeyWithSecret:
         """Create a key.
 
-        Only this answer has the secret. An API key creates keys of its own environment; an
-        MCP key of scope manage creates keys of any environment, and MCP keys. An environment
-        has at most 1,000 keys.
+        Only this answer has the secret. An API key creates keys of its own environment. An
+        MCP key of scope `manage` creates keys of any environment, and MCP keys. An
+        environment has at most 1,000 keys.
         """
         return self._send(
             Call(
@@ -43,8 +43,8 @@ class ApiKeys(Resource):
     ) -> Page[ApiKey]:
         """List keys: one page.
 
-        The keys of the environment that are not revoked; for an MCP key of scope manage also
-        the workspace's MCP keys.
+        Lists the keys of the environment that are not revoked. An MCP key of scope `manage`
+        also sees the workspace's MCP keys.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/api-keys", query))
@@ -52,8 +52,8 @@ class ApiKeys(Resource):
     def iterate(self, **chosen: Unpack[ApiKeyFilter]) -> Iterator[ApiKey]:
         """List keys: all pages.
 
-        The keys of the environment that are not revoked; for an MCP key of scope manage also
-        the workspace's MCP keys.
+        Lists the keys of the environment that are not revoked. An MCP key of scope `manage`
+        also sees the workspace's MCP keys.
         """
         return follow_pages(self._send, "/api-keys", {**chosen})
 
@@ -69,7 +69,7 @@ class ApiKeys(Resource):
     def revoke(self, key_id: str) -> Success:
         """Revoke a key.
 
-        Ends all its secrets at once, in other processes within a second. A key can revoke
-        itself.
+        All secrets of the key end at once; in other processes within a second. A key can
+        revoke itself.
         """
         return self._send(Call("DELETE", at("api-keys", key_id), gone_is_done=True))

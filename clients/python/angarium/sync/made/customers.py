@@ -22,7 +22,7 @@ class Customers(Resource):
     ) -> Page[CustomerItem]:
         """List customers: one page.
 
-        In the order of `customerExternalId`, byte by byte.
+        Sorted by the bytes of `customerExternalId`.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/customers", query))
@@ -30,16 +30,16 @@ class Customers(Resource):
     def iterate(self, **chosen: Unpack[CustomerFilter]) -> Iterator[CustomerItem]:
         """List customers: all pages.
 
-        In the order of `customerExternalId`, byte by byte.
+        Sorted by the bytes of `customerExternalId`.
         """
         return follow_pages(self._send, "/customers", {**chosen, "limit": PAGE})
 
     def get(self, external_id: str) -> Customer:
         """Show a customer.
 
-        Its account: the quotas set by the workspace, the limits of its embed sessions, and
-        the numbers of its objects. An account exists once an event, a destination or a
-        session has named the customer.
+        Shows the account: the quotas that the workspace has set, the limits of the customer's
+        embed sessions, and the numbers of its objects. An account exists once an event, a
+        destination or a session has named the customer.
         """
         return self._send(Call("GET", at("customers", external_id)))
 
@@ -53,9 +53,9 @@ class Customers(Resource):
     ) -> Customer:
         """Set a customer's name, quotas and permissions.
 
-        The given values replace all earlier ones. Quotas and permissions limit the customer's
-        embed sessions, at once here and within a second in other processes. The workspace's
-        keys are limited by the plan only.
+        The request replaces all earlier values. Quotas and permissions limit the customer's
+        embed sessions, at once in this process and within a second in others. The workspace's
+        keys are limited only by the plan.
         """
         return self._send(
             Call(
@@ -68,10 +68,10 @@ class Customers(Resource):
     def erase(self, external_id: str) -> Customer:
         """Erase a customer's contents.
 
-        Archives the customer's destinations, with their rules, and erases the contents of all
-        events accepted for the customer before: payloads, metadata, files, receivers' answers
+        Archives the customer's destinations, with their rules. Erases the contents of all
+        events accepted for the customer so far: payloads, metadata, files, receivers' answers
         and script output, as `DELETE /events/{id}/payload` does. The erasure continues after
-        the answer, and after a restart of the server, until `erasure.finishedAt` is set.
-        Events, deliveries and counters stay, and so does the account.
+        the answer, and after a restart of the server, until `erasure.finishedAt` is set. The
+        account, the events, the deliveries and the counters stay.
         """
         return self._send(Call("DELETE", at("customers", external_id)))

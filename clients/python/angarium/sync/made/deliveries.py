@@ -29,9 +29,9 @@ class Deliveries(Resource):
     ) -> Page[DeliveryItem]:
         """List deliveries: one page.
 
-        A repeated filter passes deliveries with any of its values. A page can hold fewer than
-        `limit`, even none, and still have a `nextCursor`: the time to search for rare values
-        is bounded. Such a page has `searchedTo`.
+        A page can hold fewer than `limit` deliveries, even none, and still have a
+        `nextCursor`: the time to search for rare values is bounded. Such a page has
+        `searchedTo`.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/deliveries", query))
@@ -39,18 +39,18 @@ class Deliveries(Resource):
     def iterate(self, **chosen: Unpack[DeliveryFilter]) -> Iterator[DeliveryItem]:
         """List deliveries: all pages.
 
-        A repeated filter passes deliveries with any of its values. A page can hold fewer than
-        `limit`, even none, and still have a `nextCursor`: the time to search for rare values
-        is bounded. Such a page has `searchedTo`.
+        A page can hold fewer than `limit` deliveries, even none, and still have a
+        `nextCursor`: the time to search for rare values is bounded. Such a page has
+        `searchedTo`.
         """
         return follow_pages(self._send, "/deliveries", {**chosen, "limit": PAGE})
 
     def get(self, delivery_id: str) -> Delivery:
         """Show a delivery with its attempts.
 
-        With its newest attempts: at most 100, and fewer if receivers' answers are large (512
-        KiB in all). `attemptsCursor` is null if these are all attempts. Otherwise give it as
-        `cursor` to `GET /deliveries/{id}/attempts`.
+        Shows the newest attempts: at most 100, and fewer if receivers' answers are large (512
+        KiB in all). If `attemptsCursor` is null, these are all. Otherwise give it as `cursor`
+        to `GET /deliveries/{id}/attempts`.
         """
         return self._send(Call("GET", at("deliveries", delivery_id)))
 
@@ -67,12 +67,12 @@ class Deliveries(Resource):
     def retry(self, delivery_id: str) -> DeliveryItem:
         """Retry a delivery now.
 
-        A PENDING or RETRYING delivery becomes due now; its schedule continues from there. It
-        does not wait for an open circuit or a Retry-After of its destination. It still waits
-        for earlier deliveries of its ordered lane, for the destination's concurrency and rate
-        limit, and while the destination is DISABLED. A dead letter is retried as by `POST
-        /dlq/{deliveryId}/retry`. 409 if the delivery was delivered or discarded: replay its
-        event instead.
+        A PENDING or RETRYING delivery becomes due now. If the attempt fails, its schedule
+        continues. An open circuit or a Retry-After of the destination does not hold it. It
+        still waits for earlier deliveries of its ordered lane, for the destination's
+        concurrency and rate limit, and while the destination is DISABLED. A dead letter is
+        retried as by `POST /dlq/{deliveryId}/retry`. 409 if the delivery was delivered or
+        discarded: replay its event instead.
         """
         return self._send(
             Call("POST", at("deliveries", delivery_id, "retry"), body={}, repeatable=False)
@@ -81,10 +81,10 @@ class Deliveries(Resource):
     def cancel(self, delivery_id: str) -> DeliveryItem:
         """Cancel a delivery.
 
-        A PENDING or RETRYING delivery becomes FAILED and DISCARDED, with `lastError`
-        `cancelled`, and its lane continues. An attempt in flight ends first, and the answer
-        shows DELIVERING. If that attempt succeeds, the delivery is DELIVERED. 409 if the
-        delivery has ended.
+        A PENDING or RETRYING delivery becomes FAILED and DISCARDED, with the `lastError`
+        `cancelled`. Its lane continues. An attempt in flight ends first; until then the
+        delivery is DELIVERING. If that attempt succeeds, the delivery becomes DELIVERED. 409
+        if the delivery has ended.
         """
         return self._send(Call("POST", at("deliveries", delivery_id, "cancel"), body={}))
 
@@ -106,8 +106,8 @@ class Deliveries(Resource):
         jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it. For
         each delivery the job does the same as `POST /deliveries/{id}/retry`. It is COMPLETED
         when all deliveries are due or attempted, and PAUSED while the destination is
-        DISABLED. Deliveries accepted after the job was created are left out. `POST
-        /dlq/retry` retries dead letters.
+        DISABLED. Deliveries accepted after the job was created are left out. For dead letters
+        use `POST /dlq/retry`.
         """
         return self._send(
             Call(
@@ -147,7 +147,7 @@ class Deliveries(Resource):
         jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it. For
         each delivery the job does the same as `POST /deliveries/{id}/cancel`, even while the
         destination is DISABLED. `skipped` counts deliveries that ended before they could be
-        cancelled. Deliveries accepted after the job was made are left out.
+        cancelled. Deliveries accepted after the job was created are left out.
         """
         return self._send(
             Call(
@@ -172,7 +172,7 @@ class Deliveries(Resource):
     def explain(self, delivery_id: str) -> DeliveryExplanation:
         """Show the reasons why a delivery waits.
 
-        Lists every gate that keeps the delivery from being sent now, and when the gate opens
-        if that is known. It also shows the delivery's lane, and its position there.
+        Lists every reason why the delivery is not sent now, and until when, if that is known.
+        Also shows the delivery's lane and its position there.
         """
         return self._send(Call("GET", at("deliveries", delivery_id, "explain")))

@@ -59,17 +59,16 @@ class Destinations(Resource):
         """Create a destination.
 
         Only this answer has the signing secret. `secret` sets your own secret.
-        `customerExternalId` opens the account of a new customer. Destinations that an embed
-        session creates are tied to its customer.
+        `customerExternalId` creates the account of a new customer. A destination that an
+        embed session creates belongs to its customer.
 
-        There are two forms. Direct: `url` gets the event unchanged. From a template of the
-        catalog: `templateId` and `config`, from which the template makes URL, headers and
-        body. The template's defaults, such as the service's rate limit, apply to missing
-        fields of `delivery`.
+        There are two forms. With `url`: the receiver gets the event unchanged. With
+        `templateId` and `config`: the template makes URL, headers and body. The template's
+        defaults, such as the service's rate limit, apply to missing fields of `delivery`.
 
-        `authentication` is how requests authenticate: with a password, a token, tokens of a
-        token endpoint, or a client certificate. All kinds except MTLS set the header
-        Authorization, which `headers` cannot set then.
+        `authentication` says how requests authenticate: with a password, a token, tokens from
+        a token endpoint, or a client certificate. All kinds except MTLS set the header
+        Authorization; then `headers` cannot set it.
         """
         return self._send(
             Call(
@@ -118,16 +117,16 @@ class Destinations(Resource):
         """Change a destination.
 
         A merge patch (RFC 7396): null puts a field back to its default, and removes a header.
-        It applies to attempts that begin later. With `rotateSecret` the answer has a new
-        secret. The previous secret also signs for `graceSeconds` (86400); 0 ends every former
-        secret at once. A mask sent back keeps the stored value. If the URL's scheme, host or
-        port changes, each masked header must be given again or removed. The same is true for
-        the secrets of `authentication`, also if its `tokenUrl` changes; another `kind`
-        replaces all of it, and null removes it.
+        The change applies to attempts that begin later. With `rotateSecret` the answer has a
+        new secret. The former secret also signs for `graceSeconds` (by default 86400); 0 ends
+        every former secret at once. A mask (***) keeps the stored value. If the URL's scheme,
+        host or port changes, give each masked header again, or remove it. The same holds for
+        the secrets of `authentication`, also if its `tokenUrl` changes. Another `kind`
+        replaces the whole `authentication`, and null removes it.
 
-        For a destination from a template, `config` is merged too: a mask sent back keeps the
-        stored secret, and all secrets must be given again if the requests go to another host.
-        `templateId` cannot be changed, and the template makes `url`.
+        For a destination from a template, `config` is merged too. A mask keeps the stored
+        secret, but if the requests go to another host, give all secrets again. `templateId`
+        cannot be changed, and the template makes `url`.
         """
         return self._send(
             Call(
@@ -141,22 +140,22 @@ class Destinations(Resource):
     def archive(self, destination_id: str) -> Success:
         """Archive a destination.
 
-        Waiting deliveries and those in the dead-letter queue are discarded. The destination's
-        record stays readable.
+        Waiting deliveries and dead letters of the destination are discarded. The destination
+        stays readable.
         """
         return self._send(Call("DELETE", at("destinations", destination_id)))
 
     def enable(self, destination_id: str) -> Destination:
         """Enable a destination.
 
-        Deliveries held as PENDING are sent.
+        The deliveries that were held as PENDING are sent.
         """
         return self._send(Call("POST", at("destinations", destination_id, "enable"), body={}))
 
     def disable(self, destination_id: str) -> Destination:
         """Disable a destination.
 
-        Deliveries are held as PENDING until it is enabled.
+        Its deliveries are held as PENDING until the destination is enabled.
         """
         return self._send(Call("POST", at("destinations", destination_id, "disable"), body={}))
 
@@ -173,12 +172,11 @@ class Destinations(Resource):
     ) -> Iterator[DestinationSummary]:
         """List destinations with their health and their last 24 hours: all pages.
 
-        Archived destinations are left out. Sorted by `trouble`, failing destinations and
-        disabled ones with waiting deliveries come first, then degraded ones, healthy ones,
-        idle ones and other disabled ones. Within each kind the longest queue comes first. A
-        destination that has not recovered counts as failing, even if no delivery waits for
-        it. The order is at most a second old: a destination can change its place between two
-        pages.
+        Archived destinations are left out. With the order `trouble`, failing destinations and
+        disabled ones with waiting deliveries come first, then degraded, healthy, idle, and
+        other disabled ones. Within each kind the longest queue comes first. A destination
+        that has not recovered counts as failing, even if no delivery waits for it. The order
+        is at most a second old: a destination can move between two pages.
         """
         return follow_pages(
             self._send,
@@ -196,9 +194,10 @@ class Destinations(Resource):
     def resume(self, destination_id: str) -> DestinationHealth:
         """Lift the hold on a destination.
 
-        A Retry-After of its receiver ends, and an open circuit sends a probe at once; a
-        success closes it. The answer is the destination's health, which can still show the
-        hold for a moment. 409 if it is DISABLED or ARCHIVED.
+        Ends the pause that the receiver asked for with Retry-After. An open circuit sends a
+        probe at once, and closes if the probe succeeds. The answer is the destination's
+        health, which can still show the hold for a moment. 409 if the destination is DISABLED
+        or ARCHIVED.
         """
         return self._send(Call("POST", at("destinations", destination_id, "resume"), body={}))
 
@@ -212,10 +211,10 @@ class Destinations(Resource):
     ) -> TestResult:
         """Send a signed sample.
 
-        Sends an event at once, also to a disabled destination, outside its concurrency. The
-        delivery is recorded (origin INSPECTION), never retried and not counted. With `dryRun`
-        nothing is sent: `request` is the request without its signature and with masked
-        values, and `success` is true if the request can be made.
+        Sends a sample event at once, also to a disabled destination, and beside its limit of
+        concurrency. The delivery is recorded with the origin INSPECTION, never retried and
+        not counted. With `dryRun` nothing is sent: `request` is the request without its
+        signature and with masked values, and `success` is true if the request can be made.
         """
         return self._send(
             Call(
@@ -242,9 +241,10 @@ class Destinations(Resource):
     ) -> Page[Lane]:
         """List a destination's lanes: one page.
 
-        The ordered lanes with waiting deliveries, the one with the oldest head first. A
-        destination with ordering NONE has no lanes. The destination's 5,000 oldest unsettled
-        deliveries are examined; if there are more, `atLeast` is true.
+        Lists the ordered lanes with waiting deliveries. The lane whose head, its first
+        delivery, is the oldest comes first. A destination with ordering NONE has no lanes.
+        The server examines the destination's 5,000 oldest unsettled deliveries; if there are
+        more, `atLeast` is true.
         """
         query = query_of({"limit": limit, "cursor": cursor})
         return self._send(Call("GET", at("destinations", destination_id, "lanes"), query))
@@ -258,12 +258,13 @@ class Destinations(Resource):
     ) -> Analytics:
         """Show a destination's counters over a period.
 
-        The statement that writes the delivery log also counts, so that sums equal its rows.
-        Replays count; samples (INSPECTION) and dry runs do not. The period ends with the
-        present minute, and is the same at every granularity: points are minutes, hours or
-        days in UTC, and the period cuts the first and the last of them. Every combination is
-        valid. Latency is interpolated within buckets whose bounds grow by 1.6. Counters stay
-        for 31 days, whatever the plan's retention.
+        Replays count; samples (INSPECTION) and dry runs do not. The counters are written
+        together with the delivery log, so they equal its rows. The period ends with the
+        present minute, and is the same at every granularity. Points are minutes, hours or
+        days in UTC; the period cuts off the first and the last point. Every granularity is
+        allowed with every period. Latency is interpolated within buckets; each bucket's bound
+        is 1.6 times the one before. Counters stay for 31 days, whatever the plan's retention
+        is.
         """
         return self._send(
             Call(

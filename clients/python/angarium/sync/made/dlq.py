@@ -26,10 +26,10 @@ class Dlq(Resource):
     ) -> Page[DlqEntry]:
         """List the dead-letter queue: one page.
 
-        Deliveries without attempts left, or with a 410 from their receiver. The latest dead
-        letter comes first. A page can hold fewer than `limit`, even none, and still have a
-        `nextCursor`: the time to search for rare values is bounded. Such a page has
-        `searchedTo`, the time of a dead letter.
+        Lists deliveries that have no attempts left, or got a 410 from their receiver. The
+        latest dead letter comes first. A page can hold fewer than `limit`, even none, and
+        still have a `nextCursor`: the time to search for rare values is bounded. Such a page
+        has `searchedTo`, the time of a dead letter.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/dlq", query))
@@ -37,10 +37,10 @@ class Dlq(Resource):
     def iterate(self, **chosen: Unpack[DlqFilter]) -> Iterator[DlqEntry]:
         """List the dead-letter queue: all pages.
 
-        Deliveries without attempts left, or with a 410 from their receiver. The latest dead
-        letter comes first. A page can hold fewer than `limit`, even none, and still have a
-        `nextCursor`: the time to search for rare values is bounded. Such a page has
-        `searchedTo`, the time of a dead letter.
+        Lists deliveries that have no attempts left, or got a 410 from their receiver. The
+        latest dead letter comes first. A page can hold fewer than `limit`, even none, and
+        still have a `nextCursor`: the time to search for rare values is bounded. Such a page
+        has `searchedTo`, the time of a dead letter.
         """
         return follow_pages(self._send, "/dlq", {**chosen, "limit": PAGE})
 
@@ -57,10 +57,11 @@ class Dlq(Resource):
     ) -> Iterator[DlqGroup]:
         """Group the dead-letter queue by cause: all pages.
 
-        Entries of a group share destination, error category, response status and error text
-        without its numbers. The largest group comes first. The latest 20,000 entries are
-        examined: if there are more, `atLeast` is true, and `searchedTo` is the time of the
-        earliest one. Give a group's `signature` to the retry or discard in bulk.
+        The entries of a group have the same destination, error category, response status, and
+        error text apart from numbers. The largest group comes first. The server examines the
+        latest 20,000 entries: if there are more, `atLeast` is true, and `searchedTo` is the
+        time of the earliest examined entry. Give a group's `signature` to the retry or
+        discard in bulk.
         """
         return follow_pages(
             self._send,
@@ -80,15 +81,15 @@ class Dlq(Resource):
     def get(self, delivery_id: str) -> DlqEntry | None:
         """Show an entry of the dead-letter queue.
 
-        Null for a delivery that exists and is not in the queue.
+        The answer is null if the delivery exists and is not in the queue.
         """
         return self._send(Call("GET", at("dlq", delivery_id)))
 
     def retry(self, delivery_id: str) -> Requeued:
         """Retry an entry of the dead-letter queue.
 
-        The same delivery is PENDING again, with a new schedule and dlqStatus
-        RETRIED_FROM_DLQ. Attempt numbers continue, and the delivery is the last of its lane.
+        The delivery becomes PENDING again, with a new schedule and the `dlqStatus`
+        RETRIED_FROM_DLQ. Its attempt numbers continue, and it becomes the last of its lane.
         It waits while its destination is DISABLED. 409 if retention has removed its event.
         """
         return self._send(Call("POST", at("dlq", delivery_id, "retry"), body={}, repeatable=False))
@@ -111,9 +112,9 @@ class Dlq(Resource):
         """Retry entries of the dead-letter queue in bulk.
 
         At least one filter is needed. The oldest go first. One request retries up to 10,000
-        deliveries and works for some seconds at most. `remaining` counts the rest: repeat the
-        same request to retry them. No delivery is retried twice. With `dryRun` it only
-        counts.
+        deliveries and takes at most some seconds. `remaining` counts the rest: repeat the
+        same request to retry them. No delivery is retried twice. With `dryRun` the request
+        only counts.
         """
         return self._send(
             Call(
@@ -155,7 +156,7 @@ class Dlq(Resource):
         """Discard entries of the dead-letter queue in bulk.
 
         The deliveries become FAILED and DISCARDED. They stay listed, and only a replay job
-        can send them again. Selection and limits are those of the retry in bulk.
+        can send them again. Selection and limits are the same as for the retry in bulk.
         """
         return self._send(
             Call(

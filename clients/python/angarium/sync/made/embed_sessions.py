@@ -13,9 +13,9 @@ class EmbedSessions(Resource):
         """Open an embed session.
 
         The token is a credential for one end-customer's browser. It sees and changes only
-        objects of that customer's account in this environment, and has its own quotas:
-        destinations, rules, scripts, requests a minute. `url` has it in the fragment, which
-        browsers do not send to servers.
+        objects of that customer's account in this environment. The account has its own quotas
+        of destinations, rules, scripts and requests a minute. `url` has the token in its
+        fragment, which browsers do not send to servers.
         """
         return self._send(
             Call(
@@ -30,7 +30,7 @@ class EmbedSessions(Resource):
     def context(self) -> EmbedContext:
         """Show the data of a portal.
 
-        The session's customer and its end, the workspace's branding, and the session's
+        Shows the session's customer and its end, the workspace's branding, and the session's
         permissions and limits.
         """
         return self._send(Call("GET", "/embed/context"))

@@ -18,8 +18,8 @@ class Events(Resource):
     ) -> Page[EventItem]:
         """List events: one page.
 
-        The list includes events without a matching rule. If the search stopped early, the
-        page has `searchedTo`. An embed session sees its customer's events, and their
+        The list includes events that no rule matched. If the search stopped early, the page
+        has `searchedTo`. An embed session sees its customer's events, with only the
         deliveries to its customer's destinations.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
@@ -28,8 +28,8 @@ class Events(Resource):
     def iterate(self, **chosen: Unpack[EventFilter]) -> Iterator[EventItem]:
         """List events: all pages.
 
-        The list includes events without a matching rule. If the search stopped early, the
-        page has `searchedTo`. An embed session sees its customer's events, and their
+        The list includes events that no rule matched. If the search stopped early, the page
+        has `searchedTo`. An embed session sees its customer's events, with only the
         deliveries to its customer's destinations.
         """
         return follow_pages(self._send, "/events", {**chosen, "limit": PAGE})
@@ -37,19 +37,20 @@ class Events(Resource):
     def get(self, event_id: str) -> Event:
         """Show an event.
 
-        `payload` and `metadata` have the same bytes as in the request. So have `attachments`,
-        except for their sources: each source is now a file.
+        `payload` and `metadata` have the same bytes as in the request. `attachments` too,
+        except that each source is now a file.
         """
         return self._send(Call("GET", at("events", event_id)))
 
     def erase(self, event_id: str) -> Event:
         """Erase an event's content.
 
-        Erases payload, metadata, attachments and files of the event, and receivers' answers
-        and script output of its deliveries. The event, its deliveries and all counters stay:
-        `payload` is null and `erasedAt` is the time of erasure. Waiting deliveries are
-        cancelled and dead letters discarded first. The event cannot be replayed any more. 503
-        while an attempt is in flight: nothing is erased then. Backups keep the content.
+        Erases payload, metadata, attachments and files of the event, and the receivers'
+        answers and script output of its deliveries. The event, its deliveries and all
+        counters stay: `payload` is null, and `erasedAt` is the time of erasure. Before that,
+        waiting deliveries are cancelled and dead letters discarded. The event can never be
+        replayed again. 503 while an attempt is in flight; then nothing is erased. Backups
+        keep the content.
         """
         return self._send(Call("DELETE", at("events", event_id, "payload")))
 
@@ -57,8 +58,8 @@ class Events(Resource):
         """Show the receivers of an event, and the reasons.
 
         Judges the event by the present rules, rule by rule, with the values that filters
-        read. It also lists the deliveries made when the event was accepted. If the two
-        differ, `changedSince` marks the rules made or changed after the event.
+        read. Also lists the deliveries that were made when the event was accepted. If the two
+        differ, `changedSince` marks the rules that were created or changed after the event.
         """
         return self._send(Call("GET", at("events", event_id, "explain")))
 

@@ -9,14 +9,15 @@ from angarium.sync.resource import Resource, follow_pages
 
 
 class Nodes(Resource):
-    """The state of destinations and environments, from actors and counters."""
+    """The present state of destinations and environments, and their counters."""
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Node]:
         """List the servers of this installation: one page.
 
-        By name, from the memory of the answering server. It needs a key of scope `manage` of
-        the installation's first workspace. Each part of the workspaces has one ACTIVE server,
-        which does its work. A STANDBY of the part takes over if the ACTIVE server fails.
+        Sorted by name. The list shows what the answering server knows. It needs a key of
+        scope `manage` of the installation's first workspace. Each part of the workspaces has
+        one ACTIVE server, which does the work of the part. A STANDBY of the part takes over
+        if the ACTIVE server fails.
         """
         query = query_of({"limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/observability/nodes", query))
@@ -24,18 +25,19 @@ class Nodes(Resource):
     def iterate(self) -> Iterator[Node]:
         """List the servers of this installation: all pages.
 
-        By name, from the memory of the answering server. It needs a key of scope `manage` of
-        the installation's first workspace. Each part of the workspaces has one ACTIVE server,
-        which does its work. A STANDBY of the part takes over if the ACTIVE server fails.
+        Sorted by name. The list shows what the answering server knows. It needs a key of
+        scope `manage` of the installation's first workspace. Each part of the workspaces has
+        one ACTIVE server, which does the work of the part. A STANDBY of the part takes over
+        if the ACTIVE server fails.
         """
         return follow_pages(self._send, "/observability/nodes", {})
 
     def drain(self, machine: str) -> Success:
         """Drain a machine.
 
-        The machine hands its parts over to other machines, within seconds, and gets none
-        until the drain ends, also after a restart. It still relays its clients' requests, and
-        keeps its parts while no other machine can take them.
+        Other machines take the parts of this machine over within seconds. The machine gets no
+        parts until the drain ends, also after a restart. It still relays its clients'
+        requests, and keeps its parts while no other machine can take them.
         """
         return self._send(Call("POST", at("observability", "nodes", machine, "drain"), body={}))
 

@@ -10,15 +10,16 @@ from angarium.sync.resource import Resource, follow_pages
 
 
 class TransformScripts(Resource):
-    """JavaScript that changes a destination's requests; one version is published."""
+    """JavaScript that changes a destination's requests. One version is published."""
 
     def create(self, destination_id: str, name: str, source: str) -> TransformScript:
         """Create a version of a transform script.
 
-        JavaScript with `function transform(event) { return ...; }` over the outbound body. It
-        becomes the next version of its destination, a DRAFT, and is used once it is
-        published. At most 64 KiB (413). A script that does not compile is a 400 that names
-        the line. 402 if the plan has no scripts, or no further one.
+        `source` is JavaScript with `function transform(event) { return ...; }` over the
+        outbound body. It becomes the next version for its destination, a DRAFT, and is used
+        once it is published. A script has at most 64 KiB (413). A script that does not
+        compile gets 400 with the line. 402 if the plan has no scripts, or no room for another
+        one.
         """
         return self._send(
             Call(
@@ -32,7 +33,8 @@ class TransformScripts(Resource):
     def of_destination(self, destination_id: str) -> Iterator[TransformScript]:
         """List a destination's transform scripts: all pages.
 
-        A page can hold fewer than `limit` and still have a `nextCursor`: sources are long.
+        A page can hold fewer than `limit` and still have a `nextCursor`, because sources are
+        long.
         """
         return follow_pages(self._send, at("destinations", destination_id, "transform-scripts"), {})
 
@@ -43,7 +45,7 @@ class TransformScripts(Resource):
     def delete(self, script_id: str) -> Success:
         """Delete a version of a transform script.
 
-        The version must not be PUBLISHED. It no longer counts against the plan; its number is
+        The version must not be PUBLISHED. It no longer counts against the plan. Its number is
         never used again.
         """
         return self._send(Call("DELETE", at("transform-scripts", script_id), gone_is_done=True))
@@ -51,9 +53,9 @@ class TransformScripts(Resource):
     def publish(self, script_id: str) -> TransformScript:
         """Publish a version of a transform script.
 
-        Every attempt that begins from now on uses it, including retries. The version that was
-        PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier version. Publishing the
-        PUBLISHED version changes nothing.
+        Every attempt that begins from now on uses this version, including retries. The
+        version that was PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier
+        version. Publishing the PUBLISHED version again changes nothing.
         """
         return self._send(Call("POST", at("transform-scripts", script_id, "publish"), body={}))
 
@@ -78,9 +80,9 @@ class TransformScripts(Resource):
         """Run a transform script without storing it.
 
         Runs `source` as a script of the destination over `event`, an outbound body, or over
-        the body of the event `eventId`. Nothing is stored, sent or recorded. A script that
-        fails, or does not compile, is a 200 with `success` false. 402 if the plan has no
-        scripts.
+        the outbound body of the event `eventId`. Nothing is stored, sent or recorded. If the
+        script fails or does not compile, the answer is 200 with `success` false. 402 if the
+        plan has no scripts.
         """
         return self._send(
             Call(
@@ -102,9 +104,9 @@ class TransformScripts(Resource):
     ) -> TransformRun:
         """Run a version of a transform script over an event.
 
-        Runs over `event`, an outbound body, or over the body of the event `eventId`,
-        published or not. Nothing is sent, changed or recorded. A script that fails is a 200
-        with `success` false.
+        Runs the version, published or not, over `event`, an outbound body, or over the
+        outbound body of the event `eventId`. Nothing is sent, changed or recorded. If the
+        script fails, the answer is 200 with `success` false.
         """
         return self._send(
             Call(

@@ -7,22 +7,22 @@ from angarium.sync.resource import Resource
 
 
 class WorkspaceMethods(Resource):
-    """The settings of all environments: the look of customers' portals, and permissions."""
+    """The settings for all environments: the look of customers' portals, and permissions."""
 
     def get(self) -> Workspace:
         """Show the workspace.
 
-        Its name, its plan, and the settings of its customers' portals. An MCP key need not
-        name an environment.
+        Shows the name, the plan, and the settings of customers' portals. An MCP key does not
+        have to name an environment.
         """
         return self._send(Call("GET", "/workspace"))
 
     def update(self, change: SettingsPatch) -> Workspace:
         """Change the workspace's settings.
 
-        A merge patch (RFC 7396): null puts a field back to its default; a list is replaced
-        whole. It applies in all environments and to open sessions: at once here, within a
-        second in other processes. Origins are stored as browsers write them: in lower case,
-        without the scheme's default port.
+        A merge patch (RFC 7396): null puts a field back to its default, and a list replaces
+        the whole list. The settings apply in all environments and to open sessions, at once
+        in this process and within a second in others. Origins are stored as browsers write
+        them: in lower case, without the scheme's default port.
         """
         return self._send(Call("PATCH", "/workspace", body=change))
