@@ -83,12 +83,17 @@ def _option(operation: Operation, field: str, schema: Any, types: Types) -> str:
     assert operation.route.command is not None
     argument = argument_name(field)
     short = re.sub("(_external)?_id$", "", argument).replace("event_type", "type").replace("_", "-")
-    given = [repr(operation.route.command.options.get(field, f"--{short}")), repr(argument)]
+    flags = operation.route.command.options.get(field, f"--{short}")
+    given = [repr(flags), repr(argument)]
     repeated = schema.get("type") == "array"
     words = types.resolved(schema["items"] if repeated else schema).get("enum")
     if words:
         given.append(f"words={tuple(words)!r}")
-    elif schema.get("type") != "boolean":
+    elif schema.get("type") == "boolean":
+        assert "/" in flags, (
+            f"{flags} has no form for false: set it in the route's `Command.options`"
+        )
+    else:
         named = "ID" if field.endswith("Id") else "TEXT"
         given.append(f"metavar={_METAVARS.get(field, named)!r}")
     if schema.get("description"):

@@ -230,7 +230,7 @@ def _environment(route: Route) -> dict[str, Any]:
     return {
         "name": "X-Environment",
         "in": "header",
-        "description": f"The environment. {needed}; if it is not an API key's own, the answer is 403.",
+        "description": f"The environment. {needed}. An API key gets 403 for another than its own.",
         "schema": sharing({"enum": [name.name for name in Environment]}),
     }
 

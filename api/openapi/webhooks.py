@@ -85,7 +85,7 @@ def webhooks(
         name = "".join(part.title() for part in event_type.replace("_", ".").split("."))
         data = references[model]
         about = (model.__doc__ or "").strip()
-        text = f"{about} It is sent if a rule names `{event_type}`, or a pattern with that prefix."
+        text = f"{about} Sent if a rule names `{event_type}`, or a pattern with that prefix."
         schema = _own_schema(event_type, data)
         example = {"type": event_type, "timestamp": AT, "id": EVENT, "data": examples.of(data)}
         summary = f"The service's own event {event_type}"

@@ -124,7 +124,9 @@ ROUTES = (
         method="GET",
         path="/events",
         name="listEvents",
-        command=Command("events list", COLUMNS),
+        command=Command(
+            "events list", COLUMNS, options={"undelivered": "--undelivered/--no-undelivered"}
+        ),
         client=Method("events.list"),
         summary="List events",
         description="The list includes events that no rule matched. If the search stopped early, "

@@ -38,7 +38,7 @@ class KeyDraft(Document):
     kind: Annotated[
         KeyKindName,
         NullIs("API_KEY"),
-    ] = Field("API_KEY", description="MCP_KEY: only an MCP key or the command line can create it.")
+    ] = Field("API_KEY", description="Only an MCP key or the command line can create an MCP_KEY.")
     name: Name = Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]+$"})
     scope: ScopeName = Field(description="The scope. An MCP key has `read` or `manage`.")
     environment: Word[Environment] | None = Field(

@@ -71,7 +71,7 @@ class SchemaVersion(TypedDict):
 
 
 class Conflict(TypedDict):
-    """A place that the schema hardly restricts, because the sampled events differ there."""
+    """A place where the schema restricts little, because the sampled events differ."""
 
     path: str
     message: str

@@ -109,7 +109,7 @@ class DlqGroup(TypedDict):
     eventTypes: Annotated[list[str], told("At most ten.")]
     count: Count
     atLeast: Annotated[bool, told("True if `count` can be higher than counted.")]
-    firstAt: Annotated[Timestamp, told("The time when the first became a dead letter.")]
+    firstAt: Annotated[Timestamp, told("The time when the first entry became a dead letter.")]
     lastAt: Timestamp
     sampleId: Annotated[Uuid, told("The id of the latest entry.")]
 

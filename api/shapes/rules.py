@@ -119,7 +119,7 @@ class RulePreview(TypedDict):
 
 
 class EventExplanation(TypedDict):
-    """An event's receivers and the reasons, by the present rules, and its recorded deliveries."""
+    """The receivers of an event by the present rules, with reasons, and its recorded deliveries."""
 
     eventId: Uuid
     eventType: str

@@ -201,7 +201,7 @@ export class DestinationsResource extends Resource {
    * Change a destination. A merge patch (RFC 7396): null puts a field back to its default, and
    * removes a header. The change applies to attempts that begin later. With `rotateSecret` the
    * answer has a new secret. The former secret also signs for `graceSeconds` (by default 86400); 0
-   * ends every former secret at once. A mask (***) keeps the stored value. If the URL's scheme,
+   * ends every former secret at once. A mask (`***`) keeps the stored value. If the URL's scheme,
    * host or port changes, give each masked header again, or remove it. The same holds for the
    * secrets of `authentication`, also if its `tokenUrl` changes. Another `kind` replaces the whole
    * `authentication`, and null removes it. For a destination from a template, `config` is merged
@@ -359,11 +359,11 @@ export class TemplatesResource extends Resource {
 /** The rules that select the destinations of events. */
 export class RoutingRulesResource extends Resource {
   /**
-   * Create a routing rule. If several rules of a destination match an event, it gets one delivery,
-   * with the highest priority of these rules. One event type can have at most 100 rules with a
-   * filter for the destinations of one customer, and 100 for the destinations of no customer. A
-   * filter that fails for an event does not match; `filterErrors` counts such failures. 402 if the
-   * plan, or the quota of the session's customer, has no room for another rule.
+   * Create a routing rule. If several rules of a destination match an event, they make one
+   * delivery, with the highest priority of these rules. One event type can have at most 100 rules
+   * with a filter for the destinations of one customer, and 100 for the destinations of no
+   * customer. A filter that fails for an event does not match; `filterErrors` counts such failures.
+   * 402 if the plan, or the quota of the session's customer, has no room for another rule.
    */
   create(body: RuleDraft, options?: CallOptions): Promise<RoutingRule> {
     return this.call({ method: "POST", path: "/routing-rules", body, repeatable: false }, options);

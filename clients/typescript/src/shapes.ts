@@ -341,7 +341,7 @@ export interface ClientCredentialsAuthentication {
   clientAuthentication?: "HEADER" | "BODY";
 }
 
-/** A place that the schema hardly restricts, because the sampled events differ there. */
+/** A place where the schema restricts little, because the sampled events differ. */
 export interface Conflict {
   path: string;
   message: string;
@@ -954,7 +954,7 @@ export interface DlqGroup {
   count: number;
   /** True if `count` can be higher than counted. */
   atLeast: boolean;
-  /** The time when the first became a dead letter. */
+  /** The time when the first entry became a dead letter. */
   firstAt: string;
   lastAt: string;
   /** The id of the latest entry. */
@@ -1105,7 +1105,7 @@ export interface Event {
   attachments: Record<string, unknown>[] | null;
 }
 
-/** An event's receivers and the reasons, by the present rules, and its recorded deliveries. */
+/** The receivers of an event by the present rules, with reasons, and its recorded deliveries. */
 export interface EventExplanation {
   eventId: string;
   eventType: string;
@@ -1370,7 +1370,7 @@ export interface IngestResult {
 
 /** A new key. */
 export interface KeyDraft {
-  /** MCP_KEY: only an MCP key or the command line can create it. */
+  /** Only an MCP key or the command line can create an MCP_KEY. */
   kind?: KeyKind | null;
   name: string;
   /** The scope. An MCP key has `read` or `manage`. */

@@ -68,7 +68,7 @@ PLAIN: tuple[Plain, ...] = (
                 repeated=True,
             ),
             Option(
-                "--undelivered",
+                "--undelivered/--no-undelivered",
                 "undelivered",
                 help=("Only events that no rule matched, or only events that a rule matched."),
             ),

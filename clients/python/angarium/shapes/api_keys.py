@@ -50,7 +50,7 @@ class ApiKeyWithSecret(TypedDict):
 class KeyDraft(TypedDict):
     """A new key."""
 
-    # MCP_KEY: only an MCP key or the command line can create it.
+    # Only an MCP key or the command line can create an MCP_KEY.
     kind: NotRequired[KeyKind | None]
     name: str
     # The scope. An MCP key has `read` or `manage`.

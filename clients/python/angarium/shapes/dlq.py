@@ -85,7 +85,7 @@ class DlqGroup(TypedDict):
     count: int
     # True if `count` can be higher than counted.
     atLeast: bool
-    # The time when the first became a dead letter.
+    # The time when the first entry became a dead letter.
     firstAt: str
     lastAt: str
     # The id of the latest entry.

@@ -121,7 +121,7 @@ class BatchEntry(TypedDict):
 
 
 class EventExplanation(TypedDict):
-    """An event's receivers and the reasons, by the present rules, and its recorded deliveries."""
+    """The receivers of an event by the present rules, with reasons, and its recorded deliveries."""
 
     eventId: str
     eventType: str

@@ -8,7 +8,7 @@ from angarium.shapes.words import Environment, SchemaStatus
 
 
 class Conflict(TypedDict):
-    """A place that the schema hardly restricts, because the sampled events differ there."""
+    """A place where the schema restricts little, because the sampled events differ."""
 
     path: str
     message: str

@@ -119,10 +119,10 @@ class Destinations(Resource):
         A merge patch (RFC 7396): null puts a field back to its default, and removes a header.
         The change applies to attempts that begin later. With `rotateSecret` the answer has a
         new secret. The former secret also signs for `graceSeconds` (by default 86400); 0 ends
-        every former secret at once. A mask (***) keeps the stored value. If the URL's scheme,
-        host or port changes, give each masked header again, or remove it. The same holds for
-        the secrets of `authentication`, also if its `tokenUrl` changes. Another `kind`
-        replaces the whole `authentication`, and null removes it.
+        every former secret at once. A mask (`***`) keeps the stored value. If the URL's
+        scheme, host or port changes, give each masked header again, or remove it. The same
+        holds for the secrets of `authentication`, also if its `tokenUrl` changes. Another
+        `kind` replaces the whole `authentication`, and null removes it.
 
         For a destination from a template, `config` is merged too. A mask keeps the stored
         secret, but if the requests go to another host, give all secrets again. `templateId`

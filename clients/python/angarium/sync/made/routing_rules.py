@@ -34,7 +34,7 @@ class RoutingRules(Resource):
     ) -> RoutingRule:
         """Create a routing rule.
 
-        If several rules of a destination match an event, it gets one delivery, with the
+        If several rules of a destination match an event, they make one delivery, with the
         highest priority of these rules. One event type can have at most 100 rules with a
         filter for the destinations of one customer, and 100 for the destinations of no
         customer. A filter that fails for an event does not match; `filterErrors` counts such
