@@ -173,8 +173,8 @@ class CustomerMay(Document):
     replay: Permitted = Field(True, description="Start, change and cancel replay jobs.")
     view_payloads: Permitted = Field(
         True,
-        description="See the contents of events, requests and responses, and error texts. Without this "
-        "ability they are null.",
+        description="See the contents of events, requests, responses and files, script output, and error "
+        "texts. Without this ability they are null.",
     )
 
 

@@ -448,8 +448,8 @@ export interface CustomerMay {
   /** Start, change and cancel replay jobs. */
   replay: boolean;
   /**
-   * See the contents of events, requests and responses, and error texts. Without this ability they
-   * are null.
+   * See the contents of events, requests, responses and files, script output, and error texts.
+   * Without this ability they are null.
    */
   viewPayloads: boolean;
 }
@@ -483,8 +483,8 @@ export interface CustomerMayPatch {
   /** Start, change and cancel replay jobs. */
   replay?: boolean | null;
   /**
-   * See the contents of events, requests and responses, and error texts. Without this ability they
-   * are null.
+   * See the contents of events, requests, responses and files, script output, and error texts.
+   * Without this ability they are null.
    */
   viewPayloads?: boolean | null;
 }

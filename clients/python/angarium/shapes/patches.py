@@ -47,8 +47,8 @@ class CustomerMayPatch(TypedDict, total=False):
     discardDeliveries: bool | None
     # Start, change and cancel replay jobs.
     replay: bool | None
-    # See the contents of events, requests and responses, and error texts. Without this ability they
-    # are null.
+    # See the contents of events, requests, responses and files, script output, and error texts.
+    # Without this ability they are null.
     viewPayloads: bool | None
 
 

@@ -57,8 +57,8 @@ class CustomerMay(TypedDict):
     discardDeliveries: bool
     # Start, change and cancel replay jobs.
     replay: bool
-    # See the contents of events, requests and responses, and error texts. Without this ability they
-    # are null.
+    # See the contents of events, requests, responses and files, script output, and error texts.
+    # Without this ability they are null.
     viewPayloads: bool
 
 
