@@ -125,6 +125,14 @@ def _schemas_within(node: Any) -> Iterator[dict[str, Any]]:
             yield from _schemas_within(item)
 
 
+def test_the_description_of_each_answer_is_a_whole_sentence() -> None:
+    """An answer has the first line of its shape's description, so that line must end a sentence."""
+    for path, operations in DOCUMENT["paths"].items():
+        for operation in operations.values():
+            for status, response in operation["responses"].items():
+                assert response.get("description", ".").endswith("."), (path, status)
+
+
 def test_bounds_are_written_as_json_schema_has_them() -> None:
     for schema in _schemas_within([DOCUMENT["components"]["schemas"], DOCUMENT["paths"]]):
         for pydantic in ("ge", "gt", "le", "lt", "min_length", "max_length", "title", "$defs"):
