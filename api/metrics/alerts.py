@@ -91,7 +91,7 @@ ALERTS: Sequence[Alert] = (
         "5m",
         "warning",
         "Steps of the event loop of {{ $labels.instance }} take too long.",
-        "Find the work and the workspace of each step in the log (loop.long_step).",
+        "Find the work and the workspace of each step in the log (loop.step_held).",
     ),
     Alert(
         "AngariumComponentRestarts",
