@@ -187,7 +187,7 @@ class Settings(BaseModel):
         "Normal work takes less than half of the default",
     )
 
-    # --- bounds of the intake: waiting events cost memory and time
+    # --- bounds of the intake, because waiting events cost memory and time
     intake_events: int = Field(
         20_000,
         ge=1,
@@ -378,7 +378,7 @@ class Settings(BaseModel):
 
     @property
     def listening(self) -> dict[str, tuple[str, int]]:
-        """The hosts and ports that the server listens on, by the setting that names each."""
+        """The hosts and ports that the server listens on, by the name of the setting."""
         found = {"bind": self.bind, "operations_bind": self.operations_bind}
         found["peer_bind"] = self.peer_bind
         return {name: host_and_port(bind) for name, bind in found.items() if bind is not None}

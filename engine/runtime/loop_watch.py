@@ -1,8 +1,8 @@
-"""The loop watch: it logs each step of the loop that lasts too long, with its work and its workspace.
+"""The loop watch: it logs each step of the loop that lasts too long, with the step's work and workspace.
 
-A step is the work of one task between two waits; while it lasts, nothing else runs. A long step with
-little CPU was held by other programs on the machine, or by a blocking call. The watch costs two calls and
-a look at the clock for each step, some 0.5 us. Only `run` awaits.
+A step is the work of one task between two waits; while it lasts, nothing else runs. If a long step took
+little CPU, other programs had the processor, or a call blocked. The watch costs two calls and a look at
+the clock for each step, some 0.5 us. Only `run` awaits.
 """
 
 import gc
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 TELL_EVERY_S = 1.0  # between two log lines: a loop that is held for long has many long steps
 # The time between two readings of the thread's CPU time. A reading is a system call, which costs as much
-# as the rest of the watch. The CPU of a long step includes at most this much time before the step.
+# as the rest of the watch. The CPU logged for a long step can include up to this much of earlier steps.
 CPU_EVERY_S = 0.004
 FORGET = 10_000  # environments whose long steps are counted (some MB); beyond it the counts restart
 
@@ -26,9 +26,10 @@ log = structlog.get_logger("angarium.loop")
 
 
 class Mark:
-    """The label of the present step. Code whose time depends on input sets it. Owner: the present step.
+    """The label of the present step: its work, and for whom. Owner: the code of the present step.
 
-    Setting a label takes some 20 ns. The watch clears it when the step ends.
+    Code whose time depends on its input sets the label, which takes some 20 ns. When the step ends, the
+    watch clears it.
     """
 
     __slots__ = ("what", "whom")
@@ -75,7 +76,7 @@ class LoopWatch(trio.abc.Instrument):
         clock: Callable[[], float] = time.perf_counter,
         cpu: Callable[[], float] = time.thread_time,
     ) -> None:
-        """`now`: seconds since the epoch; `clock` and `cpu` measure time and CPU of steps."""
+        """`now` returns seconds since the epoch. `clock` and `cpu` measure the time and CPU of steps."""
         self.served = trio.Event()  # set after the start, whose steps delay no request
         self._limit_s = limit_s
         self._now = now
@@ -119,7 +120,7 @@ class LoopWatch(trio.abc.Instrument):
         MARK.what = MARK.whom = None
 
     def of(self, whom: int | str) -> int:
-        """Return how many long steps an environment or a workspace caused."""
+        """Return the number of long steps for `whom`: an environment's number, or a workspace's id."""
         return self._of[whom]
 
     def statistics(self) -> LoopStatistics:
@@ -129,7 +130,7 @@ class LoopWatch(trio.abc.Instrument):
         )
 
     def _look(self, task: trio.lowlevel.Task, at: float) -> float:
-        """Examine the step that ended. Returns when the next one begins."""
+        """Examine the step that ended. Return the instant at which the next step begins."""
         took_s, used = at - self._at, self._cpu()
         cpu_s = min(used - self._used, took_s)
         self._most_cpu_s = max(self._most_cpu_s, cpu_s)

@@ -1,6 +1,6 @@
-"""The pressure log: a line when tasks wait for a resource at two looks in a row, and one at the end.
+"""The pressure log: it reports a resource that tasks wait for, and the end of the wait.
 
-It only reads gauges.
+A wait is reported when two looks in a row find it. The log only reads gauges.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ class Pressure:
             self.look()
 
     def look(self) -> None:
-        """Look once. Log each pressure that begins to last, and each that has ended."""
+        """Look once. Log each wait that the look before found too, and each logged wait that is over."""
         waiting = {name: count for name, gauge in self._gauges.items() if (count := gauge())}
         for name in waiting.keys() & self._before - self._lasting:
             self._lasting.add(name)

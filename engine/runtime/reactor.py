@@ -1,8 +1,8 @@
 """The reactor: every socket of the hot path in one selector, served by one trio task.
 
 A handler's `ready(readable, writable)` does a bounded amount of work and never awaits. Its exception
-closes only that handler. A descriptor without interest is not registered: an idle registration would
-report a hang-up for ever.
+closes only that handler. A descriptor that waits for nothing must not be registered: the selector would
+report its hang-up in every pass.
 """
 
 import math
@@ -20,22 +20,23 @@ READ = select.EPOLLIN if hasattr(select, "epoll") else 1
 WRITE = select.EPOLLOUT if hasattr(select, "epoll") else 4
 _HANGUP = (select.EPOLLHUP | select.EPOLLERR) if hasattr(select, "epoll") else 0
 _READINESS = READ | WRITE
-# A pass is bounded, so that every other trio task runs between two passes. 64 requests take 0.6
-# ms; 64 reads of 64 KiB from a flooding client take 3 ms. Sockets that were not served come first
-# in the next pass.
+# A pass is bounded, so that every other trio task runs between two passes. 64 requests take 0.6 ms; 64
+# reads of 64 KiB from a flooding client take 3 ms. Ready sockets beyond the bound come first in the next
+# pass.
 PASS_EVENTS = 64
 # After this time, a pass pauses until every other task has run: costly requests take 2 to 4 ms each.
 PASS_S = 0.005
-# The priority of a descriptor. A known caller has shown a right to something. A newcomer has sent no
-# request yet. A stranger had no right to its last request. Newcomers get at most STRANGERS_S of a pass,
-# and strangers the same. So known callers wait little, and newcomers wait only for newcomers. The reactor
-# polls a few of them at a time, since one can be a TLS handshake of a millisecond.
+# The priority of a descriptor. The last request of a known caller was admitted; that of a stranger was
+# not. A newcomer has sent no request yet. In a pass, newcomers get at most STRANGERS_S, and strangers
+# as much again. So known callers wait little, and newcomers wait only for newcomers. Of newcomers and
+# strangers, the reactor polls only STRANGERS_AT_ONCE at a time, because one of them can need a step of a
+# TLS handshake, which takes a millisecond.
 KNOWN, NEWCOMER, STRANGER = range(3)
 STRANGERS_S = 0.002
 STRANGERS_AT_ONCE = 4
-# While known callers are active, the two classes have shorter turns, and rest after each turn for a
-# multiple of its time. An event of a tenant takes some five turns of the loop; without rests, each turn
-# waited 2 to 4 ms. On two cores the rests also leave processor time to the database.
+# While known callers are active, newcomers and strangers have shorter turns. After each turn, their class
+# rests for a multiple of the turn's time. A known caller's event takes some five passes, and without
+# rests each pass took 2 to 4 ms longer. On two cores the rests also leave CPU time to the database.
 BESIDE_KNOWN_S = 0.0005
 RESTS = {NEWCOMER: 1.0, STRANGER: 3.0}
 ACTIVE_S = 0.05  # known callers are active for so long after a descriptor of theirs was ready
@@ -53,7 +54,7 @@ class Ready(Protocol):
 
 class _Nobody:
     """The handler of a descriptor that is no longer watched. It replaces the real handler, which refers
-    to its registration: two objects that refer to each other would wait for the garbage collector."""
+    to its registration: as a reference cycle, both would stay in memory until garbage collection."""
 
     def ready(self, readable: bool, writable: bool) -> None:
         """Do nothing."""
@@ -82,7 +83,7 @@ class _PriorityClass:
         self._serve(self)
 
     def abort(self, error: BaseException | None) -> None:
-        """Do nothing: `_pass` handles the exceptions of each descriptor."""
+        """Do nothing: `_pass` passes an exception to the handler of the descriptor that caused it."""
 
 
 class Registration:
@@ -165,8 +166,8 @@ class Reactor:
             registration.poll.unregister(registration.fd)
 
     def close(self, registration: Registration, sock: socket.socket) -> None:
-        """Stop watching and close the socket: within a pass at its end, so that no descriptor's number
-        is reused in the pass; between passes at once, since the next pass can be far off."""
+        """Stop watching a socket and close it. During a pass, the socket is closed at the pass's end, so
+        that the pass does not meet its descriptor's number again for another socket."""
         self.unregister(registration)
         if self._in_pass:
             self._dying.append(sock)
@@ -174,8 +175,7 @@ class Reactor:
             sock.close()
 
     async def run(self) -> None:
-        """Serve until cancelled; one pass handles some or all of the descriptors that were ready when
-        it began."""
+        """Serve until cancelled. A pass handles descriptors that were ready when it began."""
         poll = self._poll.poll
         descriptor = self._poll.fileno()
         wait_readable, checkpoint = trio.lowlevel.wait_readable, trio.lowlevel.checkpoint
@@ -199,19 +199,19 @@ class Reactor:
                     self._in_pass = False
                     self._bury()
                 self.passes += 1
-                # Other tasks run. Then the loop polls before it waits: under load a poll costs less.
+                # Other tasks run now. Afterwards the loop polls: under load, that is cheaper than a wait.
                 await checkpoint()
             self._known_ready = len(events) > self._class_turns
             self._class_turns = 0
 
     def _found(self, events: list[tuple[int, int]]) -> _Batch:
-        # Handlers are looked up before any of them runs: one that replaces another within the pass, under
-        # the same number, must not get the readiness of the old one.
+        # Look up all handlers before any of them runs. If a handler is replaced during the pass, the new
+        # handler of the descriptor must not get the readiness that the old one waited for.
         registrations, gone = self._registrations, self._gone
         return [(registrations.get(fd, gone), mask) for fd, mask in events]
 
     def _pass(self, batch: _Batch, until: float) -> _Batch:
-        """Serve the descriptors of a batch in their order while there is time. Return the others."""
+        """Serve the descriptors of a batch in order, until the time `until`. Return the rest."""
         clock, mark = self._clock, MARK
         rest = iter(batch)
         for registration, ready in rest:

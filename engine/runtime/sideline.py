@@ -1,7 +1,7 @@
-"""The sideline: it does long work of commands in slices, one piece at a time, environments in turn.
+"""The sideline: it does the long work of commands in slices. Environments take turns with their work.
 
-It is not a thread: a thread holds the interpreter for 5 ms at a time, and each system call of the loop
-would wait as long.
+The sideline is no thread: a thread holds the interpreter for 5 ms at a time, and after each system call
+the loop would wait that long.
 """
 
 import time
@@ -13,7 +13,7 @@ import trio
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.runtime.slices import Slices
 
-# After a slice, the other tasks get this many times its CPU: the sideline uses a quarter of the loop.
+# A pause takes this many times the CPU of the slice before it: the sideline uses a quarter of the loop.
 REST = 3.0
 
 T = TypeVar("T")

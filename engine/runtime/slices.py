@@ -16,8 +16,8 @@ T = TypeVar("T")
 class Slices(Generic[T]):
     """One piece of work, which must await nothing. The work calls its argument to pause.
 
-    The work's stack does not refer to this object: in a reference cycle, work that is given up would wait
-    for the garbage collector, with all that it holds.
+    The work's stack does not refer to this object. Otherwise, in a reference cycle, the garbage of work
+    that was given up would stay in memory until the garbage collector runs.
     """
 
     def __init__(self, work: Callable[[Callable[[], None]], T]) -> None:
@@ -53,7 +53,7 @@ async def worked_off(work: Callable[[Callable[[], None]], T]) -> T:
 
 
 async def in_slices(items: Iterable[T], size: int) -> AsyncIterator[T]:
-    """Yield items. Other tasks run after each `size` items, also if the caller skips them."""
+    """Yield the items. After each `size` of them, other tasks run."""
     for number, item in enumerate(items, 1):
         yield item
         if number % size == 0:

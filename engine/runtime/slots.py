@@ -7,8 +7,9 @@ from engine.model.errors import Refusal
 from engine.model.read_models import SessionCustomer
 from engine.runtime.tally import Tally
 
-# One customer's sessions have at most one in CUSTOMER_PART of the workspace's places. One in KEYS_PART is
-# for the workspace's keys only. So hanging receivers of one customer block no other caller.
+# The sessions of one customer get at most a fourth (CUSTOMER_PART) of the workspace's places. A fourth
+# (KEYS_PART) is for the workspace's keys only. So if all receivers of one customer hang, other callers
+# still get places.
 CUSTOMER_PART = 4
 KEYS_PART = 4
 
@@ -29,8 +30,8 @@ class Slots:
 
     @contextmanager
     def taken(self, workspace: str, customer: SessionCustomer | None = None) -> Iterator[None]:
-        """Hold a place while the block runs; `customer`: the one whose session asks. Raises Refusal
-        `overloaded` if no place is free."""
+        """Hold a place while the block runs. `customer` is set for a request of a customer's session.
+        Raises Refusal `overloaded` if no place is free."""
         if (
             self._taken.of(workspace) >= self._of_workspace
             or self._taken.total >= self._of_all
@@ -57,6 +58,6 @@ class Slots:
 
 
 def customers_places(of_workspace: int) -> tuple[int, int]:
-    """Return how many of a workspace's places one customer can have, and all customers together."""
+    """Return the most places that one customer can have, and that all customers together can have."""
     together = max(1, of_workspace - max(1, of_workspace // KEYS_PART))
     return max(1, min(together, of_workspace // CUSTOMER_PART)), together

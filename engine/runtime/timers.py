@@ -1,7 +1,7 @@
 """The timers: one heap of deadlines, served by one task.
 
-Callbacks are synchronous. An error of a callback is reported and affects nothing else. Most deadlines are
-cancelled; when more than half of the heap is, a sweep removes the cancelled ones.
+Callbacks are synchronous. An error of a callback is reported and affects nothing else. Most timers are
+cancelled before they are due. A sweep removes them when they are more than half of the heap.
 """
 
 import heapq
@@ -12,8 +12,8 @@ from collections.abc import Callable
 import trio
 
 Callback = Callable[[], None]
-# Time for calls before other trio tasks run: hundreds of calls that only schedule a turn, or twenty
-# attempts that timed out.
+# The time for callbacks before other trio tasks run. It is enough for hundreds of callbacks that only
+# schedule a turn, or for twenty attempts that time out.
 SLICE_S = 0.001
 DEAD_KEPT = 256  # fewer cancelled entries are not worth a sweep of the heap
 
@@ -70,7 +70,7 @@ class Timers:
     def bury_one(self) -> None:
         """Count a cancelled entry of the heap (only `Timer.cancel` calls this)."""
         self._dead += 1
-        # A sweep costs the length of the heap, and at least half as many cancellations come before it.
+        # A sweep costs as much as the heap is long, but half as many cancellations have come before it.
         if self._dead > DEAD_KEPT and self._dead * 2 > len(self._heap):
             self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
             heapq.heapify(self._heap)
@@ -119,8 +119,8 @@ def _nobody() -> None:
 
 
 class Alarm:
-    """The wake-up call of one actor: at most one timer, which moves only to an earlier instant. Calls can
-    come early, but not late."""
+    """The alarm of one actor. It has at most one timer, which moves only to an earlier instant. So a call
+    can come too early, but never too late."""
 
     __slots__ = ("_call", "_due", "_timer", "_timers")
 
@@ -145,7 +145,7 @@ class Alarm:
         self._call()
 
     def end(self) -> None:
-        """Cancel the call and drop the callback, so that the alarm keeps nothing in memory."""
+        """Cancel the call and drop the callback, so that the alarm does not keep the actor in memory."""
         self.cancel()
         self._call = _nobody
 

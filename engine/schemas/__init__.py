@@ -1,1 +1,1 @@
-"""Event schemas. Each is judged when it is made, so that the cost of checking an event is bounded."""
+"""Event schemas. A schema whose checks could take too long is refused when it is created."""

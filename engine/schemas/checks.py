@@ -1,7 +1,7 @@
 """The active schemas of this process, each compiled when an event first needs it.
 
-The texts stay in memory, within each environment's bounds. A compiled schema is some twenty times as
-large as its text, so this module bounds how many stay compiled.
+The texts of all active schemas stay in memory; their number and size are bounded in each environment. A
+compiled schema is some twenty times as large as its text, so this module bounds how many stay compiled.
 """
 
 import json
@@ -43,7 +43,7 @@ class SchemaCheck:
         return self._compiled is not None
 
     def use(self, compiled: CompiledSchema) -> bool:
-        """Keep a compiled schema. Return False if another event's check has set one during a pause."""
+        """Keep a compiled schema. Return False if another event has caused its compilation meanwhile."""
         if self._compiled is not None:
             return False
         self._compiled = compiled
@@ -64,16 +64,16 @@ class SchemaCompiler:
         self._bytes = 0
 
     def compile(self, check: SchemaCheck, pause: Callable[[], None] = no_pause) -> CompiledSchema:
-        """Compile the schema of a check, which keeps it. `pause` is called between the steps."""
+        """Compile the schema of a check, and store it there. `pause` is called between the steps."""
         schema = check.schema
         try:
             document = json.loads(schema.document)
             bound_compiling(document, pause)
             compiled = CompiledSchema(document, schema.weight, pause)
         except Refusal as refusal:
-            # The schema was compiled when it was made, so a newer library or a newer bound refuses it.
-            # Compiling it without the bound could hold the loop for every tenant. Refusing its events
-            # could lose events.
+            # The schema was accepted when it was created; a newer library or a newer bound refuses it.
+            # To compile it all the same could hold the loop for every tenant, and to refuse the events
+            # could lose them. So they are accepted unchecked.
             log.exception(
                 "schema.unusable",
                 schema=schema.id,

@@ -1,6 +1,6 @@
 """A compiled schema: it checks payloads, within a bound on the work of one event.
 
-A library validates. This module decides which payloads the library gets, and how errors are worded.
+The library `jsonschema_rs` validates. This module bounds its work, and words the errors.
 """
 
 import json
@@ -31,11 +31,11 @@ from engine.schemas.places import DIALECT, objects_of, read_places
 from engine.schemas.weight import weigh
 
 SCHEMA_BYTES = 64 * 1024
-# The most work of one event, in units of the weight: 12 ms in the worst case that was tried. Finding the
-# errors takes once or twice as long again.
+# The most work of one event, in units of the weight. The worst case that was tried took 12 ms, and its
+# errors another 12 to 24 ms.
 MAX_WORK = 200_000
-# Listing all errors of a large event takes seconds. With alternatives, the first error alone can take
-# seconds: it contains all errors of each alternative, once for each level.
+# Limits for listing errors. Listing all errors of a large event takes seconds. With alternatives, making
+# the first error can take seconds: it contains all errors of each alternative, once for each level.
 ALL_ERRORS_WORK = 5_000  # up to this work, all errors outside of alternatives are listed
 ALTERNATIVES_WORK = 8_000  # up to this work times depth, also those within alternatives
 ERRORS_A_NUMBER = 20  # how often a long number is compared and shown when errors are listed
@@ -49,15 +49,16 @@ PATH_LENGTH = 512
 LONG_DIVISORS = 500  # of one schema: each takes up to 20 us to compile
 _OF_SCHEMAS = Prices(each=40, unique=4, divides=False)  # under the meta-schema, with its error
 _REGEX_BYTES = 1 << 20  # the limit of a compiled pattern, and of its matcher's cache
-# More digits than programs write for a float. The pattern begins with the rare dot, which makes it quick.
+# A float with more digits than programs write. The search is quick because it begins at the dot, which is
+# rare.
 _LONG_NUMBER = re.compile(rb"\.(?:\d{18}|(?<=\d{17}\.))")
-# msgspec takes 13 us to decode a float near the ends of its range, and a thousandth of that for others.
-# From this size on, a payload with such floats is decoded by the exact decoder.
+# msgspec takes 13 us to decode a float near the ends of its range, a thousand times as long as for other
+# floats. If a payload of at least this size has such floats, the exact decoder decodes it.
 _EXPONENTS_BYTES = 4 * 1024
 _LARGE_EXPONENT = re.compile(rb"[eE][+-]?0*[23]\d\d")
 _LONG_INTEGER = 4_000  # digits; the interpreter refuses to make an int of more
 _decode = msgspec.json.Decoder().decode
-# `regex` is not checked, because the check would compile the value.
+# Every string has the format `regex`, because the library's check would compile the string.
 _FORMATS = {"regex": lambda _: True}
 
 
@@ -82,7 +83,7 @@ def judged(schema: Any, pause: Callable[[], None] = no_pause) -> tuple["Compiled
 
 
 def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
-    """Raise Refusal 400 for a schema that takes long to compile, or to check against the meta-schema.
+    """Raise Refusal 400 if compiling a schema, or checking it by the meta-schema, would take long.
 
     `pause` is called between the steps.
     """
@@ -99,7 +100,8 @@ def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
                 "its patterns take too long to compile together: have fewer, or let them begin with ^",
             )
     pause()
-    # The meta-schema has `uniqueItems`: a `required` of 2,700 long numbers took 2 s.
+    # Where the meta-schema has `uniqueItems`, all items are compared, even items of a wrong type: a
+    # `required` of 2,700 long numbers took 2 s.
     if price(named_in(schema, steps), _OF_SCHEMAS, MAX_WORK) > MAX_WORK:
         raise invalid("schema", "has too many long numbers")
     pause()
@@ -118,7 +120,7 @@ def _meet_meta_schema(schema: Any) -> None:
 
 
 class CompiledSchema:
-    """A checker of payloads. Raises Refusal 400 if the schema cannot be compiled."""
+    """The checker of payloads by one schema. Making it raises Refusal 400 for an unusable schema."""
 
     __slots__ = (
         "_free_bytes",
@@ -134,7 +136,8 @@ class CompiledSchema:
     def __init__(self, schema: Any, weight: int, pause: Callable[[], None] = no_pause) -> None:
         """`pause` is called between the steps, of milliseconds each."""
         self.weight = max(weight, 1)
-        # A value has at least two bytes, so a payload of this size is within MAX_WORK uncounted.
+        # A value has at least two bytes, so the work of a payload up to this size is below MAX_WORK, and
+        # its values need not be counted.
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
         self._schema = schema
         self._prices: Prices = prices(schema, self.weight, Steps(pause))
@@ -197,7 +200,7 @@ class CompiledSchema:
         try:
             errors = self._errors(value, payload, long_numbers)
         except ValueError:
-            # The validator can check a number that is too long, but cannot return it.
+            # The validator can check an extremely long number, but cannot return it in an error.
             errors = []
         details = tuple(_detail(name, each) for each in errors[:MAX_DETAILS])
         if not details:
@@ -207,8 +210,8 @@ class CompiledSchema:
     def _errors(
         self, value: Any, payload: bytes, long_numbers: float
     ) -> list[jsonschema_rs.ValidationError]:
-        """Return the errors that can be listed in milliseconds: all, the outline's, or the outline's
-        first."""
+        """Return the errors that can be listed in milliseconds: all errors, the errors of the schema's
+        outline, or only the first error of the outline."""
         work = self._work(payload)
         names = work // self.weight if self._names == EACH else self._names
         work = work * names + int(long_numbers) * ERRORS_A_NUMBER
@@ -226,8 +229,8 @@ class CompiledSchema:
 
 
 def _names_complained_of(schema: Any, steps: Steps) -> int:
-    """Return the most errors that can each show the same whole object: the length of the longest
-    `required`, or `EACH` for an error for each name."""
+    """Return how many errors one object can cause for its names: the length of the longest `required`, or
+    `EACH` with `propertyNames`. Each of these errors contains the whole object."""
     most = 1
     for value in objects_of(schema, steps):
         if "propertyNames" in value:

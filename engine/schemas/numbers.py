@@ -1,7 +1,8 @@
 """The price of long numbers: those beyond 64 bits, which the validator compares as decimal texts.
 
-Comparing two long numbers takes as long as comparing a hundred short ones, and grows with their digits.
-The unit is that of the weight, a tenth of a microsecond. Every constant was measured, and rounded up.
+Comparing two long numbers takes as long as comparing a hundred short ones, and longer with more digits.
+Prices are in the unit of a schema's weight, a tenth of a microsecond. Every constant was measured, and
+rounded up.
 """
 
 import math
@@ -27,7 +28,7 @@ SHORT_EXPONENT = 18  # of ten: floats beyond 1e18 or below 1e-18 are divided as 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _NAMED = ("required", "type", "dependentRequired")
 _MOST = 2**63  # from here on the validator keeps a number as text, even an unsigned one of 64 bits
-# Every digit becomes a zero, so that a run of digits is found as fast as memory is read.
+# The translation of every digit to 0, so that a fast search for a text of zeros finds a run of digits.
 _RUNS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
 _RUN = b"0" * 19  # the smallest long integer has 19 digits
 
@@ -55,14 +56,14 @@ def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
         unique += each.get("uniqueItems") is True
         refers += "$ref" in each or "$dynamicRef" in each
     units = BASE + COMPARED * compared + DIVIDED * divided
-    # With references, a subschema applies to a value at most as often as the weight says. Without, it
-    # applies once, or twice under `unevaluated...`.
+    # With references, a subschema can apply to the same value several times, at most `weight` times.
+    # Without references, it applies once, or twice under `unevaluated...`.
     times = weight if refers else min(weight, 2)
     return Prices(units * times, unique * times, bool(divided))
 
 
 def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
-    """Return the values of the keywords for which the meta-schema requires distinct items."""
+    """Return the values of the keywords whose items, by the meta-schema, must be distinct."""
     found: list[Any] = []
     for each in objects_of(schema, steps):
         found += (each[keyword] for keyword in _NAMED if keyword in each)
@@ -70,7 +71,7 @@ def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
 
 
 def long_divisors(schema: Any, steps: Steps | None = None) -> int:
-    """Return the number of `multipleOf` that need a division of long fractions."""
+    """Return the number of `multipleOf` with a large or small exponent, which divide as long numbers."""
     divisors = (each.get("multipleOf") for each in objects_of(schema, steps))
     return sum(1 for each in divisors if isinstance(each, float) and next(_long(each, True), None))
 
@@ -81,7 +82,7 @@ def is_short(value: Any) -> bool:
 
 
 def may_hold_long(payload: bytes) -> bool:
-    """Return True if a payload has 19 digits in a row: it can hold a long integer."""
+    """Return True if a payload has 19 digits in a row, and so perhaps a long integer."""
     return _RUN in payload.translate(_RUNS)
 
 

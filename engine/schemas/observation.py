@@ -1,7 +1,7 @@
 """The observation of one place in the payloads of an event type: the kinds, formats, values and members.
 
-An inferred schema must accept every observed payload. So it says nothing of a property that was not
-observed from the first value on.
+An inferred schema must accept every observed payload. So it describes a place only if all values of the
+place were observed: a place that was ignored once, for lack of room, is never added later.
 """
 
 import re
@@ -36,7 +36,7 @@ class ObservationRoom:
         self.left = sights
 
     def sight(self) -> "Observation | None":
-        """Return the observation of a new place, None if there is no room."""
+        """Return the observation of a new place; None if there is no room."""
         if self.left <= 0:
             return None
         self.left -= 1
@@ -44,8 +44,8 @@ class ObservationRoom:
 
 
 class Observation:
-    """One place. `seen` counts the values by kind; the other members hold what the values have in
-    common."""
+    """The observation of one place. `seen` counts the values by kind; the other attributes describe what
+    the values of a kind have in common."""
 
     __slots__ = ("formats", "frozen", "items", "lost", "members", "rest", "seen", "values")
 
@@ -63,7 +63,7 @@ class Observation:
 
     def look(self, value: Any, room: ObservationRoom) -> Iterator[None]:
         """Observe a value and everything within it; yield after each `PAUSE` values."""
-        # A stack, the innermost last: a value's members are observed before its next sibling.
+        # The iterators of the values that are being observed, the innermost last.
         waiting: list[Iterator[tuple[Observation, Any]]] = [iter(((self, value),))]
         looked = 0
         while waiting:
@@ -141,7 +141,8 @@ class Observation:
     # --- merging
 
     def fold(self) -> "Observation | None":
-        """Make this object a map. Return the observation of its values, None if values were ignored."""
+        """Turn this object into a map, whose names are data. Return the merged observation of its values;
+        None if some values were ignored."""
         rest = Observation()
         for sight in self.members.values():
             rest.absorb(sight)
@@ -247,7 +248,7 @@ class Observation:
         return found
 
     def conflicts(self, path: str = "payload") -> Iterator[tuple[str, str]]:
-        """Yield each place with values of several kinds, and the number of values of each kind."""
+        """Yield each place that has values of several kinds, with the count of each kind as text."""
         kinds = {kind: count for kind, count in self.seen.items() if kind != "null"}
         if len(kinds) > 1 and set(kinds) != {"integer", "number"}:
             yield path, ", ".join(f"{kind} {count} times" for kind, count in sorted(kinds.items()))

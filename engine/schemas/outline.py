@@ -1,7 +1,7 @@
 """The outline of a schema: the schema without the alternatives that make errors expensive.
 
-A validator reports why each alternative failed, with everything within it. An error of the outline is
-always an error of the schema, but the outline can accept a payload that the schema refuses.
+If no alternative fits a value, the error contains all errors of every alternative. An error of the
+outline is always an error of the schema, but the outline can accept a payload that the schema refuses.
 """
 
 from typing import Any
@@ -16,8 +16,10 @@ _WITHIN = frozenset(
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
 CHOICES_TOLD = 8  # the most alternatives of a value that are kept: an error lists them all
-# Keywords that refuse more when a subschema accepts more, or that depend on other keywords.
+# The outline accepts more than the schema. Under these keywords, a subschema that accepts more could
+# refuse more, so the outline has such a keyword only with an unchanged subschema. It never has `if`.
 _CONTRARY = ("not", "if", "contains")
+# Keywords that are left out. Most of them depend on other keywords, which can be missing in the outline.
 _DROPPED = ("unevaluatedItems", "unevaluatedProperties", "then", "else", "dependencies")
 _LITERAL = ("enum", "const", "default", "examples")
 

@@ -1,8 +1,8 @@
 """The size of a schema's regular expressions, and the price of matching them. Nothing here compiles them.
 
 The time and memory of compiling grow with the size of a pattern with all repetitions written out:
-`.{1,9999}` has only nine characters. A unit of the size is a microsecond at most. With a hostile text,
-the matcher follows several places of a pattern at once: 10 ns for each character at each place.
+`.{1,9999}` has only nine characters. A unit of the size takes at most a microsecond to compile. In a
+hostile text, each character can match at several places of a pattern; each place takes the matcher 10 ns.
 """
 
 import re
@@ -16,17 +16,17 @@ from engine.schemas.places import objects_of
 
 PATTERN_SIZE = 5_000  # of one pattern: some milliseconds to compile
 PATTERNS_SIZE = 20_000  # of a schema's patterns together: one call that holds the loop for 20 ms
-# The measured fixed cost of compiling a pattern, in units of the size. The library makes an automaton,
-# and lists the texts with which a match can begin, to search for them first.
+# The fixed costs of compiling a pattern, as measured, in units of the size. The library makes an
+# automaton, and lists the possible beginnings of a match, which it searches for first.
 PREPARED = 30  # a pattern that must begin with `^`
 TEXT = 6  # plain text, which needs no automaton
 BEGINNINGS = 250  # a pattern whose match can begin anywhere
 UNICODE_CLASS = (
     200  # each \p{...}, besides `UNICODE_SIZE`: the library reads the tables of all scripts
 )
-# The validator replaces each `\d`, `\w`, `\s` and `\c` by a class, and reads the whole pattern again each
-# time: a pattern with 2,500 of them took 3 s. Reading this many characters takes as long as compiling one
-# state.
+# The validator replaces each `\d`, `\w`, `\s` and `\c` by a class, and after each replacement reads the
+# whole pattern again: a pattern with 2,500 of them took 3 s. This many characters are read in the time in
+# which one state is compiled.
 READ_ANEW = 16
 UNICODE_SIZE = 100  # states of a class that spans scripts, such as \p{L} or a negated class
 REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
@@ -44,8 +44,8 @@ _ITEMS = ("items", "prefixItems", "contains", "unevaluatedItems")
 
 
 def pattern_size(pattern: str) -> int:
-    """Return about the number of states of a pattern, in linear time. The size of a malformed pattern has
-    no meaning."""
+    """Return an estimate of the number of states of a pattern, in linear time. For a malformed pattern it
+    has no meaning."""
     groups = [0]  # sizes of the open groups, the innermost last
     atom, at = 0, 0
     closes = True  # False after an unclosed class, behind which no class is closed
@@ -113,10 +113,10 @@ class TextPrices(Struct, frozen=True):
 
 
 def alive(pattern: str) -> int:
-    """Return the most places of a pattern at which a matcher can be at once.
+    """Return the most places of a pattern at which one character of a text can match.
 
-    With a `^`, the matcher is at one place until the first element of variable length. The number of a
-    malformed pattern has no meaning.
+    After a `^` there is only one such place until the first element of variable length. For a malformed
+    pattern the number has no meaning.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -128,7 +128,8 @@ def alive(pattern: str) -> int:
 def _elements(pattern: str) -> tuple[int, int, bool]:
     """Return the places of a pattern, its places before the first element of variable length, and
     whether it has alternatives outside of groups."""
-    # For each open group: its places, and whether its length varies or it has alternatives.
+    # For each open group, what precedes it in the enclosing group: the number of places, and whether
+    # the length varies.
     groups: list[tuple[int, bool]] = []
     places, varies, alternatives = 0, False, False
     before: int | None = None
@@ -154,7 +155,7 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             at += 2 if sign == "\\" else 1
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
-            # The matcher follows only one copy of a repeated single character.
+            # Each character of a text reaches only one of the copies of a repeated single character.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -165,8 +166,8 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
 
 
 def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
-    """Return how often the element that ends at `at` is repeated, whether the number varies, and where
-    the repetition ends."""
+    """Read the repetition of the element that ends at `at`. Return its largest finite number, whether the
+    number varies, and where the repetition ends in the pattern."""
     most, varies = 1, False
     while at < len(pattern):
         if pattern[at] in "*+?":
@@ -181,7 +182,7 @@ def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
 
 
 def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPrices:
-    """Return the prices of a schema that weighs `weight` and that its meta-schema has accepted."""
+    """Return the prices of a valid schema of weight `weight`."""
     steps = steps or Steps()
     found: list[
         tuple[str, str | None]
@@ -210,7 +211,9 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
                 waiting.append((inner, name if keyword in _SAME or keyword in _ITEMS else None))
     if not found:
         return TextPrices(0, frozenset())
-    # The patterns of one value weigh no more than the schema; see `engine.schemas.weight`.
+    # Each time that a pattern applies to a value, it adds at least 2 + size // 16 to the weight (see
+    # `engine.schemas.weight`). So a character costs at most the weight times the largest ratio of places
+    # to that sum.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))
@@ -229,7 +232,8 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
 def text_price(payload: bytes, value: Any, asked: TextPrices, most: int) -> int:
     """Return the price of a payload's text under the patterns, in units of the weight.
 
-    The texts are counted only if the whole payload's length costs more than `most`.
+    The price of the whole payload's length is returned if it is at most `most`. Otherwise the lengths of
+    the texts that patterns match are added up.
     """
     price = len(payload) * asked.rate // A_UNIT
     names = asked.names

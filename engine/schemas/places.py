@@ -59,7 +59,7 @@ class _Index:
 
 def read_places(schema: dict[str, Any] | bool, steps: Steps | None = None) -> Subschema:
     """Return the root of a schema that its meta-schema has accepted. Raises Refusal 400 for a reference
-    or a name that cannot be used."""
+    without a target, for a name that is given twice, and for another dialect."""
     steps = steps or Steps()
     index = _Index()
     root = Subschema(schema, (), "")
@@ -132,7 +132,8 @@ def _resolve(place: Subschema, index: _Index) -> None:
         target = _target(place, keyword, reference, index)
         place.refers.append(target)
         if keyword == "$dynamicRef" and isinstance(target.schema, dict):
-            # Which anchor of that name applies depends on the use of the schema, so all are targets.
+            # Several anchors can have this name, and the validator chooses one when it checks a payload.
+            # So all of them count as targets.
             others = index.dynamic.get(str(target.schema.get("$dynamicAnchor")), ())
             place.refers += [each for each in others if each is not target]
 

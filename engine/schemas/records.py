@@ -10,7 +10,7 @@ from engine.model.read_models import ActiveSchema
 
 
 class SchemaStatus(Enum):
-    """The status of a version. It is computed: the type's row names the ACTIVE version."""
+    """The status of a version. It is not stored: the row of the event type names the ACTIVE version."""
 
     DRAFT = "DRAFT"  # was never active
     ACTIVE = "ACTIVE"
@@ -90,7 +90,7 @@ class SchemaStore(Protocol):
         """Return the number of active versions, and the bytes of their documents."""
 
     async def type_of(self, schema: str) -> tuple[int, str] | None:
-        """Return the environment and event type of a version: for read models only."""
+        """Return the environment and event type of a version, for the loading of read models."""
 
     async def payloads(self, environment: int, events: list[str], max_bytes: int) -> list[bytes]:
         """Return the payloads of events, newest first, up to `max_bytes` together."""

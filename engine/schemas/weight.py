@@ -59,7 +59,7 @@ class _Cost:
 
 def weigh(root: Subschema, steps: Steps | None = None) -> int:
     """Return the weight of a schema. Raises Refusal 400, which names the exceeded bound. `steps` counts
-    the work."""
+    the steps of this computation."""
     steps = steps or Steps()
     _check_expansions(root, steps)
     return _Scale(steps).weigh(root)
@@ -92,8 +92,8 @@ def _post_order(
     *,
     cycles: bool = True,
 ) -> list[Subschema]:
-    """Return every subschema that is reached from `root`, each after those that follow it. Without
-    `cycles`, a cycle raises Refusal 400."""
+    """Return every subschema that `following` reaches from `root`, in post-order. Raises Refusal 400 for
+    a cycle, unless `cycles` is set."""
     order: list[Subschema] = []
     entered: dict[Subschema, bool] = {}  # the value is True once the subschema is in `order`
     waiting: list[tuple[Subschema, bool]] = [(root, False)]
@@ -122,7 +122,7 @@ class _Scale:
         self._steps = 0
         self._slices = steps
         self._costs: dict[Subschema, _Cost] = {}
-        # Stands for `uniqueItems`, which compares everything within the items.
+        # An invented subschema that weighs `uniqueItems`, which compares everything within the items.
         self._whole = Subschema(True, (), "")
         whole = self._costs[self._whole] = _Cost(1)
         whole.members.other[self._whole] = whole.items.other[self._whole] = 1
@@ -173,7 +173,7 @@ class _Scale:
         if isinstance(schema, bool):
             return _Cost(1)
         cost = _Cost(_own(schema))
-        # For `unevaluated...` the validator checks the schemas on the value itself a second time.
+        # With `unevaluated...`, the validator applies the other subschemas of the same value twice.
         times = 2 if "unevaluatedProperties" in schema or "unevaluatedItems" in schema else 1
         self._fill(cost, place, schema)
         for part in _on_the_value(place):
@@ -219,7 +219,7 @@ class _Scale:
         for name in into.named.keys() | fan.named.keys():
             counts = into.named.get(name)
             if counts is None:
-                # the schemas for all other members applied to this name so far
+                # until now this name was one of the other members, so their subschemas apply to it
                 counts = into.named[name] = {} if name is None else dict(into.other)
                 self._step(len(counts))
             missing: Counts = {} if name is None else fan.other
@@ -241,7 +241,7 @@ class _Scale:
 
 
 def _on_the_value(place: Subschema) -> list[Subschema]:
-    """Return the subschemas that the same value is checked against."""
+    """Return the subschemas within `place`, or referred to by it, that apply to the same value."""
     inner = [part for keyword in _SAME for part in place.parts.get(keyword, {}).values()]
     return inner + place.refers
 
@@ -258,7 +258,7 @@ def _own(schema: dict[str, Any]) -> int:
     if "const" in schema:
         own += _options([schema["const"]])
     if type(schema.get("multipleOf")) is float:
-        # the validator divides fractions of integers, which grow with the exponent
+        # the validator divides fractions of integers, whose digits increase with the exponent
         own += 24 if _PLAIN[0] <= abs(schema["multipleOf"]) <= _PLAIN[1] else 400
     if str(schema.get("format")).startswith("idn-"):
         own += 15  # the value is normalised, code point by code point

@@ -1,1 +1,1 @@
-"""Submissions: events with their deliveries on their way to the intake, claims of keys, and answers."""
+"""Submissions to the intake: events with deliveries and claims of idempotency keys; and the replies."""

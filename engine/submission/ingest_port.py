@@ -1,4 +1,4 @@
-"""The port of ingestion: it takes a request's body on its way to a commit."""
+"""The port of ingestion, to which the door gives the body of each request that sends events."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from engine.submission.receipts import Done
 
 
 class IngestPort(Protocol):
-    """The taker of ingestion requests; see `engine.ingest.ingest.Ingest`."""
+    """The ingestion of requests; see `engine.ingest.ingest.Ingest`."""
 
     def submit(
         self,
@@ -19,5 +19,5 @@ class IngestPort(Protocol):
         key: str | None = None,
         trace: str | None = None,
     ) -> None:
-        """Take one request's body, and call `done` exactly once, now or later. `hops` and `trace` are
-        those of its events. `key`: the idempotency key of its only event, from the request's head."""
+        """Take one request's body, and call `done` exactly once, now or later. `hops`, `trace` and `key`
+        come from the request's headers; `key` is the idempotency key of a request with one event."""

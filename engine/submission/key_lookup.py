@@ -1,7 +1,7 @@
 """The look-up of idempotency keys before a commit, for events that their schema refuses.
 
-If a key was accepted before, the answer is the same again, even if the schema refuses the event now. The
-key of an event that passes its schema is looked up by its commit.
+If a key was accepted before, the answer is the same again, even if the schema refuses the event now. If
+the schema accepts an event, the commit looks the key up.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ class ClaimReader(Protocol):
     async def holders(
         self, environment: int, keys: Sequence[str], now_ms: int
     ) -> dict[str, Claimed]:
-        """Return the holders of the keys that are held at an instant. Raises StoreError."""
+        """Return the holder of each of the keys that is held at `now_ms`, by key. Raises StoreError."""
 
 
 class KeyedRefusal(Refusal):
@@ -53,8 +53,8 @@ class KeyLookup:
     async def holders(
         self, environment: int, refusals: Sequence[KeyedRefusal]
     ) -> dict[str, Claimed]:
-        """Return the holders of refused events' keys. Raises Refusal `overloaded` or `internal`:
-        nothing of their request has been accepted yet."""
+        """Return the holders of refused events' keys, by key. If the look-up fails, raises Refusal
+        `overloaded` or `internal`, and nothing of the request is accepted."""
         if self._waiting >= MAX_WAITING:
             raise Refusal("overloaded", "too many events are being refused", retry_after_s=1)
         keys = sorted({each.key for each in refusals})
@@ -73,9 +73,9 @@ class KeyLookup:
 def duplicates(
     entries: list[Accepted | Refusal], holders: dict[str, Claimed]
 ) -> dict[str, Claimed]:
-    """Replace the refusal of each event that was accepted before, or earlier in the batch, by the event.
+    """Replace a refusal in `entries` by its event if the key was accepted before or earlier in the batch.
 
-    Return the holders by the id of the repeated event, as a commit does.
+    Return the holders of these keys by the id of the repeated event, as in `Fate.lost`.
     """
     known: dict[str, Claimed] = {}
     earlier: dict[str, Claimed] = {}

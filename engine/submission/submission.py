@@ -19,8 +19,8 @@ KEY_HELD_MS = 24 * 3600 * 1000  # how long an idempotency key is held, as the AP
 class Fate(Struct, frozen=True):
     """The result of a submission.
 
-    `refusal` is None if the events are durable. `lost` then has the events that were not written because
-    their idempotency key was held, each by its id with the holder. Otherwise `refusal` is an error code:
+    `refusal` is None if the events are durable. Some may not have been written, because their idempotency
+    key was held: `lost` has the holder by the event's id. Otherwise `refusal` is an error code:
     `overloaded` (certainly not accepted) or `internal` (possibly accepted).
     """
 
@@ -92,7 +92,7 @@ Submit = Callable[[Submission], None]
 
 
 def logged(submit: Submit) -> Submit:
-    """Return `submit`, with a log of what it gets if the log level is `debug`."""
+    """Return `submit`. If the log level is `debug`, the returned function also logs the events."""
     return told(submit) if logging.getLogger(NAME).isEnabledFor(logging.DEBUG) else submit
 
 

@@ -23,7 +23,7 @@ _CONFIG = frozenset({"config", "omit"})
 
 @dataclass(frozen=True, slots=True)
 class Destined:
-    """The target of requests. `url` and `headers` can hold secrets; `shown_url` has the mask instead."""
+    """The target of requests. `url` and `headers` can hold secrets. `shown_url` has the mask for them."""
 
     url: str
     shown_url: str
@@ -32,10 +32,11 @@ class Destined:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a template, for complete configurations.
+    """The address of a template. Its methods take complete configurations, with every field.
 
-    Either the field `field` holds the whole URL, or the URL is `base`, an expression, followed by `path`,
-    whose parameters are percent-encoded. Without `hosts`, any host is allowed.
+    If `base` is None, the configuration's field `field` is the whole URL. Otherwise the URL is the result
+    of the expression `base`, followed by `path`, whose parameters are percent-encoded. `hosts` None: any
+    host is allowed.
     """
 
     field: str  # the configuration's field that errors name

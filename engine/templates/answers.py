@@ -14,7 +14,8 @@ from engine.templates.filters import path
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
 MESSAGE_LENGTH = 200  # characters of a service's message; the attempt's record has the whole body
-# Only outcomes that the answer's status decided are judged here; the wire explains the others.
+# The categories that a status alone gives an outcome (None: success). The rules judge only such outcomes,
+# not those that the wire has explained otherwise, such as a timeout.
 _ANSWERED = frozenset(
     (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
      ErrorCategory.DESTINATION_GONE)
@@ -25,8 +26,8 @@ _ENTRY = ConfigDict(extra="forbid", frozen=True)
 
 
 class Sign(BaseModel):
-    """A condition on an answer. It holds if every field that is given holds. `json` is a path, with dots,
-    to a member of the body."""
+    """A condition on an answer. It holds if every given field holds. `json` is a path, with dots, to a
+    member of the body."""
 
     model_config = _ENTRY
 
@@ -41,8 +42,8 @@ class Sign(BaseModel):
 
 
 class Wait(BaseModel):
-    """The header or member of an answer that says how long to wait: in seconds, or with `epoch` until an
-    instant. `retry-after` can be a date."""
+    """The header, or the member of the body, that says how long to wait. Its value is a number of
+    seconds, or with `epoch` an instant in seconds since the epoch. `retry-after` can also be a date."""
 
     model_config = _ENTRY
 
@@ -52,8 +53,8 @@ class Wait(BaseModel):
 
 
 class AnswerRule(Sign):
-    """A condition under which a failure has this category. `wait` replaces the template's list. `wait_s`
-    applies if the answer does not say how long to wait."""
+    """A condition, and the category of a failure for which it holds. `wait` replaces the list of the
+    template. `wait_s` applies if the answer does not say how long to wait."""
 
     category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
     wait: list[Wait] | None = None
@@ -80,7 +81,7 @@ class AnswerRules(BaseModel):
             return outcome
         answer = _Answer(outcome)
         if outcome.success:
-            # The status decides if the body was cut off before the member that `ok` names.
+            # If the body was cut off before the member that `ok` names, the answer is a success.
             if self.ok is None or answer.shows(self.ok) is not False:
                 return outcome
             outcome.success = False
@@ -123,7 +124,7 @@ class _Answer:
         self.document, self._whole = _read(self.text)
 
     def shows(self, sign: Sign) -> bool | None:
-        """Return True if a condition holds, None if the body was cut off before its member."""
+        """Return True if a condition holds; None if the body was cut off before the member."""
         if sign.status and self._outcome.status not in sign.status:
             return False
         if sign.text is not None and self.text != sign.text:
@@ -145,7 +146,7 @@ class _Answer:
         return True
 
     def waits(self, sources: list[Wait]) -> Iterator[float]:
-        """Yield the seconds that the answer asks for, for each source that has a value."""
+        """Yield the wait in seconds for each source that has a value in the answer."""
         for source in sources:
             seconds: float | None = None
             if source.header is not None:
@@ -186,8 +187,8 @@ def _seconds(value: object) -> float | None:
 
 
 def _read(text: str) -> tuple[Any, bool]:
-    """Return a JSON body, and whether it is whole. If the body was cut off, return its complete
-    members."""
+    """Return a JSON body, and whether all of it was read. If the body was cut off, return an object with
+    the members before the cut."""
     try:
         return json.loads(text), True
     except (ValueError, RecursionError):

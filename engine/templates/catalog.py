@@ -29,8 +29,8 @@ class Catalog:
 
 
 def catalog_of(settings: Settings) -> Catalog:
-    """Return the catalog of the settings: Angarium's templates and the operator's. An operator's template
-    replaces Angarium's with the same id. Raises TemplateFileError."""
+    """Return the catalog that the settings describe: Angarium's templates and the operator's. A template
+    of the operator replaces Angarium's template with the same id. Raises TemplateFileError."""
     return read_catalog(settings.templates_dir, settings.template_hosts)
 
 

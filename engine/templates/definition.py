@@ -53,7 +53,7 @@ class ConfigurationSchema:
             raise ValueError(f"{'.'.join(['config', *place])}: {error.message}") from error
 
     def check(self, config: object) -> None:
-        """Raise Refusal `invalid_request`, which names each wrong field. A null counts as absent."""
+        """Raise Refusal `invalid_request`, which names each wrong field. Null counts as absent."""
         if not isinstance(config, dict):
             raise invalid("config", "must be an object")
         given = {name: value for name, value in config.items() if value is not None}
@@ -68,8 +68,8 @@ class ConfigurationSchema:
             raise refused(details[:MAX_DETAILS])
 
     def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a configuration with every field. An absent field gets its default or null; a secret
-        that is given as null gets the mask."""
+        """Return a configuration with every field. An absent field, or one with null, gets its default if
+        it has one. A secret with null gets the mask."""
         found: dict[str, Any] = {}
         for name in self.schema["properties"]:
             value = config.get(name)
@@ -105,8 +105,8 @@ __all__ = ["Definition", "Destined", "Example"]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An outbound body, a configuration, and the body that the service gets for them: JSON, or a text in
-    another format."""
+    """The example of a template. From the outbound body `event` and the configuration `config`, the
+    template makes `body`: JSON, or a text in another format."""
 
     event: dict[str, Any]
     config: dict[str, Any]

@@ -65,7 +65,7 @@ def first_text(value: Any, *names: str) -> str | None:
 
 
 def among(value: Any, words: dict[str, Any], instead: Any = None) -> Any:
-    """Return what `words` has for a word (in lower case); `instead` for an unknown word."""
+    """Return the entry of `words` for the value's text in lower case; `instead` if there is none."""
     return words.get(as_text(value).strip().lower(), instead) if not _is_absent(value) else instead
 
 
@@ -193,10 +193,10 @@ MEASURES: dict[str, Callable[[str], int]] = {
 
 
 def fitted(text: str, limit: int, unit: str, escape: Callable[[str], str]) -> str:
-    """Return a text escaped, or as much of its beginning as fits with an ellipsis.
+    """Return the escaped text if it fits into `limit`, else as much of it as fits, and an ellipsis.
 
-    `escape` must replace single characters and never shorten a text. The cost depends on the result, not
-    on the text's length.
+    `escape` must replace single characters and never shorten a text. The cost depends on the result's
+    length, not on that of the text.
     """
     measure = MEASURES[unit]
     if len(text) <= limit:

@@ -28,8 +28,8 @@ class Omitted:
 
 OMIT: Final = Omitted()
 VARIABLES = frozenset({"event", "body", "config", "omit"})
-# The language has no other nodes. With For, Call, Macro, Import, Mul and Pow, a short leaf could make a
-# large result.
+# The only nodes of Jinja that a leaf can contain. With For, Call, Macro, Import, Mul or Pow, a short leaf
+# could make a large result.
 _ALLOWED = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.Name, nodes.Const, nodes.List,
     nodes.Tuple, nodes.Dict, nodes.Pair, nodes.Keyword, nodes.Getattr, nodes.Getitem, nodes.Filter,
@@ -42,7 +42,7 @@ class LeafSandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, limited to look-ups of members of objects and items of lists."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return a member or an item, else a value that raises when it is used."""
+        """Return a member or an item. If there is none, return a value that raises when it is used."""
         if isinstance(obj, Mapping):
             if isinstance(argument, str) and argument in obj:
                 return obj[argument]
@@ -132,7 +132,7 @@ def is_written(leaf: str) -> bool:
 
 
 def sole_expression(tree: nodes.Template) -> nodes.Expr | None:
-    """Return the expression if a leaf is nothing else; None if the leaf has other text."""
+    """Return the expression if the whole leaf is one expression, else None."""
     if len(tree.body) == 1 and isinstance(tree.body[0], nodes.Output):
         parts = tree.body[0].nodes
         if len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData):

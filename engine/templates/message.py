@@ -19,8 +19,8 @@ from engine.templates.values import ValueFault, as_text, decoded, encoded
 
 log = structlog.get_logger("angarium.templates")
 LARGEST_BODY = 1024 * 1024  # bytes that a template can make: as many as four of the largest events
-# Bytes that a template can read. The loop decodes them, which takes 25 ms for numbers or brackets alone.
-# An event is smaller, but the result of a script can be larger.
+# The largest body that a template can read, in bytes. The loop decodes the body, which takes up to 25 ms:
+# for one of only numbers or brackets. An event is smaller, but the result of a script can be larger.
 LARGEST_READ = 384 * 1024
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _HEADER = re.compile(r"[\x20-\x7e]{1,1024}")
@@ -104,8 +104,9 @@ class Message:
 def event_of(document: Any, event_type: str, event_id: str | None = None) -> dict[str, Any]:
     """Return the variable `event` of templates, which always has every member.
 
-    `document` is an outbound body, or any result of a script. Without an id, the id is a digest of the
-    document, the same at each attempt. A document without `data` is the data.
+    `document` is an outbound body, or any JSON that a script returned. If there is no id, a digest of the
+    document is the id, because it is the same at each attempt. If the document has no member `data`, the
+    whole document is the data.
     """
     found = document if isinstance(document, dict) else _NONE
     metadata = found.get("metadata")
@@ -130,7 +131,7 @@ def _text(value: object) -> str | None:
 
 
 def _instant(value: object) -> str | None:
-    """Return an instant that services can read, else None: a script can set any value."""
+    """Return the value if it is an instant that services can read, else None: scripts set any value."""
     if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
         return None
     try:

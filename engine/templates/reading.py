@@ -194,8 +194,8 @@ def _json(place: str, text: str) -> Any:
 
 
 def _try(definition: Definition) -> None:
-    """Raise ValueError unless the template accepts its example, shows no secret, and makes the example's
-    body."""
+    """Raise ValueError unless the template accepts the example's configuration, shows none of its
+    secrets, and makes the example's body."""
     example = definition.example
     try:
         definition.check(example.config)

@@ -25,8 +25,8 @@ class Renderer:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        # By the identity of a destination's template, because hashing the configuration costs more. The
-        # reference keeps another object from getting the same identity.
+        # The decoded configurations, by the identity of a destination's `Template`: a hash would cost
+        # more. An entry refers to its `Template`, so that no other object gets this identity.
         self._configurations: OrderedDict[int, tuple[Template, dict[str, Any]]] = OrderedDict()
 
     def render(

@@ -60,8 +60,8 @@ def encoded(value: Any) -> bytes:
         raise ValueFault("the value is nested too deeply") from error
 
 
-# The value that was indented last, and its text: a template shows the same data as text and as HTML. The
-# reference keeps another value from getting the same identity. Values never change.
+# The value that was indented last, and its text, because a template shows the same data as text and as
+# HTML. Values never change, so the identity of a value is enough to recognise it.
 _latest: tuple[object, str] = (None, "null")
 
 

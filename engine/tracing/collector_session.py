@@ -10,14 +10,14 @@ ANSWER_S = 10.0  # for reading an answer: the exporter's default timeout
 
 
 class CollectorSession(requests.Session):
-    """A session that reads only the beginning of an answer: the exporter needs only the status. The
-    exporter would count a redirect as a success without following it."""
+    """A session that reads only the beginning of an answer, because the exporter needs only the status. A
+    redirect is an error here: the exporter would not follow it, and would count it as a success."""
 
     _environment: Any = None  # the options of proxies and certificates
 
     def merge_environment_settings(self, *given: Any) -> Any:
-        """Return a request's options with those of the environment. They are computed once, which saves
-        a fifth of a request's time: all requests have the same URL and options."""
+        """Return a request's options with those of the environment. All requests have the same URL and
+        options, so they are computed only once. That saves a fifth of a request's time."""
         if self._environment is None:
             self._environment = super().merge_environment_settings(*given)
         return self._environment

@@ -1,7 +1,7 @@
 """The encoding of ended spans in OTLP's protobuf. Nothing here awaits.
 
-The library's encoder takes ten times as long: it makes a message of each attribute, value and span. Here
-a span is a join of bytes, and an attribute that occurs again is encoded once.
+The library's encoder takes ten times as long, because it makes a message object for each attribute, value
+and span. This encoder joins bytes, and keeps encoded attributes, because they occur again.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,8 @@ from engine.tracing.ended_span import EndedSpan
 
 NANOSECONDS = 1_000_000_000
 Attributes = Mapping[str, str | int | bool]
-# Attributes that spans of many events share, and the ids of recent events; some 0.5 MB.
+# The encoded attributes that are kept: those that many events share, and the ids of recent events. They
+# take some 0.5 MB.
 KEPT_ATTRIBUTES = 2_048
 KEPT_NUMBERS = 1_024  # enough for most lengths
 _INT64 = (1 << 64) - 1
@@ -30,8 +31,8 @@ def field(tag: bytes, content: bytes) -> bytes:
 
 
 def span_bytes(ended: EndedSpan, attributes: Attributes, dropped: int) -> bytes:
-    """Return a span as a field of `ScopeSpans`. `attributes` are within the limits; `dropped` others
-    were not."""
+    """Return a span as a field of `ScopeSpans`, with these attributes. `dropped` is the number of its
+    attributes beyond the limits."""
     context = ended.context
     parts = [b"\x0a\x10", bytes.fromhex(trace_id(context))]
     parts += b"\x12\x08", bytes.fromhex(span_id(context))

@@ -12,8 +12,8 @@ _IDS = RandomIdGenerator()
 
 
 class EndedSpan(Struct, frozen=True, gc=False):
-    """One span. Traces are in the form of `traceparent`. Spans hold no cycles, so the garbage collector
-    need not track them (`gc=False`)."""
+    """One span. `context` and `parent` have the form of a `traceparent` header. Spans hold no cycles, so
+    the garbage collector need not track them (`gc=False`)."""
 
     name: str
     workspace: str | None  # in whose turn the span is exported

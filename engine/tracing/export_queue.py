@@ -89,8 +89,8 @@ class ExportQueue:
             self._many.set()
 
     def close(self, within_s: float) -> None:
-        """Export the waiting spans that the rate allows, within `within_s` seconds, and end. Blocks:
-        call it in a thread."""
+        """Export as many of the waiting spans as the rate allows within `within_s` seconds, and end the
+        queue. Blocks: call it in a thread."""
         self._closing.set()
         self._some.set()
         self._many.set()
@@ -132,7 +132,7 @@ class ExportQueue:
             self._rest()
 
     def _rest(self) -> None:
-        """Make `_run` wait for the next span, unless there is work already."""
+        """Make `_run` wait for spans, unless enough spans wait already or the queue is closed."""
         self._some.clear()
         self._many.clear()
         closing = self._closing.is_set()
@@ -142,8 +142,8 @@ class ExportQueue:
             self._many.set()
 
     def _allowed(self) -> bool:
-        """Wait until the rate allows a whole batch. Returns False if the queue is closed and the rate is
-        used up."""
+        """Wait until the rate allows the next batch. Return False if the queue is closed and the rate
+        allows no span."""
         bucket = self._bucket
         while (lacking := self._whole() - bucket.available(self._now())) > 0:
             if self._closing.wait(lacking / bucket.rate):
@@ -182,7 +182,7 @@ class ExportQueue:
 
 
 class _LastWords(logging.Filter):
-    """The last message that the library logged. The filter keeps the message out of the log."""
+    """A filter of the library's log. It keeps the last message, and lets no message into the log."""
 
     words = "unknown"
 

@@ -33,8 +33,9 @@ class Exporter(Protocol):
 
 
 class OtlpExporter(OTLPSpanExporter):
-    """The library's exporter, for spans that are encoded already. The library's client repeats requests,
-    compresses and logs. It is a private member: `pyproject.toml` pins the versions that have it."""
+    """The library's exporter, for spans that are encoded already. It uses the library's client, which
+    compresses, repeats and logs requests. The client is a private member, so `pyproject.toml` pins the
+    versions that have it."""
 
     def send(self, request: bytes) -> bool:
         """Send an encoded request; see `Exporter.send`."""
@@ -111,8 +112,8 @@ def disabled() -> bool:
 
 
 def _check_headers(variable: str, text: str) -> None:
-    """Raise ValueError for an entry that cannot be sent. The message names no value: it can be a secret,
-    and the library would log it."""
+    """Raise ValueError for an entry that cannot be sent as a header. An entry can hold a secret: the
+    message does not quote it, and the library, which would log it, is silenced."""
     logger = logging.getLogger(parse_env_headers.__module__)
     with _silent(logger):
         for number, entry in enumerate(filter(str.strip, text.split(",")), 1):

@@ -25,7 +25,7 @@ _LIBRARIES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 
 class TracingError(Exception):
-    """The settings turn traces on, but they cannot be exported. The message says why."""
+    """The settings turn traces on, but spans cannot be exported. The message says why."""
 
 
 class Tracing(Struct, frozen=True):
@@ -61,8 +61,8 @@ class Tracing(Struct, frozen=True):
 def request_span(
     tracing: Tracing | None, trace: str | None, environment: EnvironmentModel, route: str
 ) -> Iterator[str | None]:
-    """Make the span `accept` of a request that `TracedIngest` does not see. The block gets the trace for
-    its event."""
+    """Make the span `accept` of an upload, whose request does not go through `TracedIngest`. The block
+    gets the trace for the upload's event."""
     span = None
     if tracing is not None:
         from engine.tracing.traced import guarded
@@ -83,7 +83,7 @@ def request_span(
 
 
 def check_tracing(settings: Settings) -> None:
-    """Raise TracingError if the settings turn traces on that cannot be exported."""
+    """Raise TracingError if the settings turn traces on, but spans cannot be exported."""
     if settings.traces_sample is None:
         return
     if not all(map(_found, _LIBRARIES)):

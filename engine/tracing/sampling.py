@@ -7,8 +7,8 @@ from random import random
 
 
 class Sampler:
-    """The chooser of a random share of requests. `left`: the number of requests before the next chosen
-    one. Callers can count it down themselves, so that other requests cost one comparison."""
+    """The sampler of a random share of requests. `left` is the number of requests before the next chosen
+    request. A caller can count `left` down itself: then any other request costs one comparison."""
 
     __slots__ = ("_chance", "_ratio", "left")
 

@@ -93,7 +93,7 @@ class TracedIntakeStore:
 
 
 class TracedSender:
-    """A sender that makes the spans `wait` and `attempt`. The parent of the request is the attempt."""
+    """A sender that makes the spans `wait` and `attempt`. The request names the attempt as its parent."""
 
     def __init__(self, sender: Sender, tracer: Tracer) -> None:
         self._sender = sender

@@ -20,8 +20,9 @@ from engine.submission.receipts import Reply
 from engine.tracing.ended_span import EndedSpan, new_trace, random_span
 from engine.tracing.sampling import Sampler
 
-# Instants of each kind that are remembered for the spans `wait`. Without its instant, a retry has no such
-# span, and a first wait begins when the delivery was made.
+# How many commits, and how many failed attempts, are remembered: spans `wait` begin at their instants. If
+# the instant was forgotten, a retry has no span `wait`, and the span `wait` of a first attempt begins
+# when the delivery was made.
 REMEMBERED = 10_000
 Attributes = dict[str, str | int | bool]
 FAULT = 500  # the first status that says that the server has failed
@@ -50,7 +51,7 @@ class Instants:
 
 
 class OpenSpan:
-    """A span that has not ended. `trace`: the trace for what happens within the span."""
+    """A span that has not ended. `trace` is the trace for the spans within it."""
 
     __slots__ = ("_attributes", "_began", "_parent", "_tracer", "_workspace", "trace")
 
@@ -130,7 +131,7 @@ class AttemptSpan(OpenSpan):
 
 
 class Tracer:
-    """The maker of an event's spans. Owner of the instants from which deliveries wait."""
+    """The maker of the spans of all events. Owner of the instants at which waits of deliveries began."""
 
     def __init__(
         self,
@@ -176,7 +177,8 @@ class Tracer:
         lost: Mapping[str, Claimed],
         error: str | None = None,
     ) -> None:
-        """Make the spans of a commit: one for each trace of its group. `error`: the failure's type."""
+        """Make the spans of a commit: one for each trace in its group. `error` is the type of the error
+        if the commit failed."""
         traced = [event for event in events if event.trace is not None and event.id not in lost]
         if not traced:
             return
@@ -212,7 +214,7 @@ class Tracer:
             )
 
     def attempt(self, transmission: Transmission, trace: str) -> AttemptSpan:
-        """Begin the span of an attempt, and make the span of its delivery's wait."""
+        """Begin the span of an attempt, and make the span of the wait before it."""
         destination, delivery = transmission.destination, transmission.delivery
         workspace = destination.workspace
         now, number, event = self.now(), transmission.number, delivery.event
@@ -243,7 +245,7 @@ class Tracer:
         return AttemptSpan(self, workspace, own, trace, attributes, now)
 
     def _waited_since(self, delivery: Delivery, number: int) -> float | None:
-        """Return the instant since which a delivery has waited; None if only another process knows it."""
+        """Return the instant since which a delivery has waited; None if this process does not know it."""
         if number > 1:
             return self.attempts_failed.take(delivery.id)
         created = created_at_ms(delivery.id) / 1000

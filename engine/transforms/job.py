@@ -1,4 +1,4 @@
-"""A run of a script: its frame for a worker, the cost of the script's runs, and the result of an answer.
+"""A run of a script: the job's frame for a worker, the script's expected cost, and the worker's answer.
 
 An answer comes from a process in which a tenant's script ran, so nothing here trusts it: a malformed
 answer raises ValueError. Nothing here does I/O.
@@ -31,13 +31,13 @@ Answer = Callable[[Transformed | Failure], None]
 _RUN = Layout("<dH")
 LOG_BYTES = 4096
 MESSAGE_CHARACTERS = 500
-# The largest answer: a result, and headers and logs, whose characters can take six bytes each in JSON.
+# The largest answer: a result with headers and logs. Their characters can take six bytes each in JSON.
 ANSWER_BYTES = worker.OUTPUT + 256 * 1024
 _CUT = "\N{HORIZONTAL ELLIPSIS}".encode()  # at the end of logs that were cut
 
 
 class KnownScript(Struct, eq=False):
-    """A source of a workspace, or of one of its customers, with the expected cost of a run."""
+    """A script of a workspace, or of one of its customers, with the expected CPU of a run."""
 
     workspace: str
     source: str
@@ -54,7 +54,7 @@ class KnownScript(Struct, eq=False):
 
     @property
     def quick(self) -> bool:
-        """True if the script has proved quick, so that other jobs can wait behind it in a worker."""
+        """True if the script has proved quick. Then other jobs can wait behind its runs in a worker."""
         return self.owed == 0
 
     def ran(self, cpu_s: float) -> None:
@@ -68,7 +68,8 @@ class KnownScript(Struct, eq=False):
 
 
 class Cost(Struct, frozen=True):
-    """Seconds of CPU: of the run alone, and with other work such as compiling the script."""
+    """The CPU of a job in seconds. `run_s` is that of the script's run; `all_s` includes other work, such
+    as compiling the script."""
 
     run_s: float
     all_s: float
@@ -102,7 +103,7 @@ def run_of(
     known: KnownScript, body: bytes, now_ms: int, seed: str, since: float, answer: Answer
 ) -> Job:
     """Return the run of a script over a body."""
-    # A caller that tries a script writes its seed: the cut can fall within a character.
+    # A user who tries a script sets the seed, so the cut can fall within a character, which is dropped.
     planted = seed.encode("utf-8", "replace")[:LONGEST_SEED].decode("utf-8", "ignore").encode()
     head = _RUN.pack(now_ms, len(planted))
     return Job(known, worker.RUN, b"".join((head, known.key, planted, body)), since, answer)

@@ -1,7 +1,7 @@
 """The link to one worker process: the socket, the jobs in flight, and the end of the process.
 
-Whatever the process does, the link answers each job within a bounded time or gives it back. The link does
-not choose the next job.
+Whatever the process does, the link answers each job within a bounded time, or returns it to the pool. The
+pool chooses the jobs.
 """
 
 import importlib.util
@@ -26,8 +26,8 @@ from engine.transforms import seal, worker
 from engine.transforms.job import ANSWER_BYTES, Cost, Job, failure, result_of
 
 WALL_S = 0.250  # the time limit of a run
-# The time limit of a run that has used less than `worker.CPU_S` after WALL_S: it waited for the machine,
-# which is not the script's fault. A worker that gets no CPU must not hold its jobs for ever.
+# The time limit of a run that has used less than `worker.CPU_S` of CPU when WALL_S is over: the busy
+# machine held it up, not the script. A worker that gets no CPU must not hold its jobs for ever.
 STARVED_S = 5.0
 STARVED_LOOK_S = 0.05  # between two checks of such a run
 START_S = 10.0  # the time limit of a worker's start, which takes 20 ms on an idle machine
@@ -36,7 +36,7 @@ LOOKS = 500  # the most such checks: a killed process ends at once, unless the m
 SOURCES = 256  # the most sources that a worker keeps; at one more it forgets all
 SOURCE_BYTES = 8 * 1024 * 1024  # the same, in bytes of sources
 READ_BYTES = 256 * 1024
-# With these settings the allocator returns a run's largest strings to the system.
+# With these settings, the allocator returns the memory of a run's largest strings to the system.
 _ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_ARENA_MAX": "1", "TZ": "UTC"}
 _FOLDER = Path(__file__).parent
 _TOOK_LONG = "the script took longer than 250 ms"
@@ -47,8 +47,9 @@ _told: set[bytes] = set()  # incomplete confinements that were already logged
 
 
 class Link:
-    """A worker. Owner: the pool. The link calls `answered` with each job's result and cost, `freed` when
-    the worker has room again, and `ended` with the jobs that must run again, after `lose`."""
+    """The link to a worker. Owner: the pool. The link calls `answered` with each job's result and cost,
+    `freed` when the worker has room again, and at the end of the process `ended` with the jobs that must
+    run again."""
 
     def __init__(
         self,
@@ -181,8 +182,8 @@ class Link:
             self._freed(self)
 
     def _take(self, done: list[tuple[Job, Transformed | Failure, Cost]]) -> None:
-        """Decode the answers that have come. Raises ValueError for a malformed answer, whose job stays in
-        flight."""
+        """Decode the answers that have come, into `done`. Raises ValueError for a malformed answer, and
+        its job remains in flight."""
         at, size, buffer = 0, worker.FRAME.size, self._in
         while len(buffer) >= at + size:
             (length,) = worker.FRAME.unpack_from(buffer, at)
@@ -219,7 +220,7 @@ class Link:
     # --- the end
 
     def _look(self) -> None:
-        """End the process if its start or its present run has used up its time."""
+        """End the process if its start, or its present run, has reached its time limit."""
         self._watch = None
         if self.closed:
             return
@@ -251,14 +252,15 @@ class Link:
         self.lose(None if error is None else _BROKE)
 
     def lose(self, reason: str | None) -> None:
-        """End the process. Its present job fails with `reason`. Without a reason, the job fails if it has
-        used up its CPU or lost a second worker; otherwise the job runs again."""
+        """End the process. The present job fails with `reason`. If `reason` is None, the job fails only
+        if it used up its CPU, or if this is the second worker that ended during the job. All other jobs
+        in flight run again."""
         if not self.closed:
             self._shut()
             self._conclude(reason, LOOKS)
 
     def _conclude(self, reason: str | None, looks: int) -> None:
-        # The socket closes some moments before the kernel has the exit code.
+        # When the socket of a process closes, the kernel does not yet have the exit code.
         code = self.process.poll()
         if code is None and looks:
             self._timers.call_later(LOOK_S, partial(self._conclude, reason, looks - 1))
@@ -316,7 +318,8 @@ def _command(descriptor: int, nice: int) -> list[str]:
 
 
 def _library() -> str:
-    """Return the file of the script engine, which only workers load. Raises OSError without it."""
+    """Return the path of the script engine's library, which only workers load. Raises OSError if it is
+    missing."""
     spec = importlib.util.find_spec("_quickjs")
     if spec is None or spec.origin is None:
         raise OSError("the library that runs scripts is not installed")

@@ -29,11 +29,11 @@ PATIENCE_S = 60.0  # how long a job can wait; then it fails
 IDLE_S = 60.0  # a worker ends after this time without a job
 SWEEP_S = 1.0
 KNOWN = 4_096  # scripts that are remembered; a forgotten script must prove itself quick again
-# Bytes of remembered sources, which can take four times their UTF-8 size. A caller that tries many
-# scripts must not fill the memory.
+# The most bytes of remembered sources: a caller that tries many scripts must not fill the memory. In
+# memory, a source can take four times the bytes of its UTF-8 form.
 KNOWN_BYTES = 64 * 1024 * 1024
-# The niceness of workers: of those for quick scripts, of an only worker, and of those for all scripts.
-# New and slow scripts get the CPU that the server and its database leave.
+# The niceness of workers for quick scripts, of the worker of a pool that has only one, and of workers for
+# all scripts. So new and slow scripts get only CPU that the server and its database do not need.
 NICE_QUICK, NICE_ONLY, NICE_ANY = 0, 5, 15
 BACKOFF_S = 0.1  # the pause after a worker that did not start; each further failure doubles it
 MOST_BACKOFF_S = 10.0
@@ -67,8 +67,8 @@ class TransformPool:
     """Implements `engine.outbound.ports.TransformStage`. Owner of the workers and of the waiting jobs."""
 
     def __init__(self, reactor: Reactor, timers: Timers, workers: int) -> None:
-        """`workers` is the most processes. Half of them, at least one, take all scripts; the others take
-        only scripts that have proved quick."""
+        """`workers` is the largest number of processes. Half of them, at least one, take all scripts; the
+        other half take only scripts that have proved quick."""
         self._reactor = reactor
         self._timers = timers
         self._for_any = max(1, workers // 2)
@@ -107,10 +107,10 @@ class TransformPool:
         return await self._await(partial(self.run, script, body, now_ms, seed))
 
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
-        """Return the error of a source that is not a script, with line and column; None for a script.
+        """Return the error in a script's source, with line and column; None if there is none.
 
-        `customer` is the account whose session asks. Raises Refusal 503 `overloaded` if scripts cannot be
-        checked now.
+        `customer` is the account of the customer whose session asks. Raises Refusal 503 `overloaded` if
+        scripts cannot be checked now.
         """
         known = KnownScript(workspace, source, customer)
         result = await self._await(
@@ -227,7 +227,7 @@ class TransformPool:
         self._kicked = False
         if self._closed:
             return
-        # The workers for quick scripts come first, so that the others are free for slow ones.
+        # The workers for quick scripts come first, so that those for all scripts are free for slow ones.
         for index in reversed(range(self._size)):
             if not self._waiting.count:
                 return

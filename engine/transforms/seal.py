@@ -19,9 +19,10 @@ _NUMBER, _ARCHITECTURE, _THIRD = (
 )  # offsets in `struct seccomp_data`, little-endian: call, architecture, third argument
 _EXECUTABLE = 4  # PROT_EXEC
 
-# The allowed system calls; all others, also those of future kernels, are denied. For each architecture:
-# its audit number, the calls that are allowed with any arguments, and `mmap` and `mprotect`, which must
-# not make memory executable. No allowed call opens, connects, starts, traces or signals anything.
+# The allowed system calls of each architecture. All others are denied, also those of future kernels. The
+# lists are: the audit number; the calls that are allowed with any arguments; and `mmap` and `mprotect`,
+# which must not make memory executable. No allowed call opens a file, makes a connection, starts, traces
+# or signals a process.
 _X86_64 = (
     0xC000003E,
     {
@@ -54,7 +55,8 @@ def program(machine: str) -> bytes:
     """Return the BPF program for an architecture. Raises KeyError for an unknown architecture."""
     architecture, plain, guarded = ARCHITECTURES[machine]
     calls, mapping = sorted(plain.values()), sorted(guarded.values())
-    # The lines after the comparisons: deny; load and test a mapping's protection; allow; deny.
+    # Each comparison jumps to one of the last five lines: deny; load a mapping's protection; test it;
+    # allow; deny.
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, architecture),

@@ -1,7 +1,7 @@
 """The queue of jobs for workers: workspaces take turns, and each turn is equally long in CPU.
 
-Within a workspace its customers take turns, one job each; jobs without a customer have turns too. The
-queue charges a run's CPU after the run. Nothing here awaits.
+Within a workspace its customers take turns of one job; the jobs without a customer take turns as if they
+were another customer's. The queue charges a run's CPU after the run. Nothing here awaits.
 """
 
 from collections import Counter, deque
@@ -107,7 +107,7 @@ class JobQueue:
 
     def __init__(self) -> None:
         self._tenants: dict[str, WorkspaceJobs] = {}
-        # Workspaces with a quick job, and those with a slow job, in the order of their turns.
+        # The workspaces with quick jobs, and the workspaces with slow jobs, in the order of their turns.
         self._quick: deque[WorkspaceJobs] = deque()
         self._slow: deque[WorkspaceJobs] = deque()
         self.count = 0
@@ -123,8 +123,8 @@ class JobQueue:
         return bool(self._slow)
 
     def add(self, job: Job, *, first: bool = False) -> bool:
-        """Queue a job; return False if there is no room. A job that a worker gave back goes to the head
-        of its workspace (`first`), also without room."""
+        """Queue a job; return False if there is no room. With `first`, for a job that comes back from a
+        worker, the job becomes the next of its customer, and needs no room."""
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             name = job.known.workspace
@@ -148,7 +148,8 @@ class JobQueue:
         return self._take(self._quick, quick=True) if self._quick else None
 
     def take_slow(self, now: float) -> Job | None:
-        """Remove and return the next slow job of a workspace within its share; None if there is none."""
+        """Remove and return the next slow job, except those of workspaces beyond their share of CPU; None
+        if there is none."""
         allowed: deque[WorkspaceJobs] = deque()
         held: deque[WorkspaceJobs] = deque()
         for tenant in self._slow:
@@ -165,7 +166,8 @@ class JobQueue:
                 break
             ring.rotate(-1)
         else:
-            # All have had their turn. All get the fewest new turns that let one of them continue.
+            # All workspaces have used up their turns. Each gets the same number of new turns: the fewest
+            # with which at least one workspace has CPU left.
             turns = int(-max(tenant.credit_s for tenant in ring) / TURN_S) + 1
             for tenant in ring:
                 tenant.credit_s = min(TURN_S, tenant.credit_s + turns * TURN_S)

@@ -1,7 +1,7 @@
 """The worker process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE NICE`.
 
-The worker answers jobs. This file imports very little, so that a worker starts in some 15 ms and holds
-nothing that a script could reach. The engine trusts none of its answers.
+The worker reads jobs from a socket and answers them. This file imports very little, so that a worker
+starts in some 15 ms and holds nothing that a script could reach. The engine trusts no answer.
 """
 
 from __future__ import annotations
@@ -19,28 +19,31 @@ if TYPE_CHECKING:
     from typing import Any
 
 CPU_S = 0.050  # the limit of one run, which the script engine checks between operations
-# Native functions do not check `CPU_S`. The kernel enforces this limit: its signal ends the process. The
-# kernel's ticks are up to 10 ms long, and a job can also compile its script.
+# The limit of one job, for native functions, which do not check `CPU_S`. The kernel enforces it: its
+# signal ends the process. It is larger than `CPU_S` because the kernel's ticks are up to 10 ms long, and
+# because a job can also compile its script.
 HARD_CPU_S = 0.100
 HEAP = 32 * 1024 * 1024  # bytes of one script
-# Bytes of JavaScript's calls. The process has 8 MiB; native functions take little between two checks.
+# The stack of JavaScript's calls, in bytes. The process has a stack of 8 MiB, which is enough, because
+# native functions take little between two checks of this limit.
 STACK = 512 * 1024
 OUTPUT = 1024 * 1024  # bytes of a result
 CONTEXTS = 64  # contexts that are kept; 0.5 MB each at rest
 ADDRESS_SPACE = 384 * 1024 * 1024  # for contexts at rest, a run, its strings, the interpreter
 RESIDENT = 96 * 1024 * 1024  # above it all contexts are dropped; garbage can be as large as a heap
-# The same for addresses. The rest, up to `ADDRESS_SPACE`, is for the next run.
+# Above this size of the address space, too, all contexts are dropped. The rest, up to `ADDRESS_SPACE`, is
+# for the next run.
 ADDRESSES = 192 * 1024 * 1024
-# If a run leaves more addresses taken than this, its garbage is collected. A plain run leaves none.
-# Memory that was never touched is not resident, but the next script cannot have its addresses.
+# If a run has enlarged the address space by more than this, its garbage is collected. A plain run does
+# not enlarge it. Memory that was never touched is not resident, but takes address space from later runs.
 LEFT = 4 * 1024 * 1024
 CORE_BYTES = 1  # no core dumps, in files or piped to a collector; 0 would stop only files
-# A user id without an account. PostgreSQL needs an account, so no database runs under this id; it can run
-# as `nobody`.
+# A user id without an account. No database runs under it, because PostgreSQL needs an account; under
+# `nobody`, a database can run.
 ACCOUNT = 65533
 
-# The process has only this thread. The thread's clock is exact; the process's clock stands still between
-# ticks of the kernel (10 ms) while a CPU timer is set, as here.
+# The clock of the process's only thread, which is exact. While a CPU timer is set, as here, the process's
+# clock advances only with the kernel's ticks, every 10 ms.
 cpu_time = time.thread_time
 
 FRAME = Struct("<I")
@@ -96,7 +99,7 @@ class ScriptContext:
         if self._limited_s != CPU_S:
             self._limit(CPU_S)
         result: str = self._run(body, now_ms, seed)
-        # JavaScript's pending jobs, such as promises, belong to this run and not to a later run.
+        # JavaScript's pending jobs, such as promises, must run now, not during a later run.
         pending = self._context.execute_pending_job
         while pending():
             left = began + CPU_S - cpu_time()
@@ -119,7 +122,8 @@ class ScriptContext:
 def require_script(library: Any, source: str) -> None:
     """Raise BrokenScriptError if a source is not a whole script.
 
-    The brackets of a whole script come in pairs, so it cannot end the function that surrounds it.
+    `ScriptContext` puts the source into a function. The brackets of a whole script come in pairs, so it
+    cannot end that function.
     """
     context = library.Context()
     context.set_memory_limit(HEAP)
@@ -158,8 +162,8 @@ class Worker:
         self._size = self._measure()[0]  # in bytes of addresses, after the last job
 
     def serve(self, held: int) -> None:
-        """Send READY with the measures of `seal` that hold, then read and answer jobs until the server
-        closes the socket."""
+        """Send READY with `held`, the flags of the measures that confine this process. Then read and
+        answer jobs until the server closes the socket."""
         self._write(0, READY, 0.0, bytes((held,)))
         buffer = bytearray()
         while True:
@@ -197,7 +201,7 @@ class Worker:
             else:
                 kind, content, began = self._run(frame)
             took_s = cpu_time() - began
-            # Before the answer, so that the next job neither waits nor pays for the freeing.
+            # Free memory before the answer: the next job must neither wait for this nor pay its CPU.
             self._stay_small()
             self._write(number, kind, took_s, content)
 
@@ -251,7 +255,8 @@ class Worker:
             left = left[os.write(self._descriptor, left) :]
 
     def _stay_small(self) -> None:
-        """Free memory after a job: its garbage, then its context, and if need be all contexts."""
+        """Free memory while a job has left too much: first the garbage of its context, then the context,
+        then all contexts."""
         size, resident = self._measure()
         if size - self._size > LEFT and self._runners:
             key = next(reversed(self._runners))
@@ -266,7 +271,7 @@ class Worker:
         self._size = size
 
     def _measure(self) -> tuple[int, int]:
-        """Return the bytes of the process's addresses and of its resident memory."""
+        """Return the sizes of the process's address space and of its resident memory, in bytes."""
         size, resident, _ = os.pread(self._memory, 64, 0).split(maxsplit=2)
         return int(size) * _PAGE, int(resident) * _PAGE
 
@@ -286,8 +291,8 @@ def _framed(result: str) -> tuple[bytes, bytes]:
 
 
 def confine() -> int:
-    """Give up the rights that scripts do not need. Return the flags of `seal.confine`."""
-    # The path names this folder only for this import, while files can still be opened.
+    """Give up the rights that scripts do not need. Return the flags that `seal.confine` returns."""
+    # The folder is on the import path only for this import, which the limits below would forbid.
     sys.path.insert(0, os.path.dirname(__file__))
     seal: Any = __import__("seal")
     del sys.path[0]

@@ -34,10 +34,10 @@ from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs as much as a call
-# A pool takes 1.4 KB with the state of its signer's hashes: 94 MB in all. With more actors than this,
-# some pools are dropped, and their heads are prepared again.
+# The exchange queues that are kept. A queue takes 1.4 KB with the prepared hashes of its signer: 94 MB in
+# all. If there are more actors, queues without exchanges are dropped, and made again when needed.
 POOLS_KEPT = 65_536
-# pools examined to make room for a new one, so that no attempt has to examine all
+# queues that are examined to make room for a new one: no attempt should have to examine all
 POOLS_EXAMINED = 16
 DESCRIPTORS_LIMIT = 1_000_000  # if the system sets no limit
 
@@ -128,7 +128,7 @@ class WireClient:
                 delivery, transmission.number, body, time(), transmission.trace or event.trace
             )
         except ValueError:
-            # The API would refuse such a destination: its key is unreadable, or its rows are damaged.
+            # The API accepts no such destination: the key is unreadable, or the rows are damaged.
             outcome = Outcome(
                 started_at=now,
                 duration_ms=0,
@@ -162,7 +162,7 @@ class WireClient:
         wiring, alive = self._wiring, self._wiring.alive
         waiting = wiring.counts.waiting
         return WireStatistics(
-            # Every exchange waits in a queue, or has an opening or a connection.
+            # Every exchange waits in a queue, has an opening, or has a connection that is not idle.
             in_flight=waiting + len(alive.openings) + len(alive.connections) - len(wiring.idle),
             waiting=waiting,
             descriptors=wiring.descriptors.used,
@@ -186,7 +186,7 @@ class WireClient:
     def abort_all(self) -> None:
         """Close every connection and take no more work.
 
-        Exchanges in flight get no report. As after a crash, the next server sends them again.
+        The exchanges in flight end without a report. The next server sends them again, as after a crash.
         """
         self._closed = True
         for pool in self._pools.values():
@@ -212,8 +212,8 @@ class WireClient:
             pool.configure(destination)
             return pool
         if origin is _INSPECTION:
-            # `forget` may never be called for an INSPECTION's destination, so this pool serves one
-            # attempt. With `busy` at the limit, the pool closes its connection after the attempt.
+            # The queue of an INSPECTION is not kept, because perhaps no call of `forget` would drop it.
+            # With `busy` at the limit, the queue closes its connection after the attempt.
             pool = ExchangeQueue(self._wiring, destination)
             pool.busy = destination.concurrency
             return pool

@@ -1,7 +1,7 @@
 """The connection to a receiver: it sends a request, receives the answer, becomes idle, and closes.
 
-The reactor always watches it for reading: a byte, or the end of the stream, closes an idle connection.
-Nothing here decides where to connect, or what a status means.
+The reactor always watches a connection for reading: an idle connection closes when a byte or the end of
+the stream arrives. Nothing here decides where to connect, or what a status means.
 """
 
 import socket
@@ -20,16 +20,15 @@ if TYPE_CHECKING:
     from engine.wire.exchange_queue import ExchangeQueue
 
 READ_BYTES = 65536  # with a larger buffer, every recv() maps and unmaps memory
-# An older connection closes after its exchange, because a new one reaches a receiver that has moved, and
-# leaves a server that is being drained.
+# An older connection closes after its exchange: the receiver's name can lead to another server by now, or
+# the server wants to be drained.
 AGE_S = 300.0
-# The most bytes that TLS itself (answers to key updates) keeps for a peer that does not read.
+# The most unsent bytes of TLS itself, such as answers to key updates, for a peer that does not read.
 TLS_REPLIES_LIMIT = 64 * 1024
 
 
 class OutboundConnection:
-    """A connection. Owner: its exchange and that exchange's queue; `IdleConnections` while `exchange`
-    is None."""
+    """A connection. Owner: the queue of its exchange; `IdleConnections` while `exchange` is None."""
 
     __slots__ = (
         "_answer",
@@ -52,7 +51,7 @@ class OutboundConnection:
     )
 
     def __init__(self, pool: "ExchangeQueue", origin: ReceiverOrigin, sock: socket.socket) -> None:
-        """Take over the descriptor of `sock` and a place of `Openings`."""
+        """Take over `sock` with its descriptor, and the opening's place in `Openings`."""
         self.origin = origin
         self.pool = pool  # the queue of the present or last exchange
         wiring = self._wiring = pool.wiring
@@ -64,7 +63,7 @@ class OutboundConnection:
         self._write_error: OSError | None = None  # sending failed; an answer can still come
         self._reused = False
         self._closed = False
-        # an end of stream that came before this connection's turn in the handshakes
+        # how the stream ended, if it ended while this connection waited for its turn in the handshakes
         self._end: OSError | None = None
         self._shaking = False  # True while it waits for its turn in the handshakes
         self._making = True  # True while it has a place of `Openings`
@@ -83,7 +82,7 @@ class OutboundConnection:
         return "waiting for the answer" if self._unsent is None else "sending the request"
 
     def start(self, exchange: OutboundExchange) -> None:
-        """Send a request. What the socket does not take now, `ready` sends later."""
+        """Send a request. `ready` later sends the bytes that the socket does not take now."""
         self.exchange = exchange
         exchange.holder = self
         tls = self._tls
@@ -97,7 +96,7 @@ class OutboundConnection:
             if not tls.established:
                 tls.begin()
         except WireError as error:
-            # Later: the caller of `start` must not be called back before `start` returns.
+            # The failure comes later, because `start` must return before its caller is called back.
             self._wiring.timers.call_later(0, partial(self._fail, error))
             return
         self._write(tls.outgoing())
@@ -156,7 +155,7 @@ class OutboundConnection:
         except BlockingIOError:
             sent = 0
         except OSError as error:
-            # The receiver can have answered before it closed: the readable bytes decide.
+            # The receiver can have answered before it closed, so the bytes that can be read decide.
             self._write_error = error
             return
         if sent < len(data):
@@ -233,8 +232,8 @@ class OutboundConnection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """End the connection, after its turn in the handshakes if bytes wait for that: they can give the
-        reason. A peer that closes must not overtake other connections."""
+        """End the connection. If bytes of the handshake wait for their turn, end it after that turn: the
+        bytes can give the reason, and a peer must not overtake other connections by closing."""
         if self._shaking:
             self._end = error
             self._wiring.reactor.unregister(self._registration)
@@ -290,7 +289,7 @@ class OutboundConnection:
     def _cut(self, exchange: OutboundExchange, error: OSError | None) -> None:
         """Handle the end of the connection within an answer, which is the regular end of some answers.
 
-        Over TLS, close_notify can be missing: once the head has come, it decides.
+        The head decides whether the answer can end here, also if TLS's close_notify is missing.
         """
         if error is not None:
             words = "the connection was reset within the answer"

@@ -1,7 +1,7 @@
-"""The deadlines of exchanges: one line per timeout, in the order of the deadlines.
+"""The deadlines of exchanges: for each timeout a line (a queue) of exchanges, in the order of deadlines.
 
-A line has one timer, for its first deadline. Most exchanges end long before their deadline, and entering
-and leaving a line costs a third of a timer.
+A line has one timer, for its first deadline. Most exchanges end long before their deadline. To enter and
+leave a line costs a third of setting and cancelling a timer.
 """
 
 from collections import OrderedDict
@@ -41,7 +41,8 @@ class Deadlines:
         self._timers.call_at(due, partial(self._come, timeout_ms))
 
     def _come(self, timeout_ms: int) -> None:
-        """Expire the first exchange of a line if it is due. The timers bound how many expire in a row."""
+        """Expire the first exchange of a line if it is due, and set the timer again. So `Timers` bounds
+        the number of exchanges that expire in a row."""
         line = self._lines[timeout_ms]
         if not line:
             del self._lines[timeout_ms]

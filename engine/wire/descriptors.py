@@ -1,6 +1,7 @@
-"""The outbound share of the process's descriptors, which workspaces take in turn.
+"""The outbound share of the process's descriptors. Workspaces whose races wait for one take turns.
 
-Idle connections are evicted before a race has to wait. No workspace can take all descriptors.
+If a race needs the descriptor of an idle connection, the connection is closed. No workspace can take all
+descriptors.
 """
 
 import errno
@@ -12,8 +13,8 @@ from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
 REST_S = 0.1  # the pause after the system refused a descriptor
-# A workspace has at most PORTION times the free descriptors; idle connections count as free. So a single
-# workspace can have two thirds, and each of two workspaces two fifths.
+# A workspace can have at most PORTION times as many descriptors as are free; idle connections count as
+# free. So a single workspace can have two thirds of all, and each of two workspaces two fifths.
 PORTION = 2
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -23,7 +24,7 @@ class DescriptorWaiter(Protocol):
     """A race that waits for a descriptor."""
 
     def granted(self) -> None:
-        """Use the descriptor that was taken for this race, or give it back."""
+        """Connect with the descriptor that was taken for this race, or give the descriptor back."""
 
 
 class Idle(Protocol):
@@ -33,8 +34,8 @@ class Idle(Protocol):
         """Return the number of idle connections."""
 
     def evict(self, workspace: str | None) -> bool:
-        """Close the oldest idle connection, of this workspace if it has one (None: of all). That gives
-        its descriptor back. Return False if no connection is idle."""
+        """Close the oldest idle connection, if possible one of `workspace`; this gives its descriptor
+        back. Return False if no connection is idle."""
 
 
 class Descriptors:
@@ -66,11 +67,12 @@ class Descriptors:
         return self._held.most
 
     def wanted(self, workspace: str) -> bool:
-        """Return True if a race waits that could use the descriptor of a connection of this workspace."""
+        """Return True if a waiting race could use the descriptor of a connection of this workspace."""
         return self._lines.count > 0 and (self.used >= self.limit or workspace in self._lines)
 
     def take(self, workspace: str) -> bool:
-        """Take a descriptor, if one is free or can be freed and no race of the workspace waits."""
+        """Take a descriptor if the workspace can have one now and none of its races waits. Return whether
+        one was taken."""
         if workspace in self._lines or self._rest is not None:
             return False
         return self._may(workspace) and self._take(workspace)
@@ -90,7 +92,7 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """Give back a descriptor that the system refused before the share was used up, and pause."""
+        """Give back a descriptor that the system has refused to a race, and pause all races."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
         self.give(workspace)
@@ -107,7 +109,8 @@ class Descriptors:
         return True
 
     def _evict(self, workspace: str) -> bool:
-        """Close an idle connection; of this workspace first if it has more than an equal share."""
+        """Close an idle connection. If the workspace has more than an equal share of the descriptors,
+        close one of its own."""
         greedy = self._held.of(workspace) * len(self._held) > self.limit
         evicted = self._idle.evict(workspace if greedy else None)
         self.evicted += evicted

@@ -17,7 +17,7 @@ DENIED_V4 = (
     " 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24"
     " 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32"
 )
-# Global unicast addresses are in 2000::/3 (RFC 4291): the first three ranges cover all other addresses.
+# The first three ranges are all addresses outside of 2000::/3, the global unicast range (RFC 4291).
 DENIED_V6 = (
     "::/3 4000::/2 8000::/1"
     " ::/96 ::ffff:0:0:0/96 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001::/23 2001:db8::/32 2002::/16"

@@ -24,9 +24,9 @@ class Holder(Protocol):
         """The present step, as words after "while"."""
 
     def abandon(self, exchange: "OutboundExchange") -> tuple[Response | None, float]:
-        """Give up the exchange and free what it uses.
+        """Give up the exchange, and free what it uses.
 
-        Return the part of the answer that has arrived, and the present instant of trio's clock.
+        Return the answer as far as it has arrived, and the present instant of trio's clock.
         """
 
 

@@ -1,7 +1,7 @@
-"""The queue of one destination's exchanges: its concurrency limits how many run, the others wait.
+"""The queue of one destination's exchanges. Its concurrency limits how many run; the others wait.
 
-Connections belong to origins. An exchange takes an idle connection of its origin, from any destination of
-the workspace, or opens a new one.
+Connections belong to origins, not to destinations. An exchange takes an idle connection of its origin, or
+opens a new one.
 """
 
 from typing import TYPE_CHECKING
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class ExchangeQueue:
-    """Owner of the count of a destination's running exchanges, and holder of the waiting ones.
+    """Owner of the count of a destination's running exchanges, and holder of its waiting exchanges.
 
-    Each actor in memory has a queue, and few queues are busy, so mostly empty members are created only
-    when needed.
+    Each actor in memory has a queue, and few queues are busy. To save memory, `_waiting` exists only
+    while exchanges wait.
     """
 
     __slots__ = (
@@ -80,10 +80,10 @@ class ExchangeQueue:
             self._want()
 
     def go(self, exchange: OutboundExchange) -> None:
-        """Send over the connection that became idle last, or open a new one.
+        """Send an exchange over the connection that became idle last, or open a new connection.
 
-        If the target changed while an exchange waited, the exchange still goes to the former target:
-        its headers can hold secrets of the former receiver.
+        If the destination's target changed while the exchange waited, the exchange still goes to the
+        former target, because its headers can hold secrets of the former receiver.
         """
         idle = exchange.origin.idle
         if idle:
@@ -97,18 +97,18 @@ class ExchangeQueue:
             self._open(exchange)
 
     def abandon(self, exchange: OutboundExchange) -> "tuple[Response | None, float]":
-        """Remove an exchange from the queue. The next exchange can have another origin, with an idle
-        connection."""
+        """Remove an exchange from the queue. Begin the next one if it can use another origin's connection
+        that is idle."""
         self._leave(exchange)
         self._next()
         return None, self.wiring.clock.instant()
 
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
-        """Count a complete exchange as ended. Leave its connection idle at the origin if it is reusable.
+        """Count a complete exchange as ended. Make its connection idle at the origin, or close it.
 
-        A connection beyond the concurrency is closed, also after the concurrency was lowered. No
-        connection is opened while one is idle. So an origin never has more connections than its
-        destinations' concurrencies add up to.
+        It is closed if it is not reusable, if another race needs its descriptor, or if it is beyond the
+        concurrency, which can have been lowered. No connection is opened while another one of the origin
+        is idle. So an origin never has more connections than its destinations' concurrencies add up to.
         """
         self.busy -= 1
         origin = connection.origin
@@ -154,7 +154,7 @@ class ExchangeQueue:
 
     def shut(self) -> None:
         """Drop the waiting exchanges without a report."""
-        # Emptied first, so that no exchange begins when another one leaves.
+        # Empty the queue first, because otherwise `forget` of one exchange would begin the next one.
         waiting, self._waiting = self._waiting or {}, None
         self.wiring.counts.waiting -= len(waiting)
         for exchange in waiting:
@@ -198,7 +198,7 @@ class ExchangeQueue:
                 self._waiting = None
 
     def _want(self) -> None:
-        """Join the line of the next exchange's origin if only a connection is missing, else leave it."""
+        """If the next exchange lacks only a connection, join its origin's line. Leave any other line."""
         wanted: ReceiverOrigin | None = None
         if self._waiting and self.busy < self.destination.concurrency:
             wanted = next(iter(self._waiting)).origin

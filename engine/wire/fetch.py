@@ -28,7 +28,7 @@ _WHOLE = frozenset({200, 203})  # 206 answers a range request; other 2xx have no
 
 
 class FetchLimits(Struct, frozen=True):
-    """The time limits of a source. The caller that stores the bytes limits their number."""
+    """The time limits of a fetch. The caller, which stores the bytes, limits their number."""
 
     progress_s: float = 30.0  # the longest pause between bytes, as in a client's upload
     total_s: float = 120.0  # enough for 25 MiB at 220 KB/s
@@ -164,7 +164,7 @@ def _onwards(url: str, target: Target, location: bytes | None) -> tuple[str, Tar
 
 
 def _judge(answer: Download) -> None:
-    """Check the head of a final answer. Raises SourceError unless the body is the file."""
+    """Check the head of a final answer. Raises SourceError unless the body is the whole file."""
     status = answer.status
     words = f"the file's source answered {status}"
     wait = None

@@ -1,7 +1,8 @@
-"""The fetch stream: one connection for one request, with look-up, guard, race, TLS and a streamed answer.
+"""The fetch stream: a request for a file on a connection of its own, and the streamed answer.
 
-It reads from the socket only when its caller reads, so memory holds little of a file. Nothing here
-follows a redirect or judges a status.
+A connection is made as for deliveries: look-up, egress guard, race, TLS. The stream reads from the socket
+only when its caller reads, so memory holds little of a file. Nothing here follows a redirect or judges a
+status.
 """
 
 import socket
@@ -28,18 +29,18 @@ READ_BYTES = 65536
 _HEADERS = (
     (b"user-agent", USER_AGENT),
     (b"accept", b"*/*"),
-    # The depot stores and hashes the file itself, not a compressed form.
+    # No compressed form: the depot stores and hashes the file itself.
     (b"accept-encoding", b"identity"),
     (b"connection", b"close"),
 )
-# Bytes of framing (heads, chunk sizes, trailers) beyond the number of body bytes. Chunks of a few bytes
-# have more framing than content, and each costs a call of the parser.
+# How many more bytes of framing (heads, chunk sizes, trailers) than of content an answer can have. Chunks
+# of a few bytes have more framing than content, and each chunk costs a call of the parser.
 FRAMING_LIMIT = 128 * 1024
 _DIGITS = 18  # digits of a Content-Length; int() of a long numeral is quadratic
 
 
 class Download(Response):
-    """A response of any length. The reader must take the pieces before it feeds more bytes."""
+    """A response of any length. The reader must `take` the body's pieces before it feeds more bytes."""
 
     __slots__ = ("_pieces",)
 
@@ -86,8 +87,8 @@ class FetchStream:
     """A context manager for one request to a source. Raises WireError for every fault of the source."""
 
     def __init__(self, wiring: Wiring, target: Target, workspace: str, progress_s: float) -> None:
-        """`workspace` is charged for the look-up's thread and the descriptor. `progress_s`: how long the
-        source can pause."""
+        """`workspace` is charged for the look-up's thread and the descriptor. `progress_s` is the longest
+        pause of the source."""
         self._wiring = wiring
         self._target = target
         self._workspace = workspace

@@ -32,8 +32,8 @@ def render_head(method: bytes, target: Target, headers: Headers) -> bytes:
 
 
 def destination_headers(destination: Destination, more: Headers = ()) -> list[tuple[bytes, bytes]]:
-    """Return the headers of requests to `destination`. A name in `more` overrides the destination's own
-    header, and that overrides the service's header."""
+    """Return the headers of requests to `destination`. A header in `more` replaces the destination's
+    header of that name, which replaces the service's."""
     headers = list(more)
     ours = ((b"content-type", b"application/json"), (b"user-agent", USER_AGENT))
     for general in (destination.headers, ours):
@@ -48,8 +48,8 @@ class WebhookHead:
     __slots__ = ("_destination", "_hops", "_prefix", "_signer", "_traces")
 
     def __init__(self, destination: Destination, hops: Hops | None = None) -> None:
-        """Prepare the head. Raises ValueError if headers or signing keys are unusable. `hops` None: no
-        header of hops."""
+        """Prepare the head. Raises ValueError if headers or signing keys are unusable. If `hops` is None,
+        requests have no header `angarium-hops`."""
         self._hops = hops
         self._destination = destination
         self._prefix, self._traces = _prefix(destination, ())
@@ -66,8 +66,8 @@ class WebhookHead:
     def request(
         self, delivery: Delivery, number: int, body: bytes, now: float, trace: str | None = None
     ) -> bytes:
-        """Return the bytes of attempt `number`, signed at `now` (seconds since the epoch). `trace`: the
-        trace of the request.
+        """Return the bytes of attempt `number`, signed at `now` (seconds since the epoch). `trace` is
+        sent in trace headers, unless the destination or a script sets them.
 
         Raises ValueError if no signing key is valid.
         """
@@ -97,8 +97,7 @@ class WebhookHead:
 
 
 def _prefix(destination: Destination, more: Headers) -> tuple[bytes, bool]:
-    """Return the beginning of a head, and whether the event's trace is added: trace headers of the
-    destination or a script take precedence."""
+    """Return the beginning of a head, and True if neither the destination nor a script sets a trace."""
     headers = destination_headers(destination, more)
     named = {name.lower() for name, _ in headers}
     method = destination.method.name.encode()

@@ -32,17 +32,17 @@ from engine.runtime.fair_cache import FairCache
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.wire.tls import AuthoritiesError, client_context
 
-# Contexts; each takes about 1 MB, its authorities included. A workspace with more identities than its
-# share evicts its own contexts.
+# The contexts that are kept; each takes about 1 MB, its authorities included. A workspace with more
+# identities than its share evicts its own contexts.
 KEPT = 256
 _MAKERS = 2  # threads: more would slow down deliveries
 _MAKERS_EACH = 1  # for each workspace: one with a thousand identities does not delay others
 _WAITING_EACH = 1 << 20  # no limit here: waiting attempts are bounded elsewhere
-# A handshake signs on the loop: a key of 4,096 bits takes some 5 ms, of 8,192 30 ms, of 16,384 200 ms.
+# The loop signs each handshake: 5 ms with a key of 4,096 bits, 30 ms with 8,192, 200 ms with 16,384 bits.
 MOST_RSA_BITS = 4_096
 MOST_EXPONENT_BITS = 64  # 65537 has 17; each further bit makes signatures slower
-# The errors of making a context: the library's, the key's, the system's (no descriptor), and those of
-# the authorities' file.
+# The errors when a context is made: of the library, of the key, of the system (no descriptor is free),
+# and of the file of authorities.
 UNUSABLE = (OSError, ValueError, AuthoritiesError)
 _FIELD = "authentication"
 
@@ -104,7 +104,7 @@ def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
 def _judged_key(text: str) -> _Key:
     """Return a key whose signatures are quick. Raises ValueError; its message quotes no part of a key."""
     try:
-        # Testing the primes would take half a second. That key and certificate match is enough.
+        # The primes are not tested, which would take half a second: the key must match the certificate.
         key = load_pem_private_key(text.encode(), None, unsafe_skip_rsa_key_validation=True)
     except TypeError:
         raise ValueError("has a passphrase: give the key without one") from None

@@ -10,21 +10,22 @@ from engine.runtime.timers import Timer, Timers
 if TYPE_CHECKING:
     from engine.wire.connection import OutboundConnection
 
-# Many servers end idle connections after 5 s. The client ends them earlier and so rarely uses a dead one.
+# Many servers close idle connections after 5 s. The client closes them earlier, so it rarely uses a dead
+# connection.
 IDLE_S = 4.0
-# A call closes at most this many, in about a millisecond: thousands can have become idle at once.
+# A sweep closes at most this many connections, in about 1 ms: thousands can have become idle at once.
 CLOSED_AT_ONCE = 64
 EXAMINED = 256  # connections examined to find one of a workspace, in some 20 us
 
 
 class IdleConnections:
-    """Owner of the order. A connection is in it exactly while its origin lists it as idle."""
+    """Owner of the order, which has exactly the connections in the `idle` of their origins."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
         self._clock = clock
         self._since: dict[OutboundConnection, float] = {}  # when each became idle, oldest first
-        # Removes a connection that was taken from its origin. A C method, because each attempt calls it.
+        # Called with a connection that an exchange takes from its origin. It is a C method for speed.
         self.taken: Callable[[OutboundConnection], None] = self._since.__delitem__
         self._timer: Timer | None = None
 
@@ -44,8 +45,8 @@ class IdleConnections:
             del connection.origin.idle[connection]
 
     def evict(self, workspace: str | None = None) -> bool:
-        """Close the connection that has been idle for longest, of `workspace` if it has one
-        among the oldest. Return False if no connection is idle."""
+        """Close the connection that has been idle for longest; if one of the EXAMINED oldest belongs to
+        `workspace`, close that one. Return False if no connection is idle."""
         oldest = next(iter(self._since), None)
         if oldest is None:
             return False
@@ -60,7 +61,7 @@ class IdleConnections:
     def _sweep(self) -> None:
         self._timer = None
         now = self._clock.instant()
-        # Copied at once: each new iteration would skip all entries that were deleted at the front.
+        # A copy, because each new iterator over the dict passes over all deleted entries at its front.
         for connection, since in list(islice(self._since.items(), CLOSED_AT_ONCE)):
             left = since + IDLE_S - now
             if left > 0:

@@ -1,7 +1,7 @@
-"""The opening of a connection: look-up, guard, place, descriptor, race.
+"""The opening of a connection: name look-up, egress guard, place in `Openings`, descriptor, race.
 
-An opening never reports its outcome before `begin` has returned. Until its turn comes, an opening takes a
-connection that becomes idle at the origin.
+An opening never reports its outcome before `begin` has returned. If a connection of the origin becomes
+idle before the opening has a place, its exchange takes that connection instead.
 """
 
 import socket
@@ -60,7 +60,7 @@ class Opening:
     def begin(self) -> None:
         """Ask for the addresses."""
         resolver, origin = self._wiring.resolver, self._origin
-        # If the exchange replaces a dead connection, the origin's idle connections can be dead too.
+        # If the exchange's last connection was dead, the origin's idle connections can be dead too.
         if not self.exchange.replaced:
             origin.want(self)
         known = resolver.known(origin.host)

@@ -1,9 +1,9 @@
-"""The limit of connections being opened at once, and the turns of TLS handshakes.
+"""The places for connections that are being opened, and the turns of TLS handshakes.
 
-A receiver that answers no SYN, or stalls in its TLS handshake, holds a place until its attempt's
-deadline. Thousands of openings at once would fill the network's queues. The last step of a handshake
-takes 0.5 ms of the loop, as much as fifty requests. So places and handshake steps go to workspaces in
-turn.
+The number of places is limited, because thousands of openings at once would fill the network's queues. A
+receiver that answers no SYN, or stalls in its TLS handshake, holds a place until the attempt's deadline.
+The last step of a handshake takes 0.5 ms of the loop, as much as fifty requests. So workspaces take turns
+for places and for handshake steps.
 """
 
 import time
@@ -17,12 +17,12 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# A workspace has at most as many places as are free. A workspace whose receivers all hang can have half
-# of all places, the next such workspace half of the rest. If receivers answer, a place is free after a
-# round trip or two.
+# A workspace can have at most PORTION times as many places as are free. So a workspace whose receivers
+# all hang has at most half of all places, and the next such workspace half of the rest. If a receiver
+# answers, its place is free again after a round trip or two.
 PORTION = 1
-# After a step, handshakes pause for REST times its duration. So they use at most a quarter of the
-# loop: 500 a second. A single handshake does not wait.
+# After a step, all handshakes pause for REST times the step's duration. So they use at most a quarter of
+# the loop, which is 500 steps a second. A single handshake does not wait.
 REST = 3.0
 
 
@@ -30,7 +30,7 @@ class OpeningWaiter(Protocol):
     """An opening that waits for a place."""
 
     def placed(self) -> None:
-        """Use the place that was taken for this opening, or give it back. Called within `give`."""
+        """Use the place that was taken for this opening, or give it back. `Openings.give` calls this."""
 
 
 class Openings:
@@ -69,7 +69,7 @@ class Openings:
     def give(self, workspace: str) -> None:
         """Give back a place: the connection is open, or failed."""
         self._held.remove(workspace)
-        # Without a free place, `take` would examine each of thousands of waiting openings in vain.
+        # The limit is checked first: without a free place, `take` would examine all waiting workspaces.
         while self._lines and self.used < self.limit:
             found = self._lines.take(self._may)
             if found is None:

@@ -18,15 +18,15 @@ OriginKey = tuple[str, bool, str, int, MutualTls | None]
 
 
 class Wanting(Protocol):
-    """An exchange queue or opening that can use a connection that becomes idle."""
+    """An exchange queue or opening that waits for a connection of an origin to become idle."""
 
     def offered(self) -> None:
-        """Leave the origin's line and take a connection: one has become idle there."""
+        """Leave the origin's line, and take a connection that has become idle."""
 
 
 class ReceiverOrigin:
-    """Scheme, host and port, for one workspace and one identity. `idle` holds the connections
-    that its destinations can take, the newest idle one last; `IdleConnections` changes it."""
+    """Scheme, host and port, for one workspace and one identity. `idle` has the connections that an
+    exchange can take, in the order in which they became idle."""
 
     __slots__ = ("__weakref__", "host", "identity", "idle", "line", "port", "tls", "workspace")
 
@@ -38,9 +38,9 @@ class ReceiverOrigin:
         self.host = host
         self.port = port
         self.identity = identity
-        # A dict: thousands can end at once, at any place in the order.
+        # A dict, because thousands of connections can close at once, at any place in the order.
         self.idle: dict[OutboundConnection, None] = {}
-        # The queues and openings that wait for a connection; None for most origins.
+        # The exchange queues and openings that wait for a connection to become idle; None if none waits.
         self.line: dict[Wanting, None] | None = None
 
     def want(self, who: Wanting) -> None:

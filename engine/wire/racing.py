@@ -1,6 +1,6 @@
 """The race of connections to a name's addresses: attempts begin 250 ms apart, the first wins (RFC 8305).
 
-The race does not check addresses: the egress guard has checked those of receivers.
+The race checks no addresses: the egress guard checks those of receivers before the race.
 """
 
 import errno
@@ -41,8 +41,8 @@ class ConnectingSocket:
 
 
 class Race:
-    """A race for one connection. It calls `won` with a connected socket (whose descriptor is counted),
-    or `lost`: once, and after `begin` has returned."""
+    """A race for one connection. After `begin` has returned, it calls once either `won`, with a connected
+    socket and its counted descriptor, or `lost`."""
 
     __slots__ = (
         "_candidates",
@@ -182,8 +182,8 @@ class Race:
 
 
 def interleave(addresses: Addresses) -> Addresses:
-    """Return the addresses with alternating families, beginning with the first address's family: a
-    broken family costs one delay."""
+    """Return the addresses with alternating families, beginning with the first address's family. So a
+    family that does not work costs only one delay."""
     first = [address for address in addresses if address[0] == addresses[0][0]]
     others = [address for address in addresses if address[0] != addresses[0][0]]
     mixed = []

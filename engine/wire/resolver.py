@@ -94,8 +94,8 @@ class Resolver:
         waiter = Waiter(callback, lambda waiter: self._leave(question, waiter))
         question.waiters[waiter] = None
         if question.payer is None and workspace not in question.queued:
-            # Any workspace that asks can be charged for the thread, so no workspace waits for another's
-            # exhausted share.
+            # The question waits in the queue of each workspace that asks, and any of them can be charged
+            # for the thread. So no workspace waits because another's share is exhausted.
             question.queued.add(workspace)
             self._queue.put(workspace, question)
             self._begin_some()
@@ -129,13 +129,13 @@ class Resolver:
         question.queued.clear()
 
     def _begin_some(self) -> None:
-        # The limit is first: while all threads hang, a question costs the same however many names wait.
+        # The limit is checked first: while all threads hang, no question examines the waiting names.
         while self.threads < THREADS and (found := self._queue.take(self._may_begin)) is not None:
             workspace, question = found
             self._begin(question, workspace)
 
     def _may_begin(self, workspace: str) -> bool:
-        # At most as many threads as stay free, so that the next workspace finds one too.
+        # A workspace has at most as many threads as are free, so that the next workspace finds one too.
         free = THREADS - self.threads
         return self._active.of(workspace) < min(THREADS_WORKSPACE, free)
 
@@ -167,7 +167,7 @@ class Resolver:
         self._remember(question.host, answer)
         self._begin_some()
         waiters = list(question.waiters)
-        # Waiters refer to the question: this breaks the cycle without the garbage collector.
+        # Waiters refer to the question. As a cycle, they would stay in memory until garbage collection.
         question.waiters.clear()
         for waiter in waiters:
             waiter.answer(answer)

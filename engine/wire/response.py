@@ -14,8 +14,8 @@ from engine.wire.failure import WireError
 BODY_LIMIT = 16 * 1024  # kept in the log; a longer body ends the connection
 HEADERS_KEPT = 16 * 1024  # bytes of names and values kept in the log
 FIELDS_LIMIT = 100
-# Bytes of framing: status lines, fields, chunk sizes, trailers. A body of one-byte chunks has six of them
-# for each byte that is kept.
+# The most bytes of framing: status lines, fields, chunk sizes, trailers. A body of one-byte chunks has
+# six bytes of framing for each byte of content.
 FRAMING_LIMIT = 64 * 1024 + 6 * BODY_LIMIT
 HEAD_LIMIT = 64 * 1024
 INTERIM_LIMIT = 8  # 1xx answers before the final one
@@ -75,7 +75,7 @@ class Response:
             self.fields = []
 
     def _begin(self) -> None:
-        """Reset the state of parsing. An answer that is known is not parsed."""
+        """Reset the state of parsing, which an answer that equals the last one does not need."""
         self.fields = []
         self.excess = False  # bytes came after the end
         self.truncated = False
@@ -140,7 +140,8 @@ class Response:
             self._meaning = self.status, self._headers, self.body
 
     def end(self) -> None:
-        """End the response: the peer closed. Raises WireError if the head announces another end."""
+        """End the response, because the peer closed the connection. Raises WireError if the head is not
+        complete, or gives the body another end."""
         if not self.status:
             raise broken("the connection was closed within the head")
         framed = [
@@ -153,7 +154,7 @@ class Response:
         self.complete = True
 
     def release(self) -> None:
-        """Break the reference cycle of parser and response: no garbage collection is needed."""
+        """Break the reference cycle of parser and response, which would need garbage collection."""
         del self._parser
 
     def _judge_start(self, data: bytes) -> None:

@@ -24,7 +24,7 @@ Sign = Callable[[bytes], bytes]
 
 
 class Signer:
-    """The signer of one destination version. A retired key signs as well until it expires."""
+    """The signer of one destination version. A retired key adds its own signature until it expires."""
 
     __slots__ = ("_keys", "_sign", "_until")
 

@@ -22,7 +22,7 @@ _URL = re.compile(
 )
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>[0-9]{0,5}))?")
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\ud800-\udfff]")
-# Names of containers and clusters have underscores. An odd numeral counts as a name.
+# Names of containers and clusters can have underscores. A numeral, such as 2130706433, counts as a name.
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
 _PATH_SAFE = "/%:@!$&'()*+,;=~[]|^`{}\"<>"  # all printable characters without a meaning in a URL
 

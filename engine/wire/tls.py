@@ -12,8 +12,8 @@ from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError
 
 READ_BYTES = 65536
-# The most bytes in a row (handshakes, tickets, alerts, empty records) without content: they cost CPU
-# time. Certificate chains take some KB.
+# The most bytes in a row without content (handshakes, tickets, alerts, empty records), because they cost
+# CPU time. Certificate chains take some KB.
 SILENT_LIMIT = 256 * 1024
 
 
@@ -48,7 +48,7 @@ def shared_context(authorities: Path | None = None) -> ssl.SSLContext:
 
 
 class TlsChannel:
-    """The client side of one TLS stream. `outgoing` has the bytes for the peer."""
+    """The client side of one TLS stream. `outgoing` returns the bytes for the peer."""
 
     __slots__ = ("_incoming", "_object", "_outgoing", "_silent", "_unsent", "closed", "established")
 
@@ -56,7 +56,7 @@ class TlsChannel:
         """Raises WireError if `host` cannot be in a certificate."""
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        # A final dot makes a name absolute for the resolver; certificates never have it.
+        # A final dot makes a name absolute for the resolver. Names in certificates have no final dot.
         name = host.rstrip(".")
         try:
             self._object = context.wrap_bio(self._incoming, self._outgoing, server_hostname=name)
@@ -92,7 +92,7 @@ class TlsChannel:
     def receive(self, data: bytes) -> bytes:
         """Take bytes of the peer; return their content, which may be empty.
 
-        Raises WireError; `outgoing` may then hold an alert.
+        Raises WireError. Then `outgoing` can return an alert, which is to be sent.
         """
         self._incoming.write(data)
         said = self._decrypt()
@@ -132,9 +132,9 @@ class TlsChannel:
         return self._outgoing.read() if self._outgoing.pending else b""
 
     def goodbye(self) -> bytes:
-        """Return close_notify for an orderly end, or the alert that is still to be sent."""
+        """Return the last bytes for the peer: close_notify, or an alert that is still to be sent."""
         if self.established and not self.closed:
-            # `unwrap` writes close_notify. It raises if the peer's is missing or the stream broke.
+            # `unwrap` writes close_notify. It raises if the peer has sent none, or if the stream broke.
             with suppress(ssl.SSLError):
                 self._object.unwrap()
         return self.outgoing()

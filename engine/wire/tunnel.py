@@ -22,8 +22,8 @@ _UNREACHED = (b"502", b"503", b"504")  # the proxy did not reach the address: an
 
 
 class Tunnel:
-    """The way through the proxy to one of some checked addresses, with the methods of `Race`. It calls
-    `won` with a socket that is connected to the receiver, or `lost`: once, after `begin` has returned."""
+    """A connection through the proxy to one of several checked addresses. It has the methods of `Race`.
+    After `begin` has returned, it calls once either `won`, with a socket to the receiver, or `lost`."""
 
     __slots__ = (
         "_answer",
@@ -205,7 +205,7 @@ def way_to(
     won: Callable[[socket.socket], None],
     lost: Callable[[WireError], None],
 ) -> Race | Tunnel:
-    """Return the way to one of some checked addresses: through the proxy, if there is one."""
+    """Return the tunnel to one of several checked addresses, or without a proxy the race to them."""
     if wiring.proxy is None:
         return Race(wiring, addresses, port, workspace, won, lost)
     return Tunnel(wiring, wiring.proxy, addresses, port, workspace, won, lost)

@@ -37,8 +37,8 @@ class WireCounts:
 
 @dataclass(slots=True)
 class Alive:
-    """The open connections and the openings of a client. Each adds itself at its start and removes itself
-    at its end."""
+    """The open connections and the openings of a client. Each adds itself when it begins, and removes
+    itself when it ends."""
 
     connections: "set[OutboundConnection]" = field(default_factory=set)
     openings: "set[Opening]" = field(default_factory=set)
@@ -74,7 +74,7 @@ class Wiring:
         try:
             return self.identities.context(origin.workspace, origin.identity)
         except (ssl.SSLError, ValueError):
-            # It was valid when it was written; the library has become stricter since.
+            # The certificate was valid when it was saved; the library has become stricter since.
             words = "the client certificate cannot be used: give the destination a new one"
             raise WireError(ErrorCategory.TLS, words) from None
         except UNUSABLE:
