@@ -35,8 +35,9 @@ KNOWN, NEWCOMER, STRANGER = range(3)
 STRANGERS_S = 0.002
 STRANGERS_AT_ONCE = 4
 # While known callers are active, newcomers and strangers have shorter turns. After each turn, their class
-# rests for a multiple of the turn's time. A known caller's event takes some five passes, and without
-# rests each pass took 2 to 4 ms longer. On two cores the rests also leave CPU time to the database.
+# rests for a multiple of the turn's time. A known caller's event takes some five turns of the loop, and
+# without rests each of them took 2 to 4 ms longer. On two cores the rests also leave CPU time to the
+# database.
 BESIDE_KNOWN_S = 0.0005
 RESTS = {NEWCOMER: 1.0, STRANGER: 3.0}
 ACTIVE_S = 0.05  # known callers are active for so long after a descriptor of theirs was ready
@@ -167,7 +168,7 @@ class Reactor:
 
     def close(self, registration: Registration, sock: socket.socket) -> None:
         """Stop watching a socket and close it. During a pass, the socket is closed at the pass's end, so
-        that the pass does not meet its descriptor's number again for another socket."""
+        that no new socket gets its descriptor's number within the pass."""
         self.unregister(registration)
         if self._in_pass:
             self._dying.append(sock)

@@ -1,5 +1,6 @@
-"""The sideline: it does the long work of commands in slices. Environments take turns with their work.
+"""The sideline: it does the long work of commands in slices, one piece of work at a time.
 
+Environments take turns.
 The sideline is no thread: a thread holds the interpreter for 5 ms at a time, and after each system call
 the loop would wait that long.
 """

@@ -70,7 +70,8 @@ class Timers:
     def bury_one(self) -> None:
         """Count a cancelled entry of the heap (only `Timer.cancel` calls this)."""
         self._dead += 1
-        # A sweep costs as much as the heap is long, but half as many cancellations have come before it.
+        # The time of a sweep is proportional to the heap. At least half as many cancellations come before
+        # it, so each cancellation costs a constant time on average.
         if self._dead > DEAD_KEPT and self._dead * 2 > len(self._heap):
             self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
             heapq.heapify(self._heap)

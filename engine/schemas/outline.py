@@ -16,8 +16,8 @@ _WITHIN = frozenset(
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
 CHOICES_TOLD = 8  # the most alternatives of a value that are kept: an error lists them all
-# The outline accepts more than the schema. Under these keywords, a subschema that accepts more could
-# refuse more, so the outline has such a keyword only with an unchanged subschema. It never has `if`.
+# With these keywords, a schema can refuse more if the subschema accepts more. So the outline has `not`
+# and `contains` only with an unchanged subschema, and it never has `if`.
 _CONTRARY = ("not", "if", "contains")
 # Keywords that are left out. Most of them depend on other keywords, which can be missing in the outline.
 _DROPPED = ("unevaluatedItems", "unevaluatedProperties", "then", "else", "dependencies")

@@ -232,8 +232,7 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
 def text_price(payload: bytes, value: Any, asked: TextPrices, most: int) -> int:
     """Return the price of a payload's text under the patterns, in units of the weight.
 
-    The price of the whole payload's length is returned if it is at most `most`. Otherwise the lengths of
-    the texts that patterns match are added up.
+    Only if the price of the whole payload is above `most`, the texts to which patterns apply are counted.
     """
     price = len(payload) * asked.rate // A_UNIT
     names = asked.names

@@ -23,7 +23,7 @@ class ClaimReader(Protocol):
     async def holders(
         self, environment: int, keys: Sequence[str], now_ms: int
     ) -> dict[str, Claimed]:
-        """Return the holder of each of the keys that is held at `now_ms`, by key. Raises StoreError."""
+        """Return the holders, by key, of the keys that are held at `now_ms`. Raises StoreError."""
 
 
 class KeyedRefusal(Refusal):
@@ -53,8 +53,8 @@ class KeyLookup:
     async def holders(
         self, environment: int, refusals: Sequence[KeyedRefusal]
     ) -> dict[str, Claimed]:
-        """Return the holders of refused events' keys, by key. If the look-up fails, raises Refusal
-        `overloaded` or `internal`, and nothing of the request is accepted."""
+        """Return the holders of refused events' keys, by key. Raises Refusal `overloaded` or `internal`
+        if the look-up fails; then nothing of the request is accepted."""
         if self._waiting >= MAX_WAITING:
             raise Refusal("overloaded", "too many events are being refused", retry_after_s=1)
         keys = sorted({each.key for each in refusals})

@@ -19,9 +19,9 @@ KEY_HELD_MS = 24 * 3600 * 1000  # how long an idempotency key is held, as the AP
 class Fate(Struct, frozen=True):
     """The result of a submission.
 
-    `refusal` is None if the events are durable. Some may not have been written, because their idempotency
-    key was held: `lost` has the holder by the event's id. Otherwise `refusal` is an error code:
-    `overloaded` (certainly not accepted) or `internal` (possibly accepted).
+    `refusal` is None if the events are durable, except those whose idempotency key was held: for each of
+    these, `lost` has the holder by the event's id. Otherwise `refusal` is an error code: `overloaded`
+    (certainly not accepted) or `internal` (possibly accepted).
     """
 
     refusal: str | None = None

@@ -31,7 +31,7 @@ OUTPUT = 1024 * 1024  # bytes of a result
 CONTEXTS = 64  # contexts that are kept; 0.5 MB each at rest
 ADDRESS_SPACE = 384 * 1024 * 1024  # for contexts at rest, a run, its strings, the interpreter
 RESIDENT = 96 * 1024 * 1024  # above it all contexts are dropped; garbage can be as large as a heap
-# Above this size of the address space, too, all contexts are dropped. The rest, up to `ADDRESS_SPACE`, is
+# If the address space is larger than this, all contexts are dropped. The rest, up to `ADDRESS_SPACE`, is
 # for the next run.
 ADDRESSES = 192 * 1024 * 1024
 # If a run has enlarged the address space by more than this, its garbage is collected. A plain run does

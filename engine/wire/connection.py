@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 READ_BYTES = 65536  # with a larger buffer, every recv() maps and unmaps memory
 # An older connection closes after its exchange: the receiver's name can lead to another server by now, or
-# the server wants to be drained.
+# the server is being drained.
 AGE_S = 300.0
 # The most unsent bytes of TLS itself, such as answers to key updates, for a peer that does not read.
 TLS_REPLIES_LIMIT = 64 * 1024
@@ -289,7 +289,7 @@ class OutboundConnection:
     def _cut(self, exchange: OutboundExchange, error: OSError | None) -> None:
         """Handle the end of the connection within an answer, which is the regular end of some answers.
 
-        The head decides whether the answer can end here, also if TLS's close_notify is missing.
+        The head decides whether the answer can end here, even if TLS's close_notify is missing.
         """
         if error is not None:
             words = "the connection was reset within the answer"

@@ -1,4 +1,4 @@
-"""The outbound share of the process's descriptors. Workspaces whose races wait for one take turns.
+"""The outbound share of the process's descriptors. Workspaces whose races wait take turns.
 
 If a race needs the descriptor of an idle connection, the connection is closed. No workspace can take all
 descriptors.

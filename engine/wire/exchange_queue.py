@@ -97,8 +97,8 @@ class ExchangeQueue:
             self._open(exchange)
 
     def abandon(self, exchange: OutboundExchange) -> "tuple[Response | None, float]":
-        """Remove an exchange from the queue. Begin the next one if it can use another origin's connection
-        that is idle."""
+        """Remove an exchange from the queue, and begin the next one if possible: its origin can be
+        another one, with an idle connection."""
         self._leave(exchange)
         self._next()
         return None, self.wiring.clock.instant()
@@ -106,9 +106,10 @@ class ExchangeQueue:
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
         """Count a complete exchange as ended. Make its connection idle at the origin, or close it.
 
-        It is closed if it is not reusable, if another race needs its descriptor, or if it is beyond the
-        concurrency, which can have been lowered. No connection is opened while another one of the origin
-        is idle. So an origin never has more connections than its destinations' concurrencies add up to.
+        It is closed if it is not reusable; if it is beyond the concurrency, which can have been lowered;
+        or if a race needs its descriptor, unless the next exchange here uses it. No connection is opened
+        while another one of the origin is idle. So an origin never has more connections than its
+        destinations' concurrencies add up to.
         """
         self.busy -= 1
         origin = connection.origin

@@ -129,7 +129,7 @@ class Resolver:
         question.queued.clear()
 
     def _begin_some(self) -> None:
-        # The limit is checked first: while all threads hang, no question examines the waiting names.
+        # The limit is checked first: while all threads hang, `take` would examine all waiting workspaces.
         while self.threads < THREADS and (found := self._queue.take(self._may_begin)) is not None:
             workspace, question = found
             self._begin(question, workspace)
