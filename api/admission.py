@@ -34,7 +34,8 @@ class Allowance:
     _after: bytes = b""
 
     def lines(self) -> bytes:
-        """Return the X-RateLimit headers as lines of a head; the text begins and ends with a line end."""
+        """Return the X-RateLimit headers as lines, with a line end before the first and after the
+        last."""
         if not self._after:
             self._before = b"\r\nx-ratelimit-limit: %d\r\nx-ratelimit-remaining: " % self.limit
             self._after = b"\r\nx-ratelimit-reset: %d\r\n" % self.reset
@@ -50,8 +51,8 @@ class Allowance:
 
 
 class Admission(Struct, frozen=True, gc=False):
-    """An admitted caller. `digest`: of the key's secret; it admits the caller's later requests. Empty for
-    a session, whose token is in no table."""
+    """An admitted caller. `digest` is the digest of the key's secret, for `readmit`; it is empty for a
+    session."""
 
     credential: Credential
     environment: EnvironmentModel | None
@@ -66,7 +67,7 @@ class AdmissionRefusal(Refusal):
 
 
 class AdmissionControl:
-    """The check of credentials and rates. Owner of the windows: the trio thread."""
+    """The check of credentials and rates. It owns the rate windows, in the trio thread."""
 
     def __init__(
         self,
@@ -79,8 +80,8 @@ class AdmissionControl:
         last_use: MutableMapping[str, float] | None = None,
     ) -> None:
         """`stale` returns True if the known keys can be older than allowed; then every request is
-        refused. `sessions` returns the session of a token at an instant. `last_use` gets the instant of
-        each key's last use, by the key's id."""
+        refused. `sessions` takes a token and the present time, and returns the token's session.
+        `last_use` is filled with the time of each key's last use, by the key's id."""
         self._sessions = sessions
         self._last_use: MutableMapping[str, float] = {} if last_use is None else last_use
         self._stale = stale
@@ -96,7 +97,7 @@ class AdmissionControl:
         return len(self._windows)
 
     def anonymous(self) -> Allowance:
-        """Return the rate headers for an unknown caller: the limit of the first plan's control
+        """Return the rate headers for an unknown caller: the first plan's limit for the control
         plane."""
         limit = self._plans.first.control_per_minute
         return Allowance(limit, limit, self._window_end(self._now()))
@@ -187,7 +188,7 @@ class AdmissionControl:
 
     def _spend(self, credential: Credential, ingestion: bool, now: float) -> Allowance:
         if not self._windows_end - WINDOW_S <= now < self._windows_end:
-            # All windows have the same minute: the next minute drops them all, so memory is bounded.
+            # All windows end with the same minute. Dropping them together bounds the memory.
             self._windows = {}
             self._windows_end = self._window_end(now)
         plan = self._plans.of(credential.workspace)

@@ -10,8 +10,8 @@ from api.call import Answer
 from api.envelope import CHALLENGE, envelope
 from engine.model.errors import Refusal
 
-# A page loads nothing from other sites, and no site can show it in a frame: a key typed into it stays
-# there. `frame-ancestors`, `base-uri` and `form-action` do not fall back to `default-src`.
+# A page loads nothing from other sites, sends forms to none, and cannot be shown in a frame. Therefore a
+# key that a user types stays in the page. `default-src` does not cover the last three directives.
 PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'none'"
@@ -19,7 +19,7 @@ PAGE_POLICY = (
 
 
 def headers_of(answer: Answer) -> list[tuple[str, str]]:
-    """Return the headers of an answer, except its length, its request's id and the rate."""
+    """Return the headers of an answer, except its length, the request's id and the rate headers."""
     # Answers can hold secrets and change by the second: no cache must keep them.
     headers = {
         "Content-Type": answer.content_type,

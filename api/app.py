@@ -1,7 +1,7 @@
 """The control plane's application: the view of each route, and the answers to errors.
 
-`api.heads` judges the head of a request, `api.judgement` the rest. The ingestion routes are a
-blueprint, because the front door answers most of that traffic itself.
+`api.heads` judges the head of a request, `api.judgement` the rest. The ingestion routes are a separate
+blueprint, which judges its requests itself.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -65,7 +65,7 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     for path, here in paths.items():
         # Rules without a view: `api.heads` answers the requests that match them.
         app.url_map.add(Rule(rule_of(path), endpoint=f"OPTIONS {path}", methods=["OPTIONS"]))
-        # A path with its own route can match a template too: it must not get the template's methods.
+        # A fixed path can match a template too: it must not get the methods of the template's routes.
         if "{" not in path and any(template.fullmatch(path) for template in templates):
             others = METHODS - {route.method for route in here}
             app.url_map.add(Rule(rule_of(path), endpoint=f"others {path}", methods=others))
@@ -94,7 +94,7 @@ def _response(answer: Answer) -> Response:
 
 
 def _streamed(answer: Answer, services: Services) -> Response:
-    """Return the response for a streamed answer. Raises Refusal 503."""
+    """Return the response for a streamed answer. Raises Refusal 503 if there are too many streams."""
     chunks, account = answer.chunks, answer.account or g.workspace
     assert chunks is not None
     endings = cast("Request", request).endings
@@ -117,8 +117,8 @@ def _refused(refusal: Refusal) -> Response:
 
 
 def _judged(heads: Heads, request_id: str) -> Response | None:
-    """Judge a request that the door has not judged. Return its answer; None if its view gives the
-    answer."""
+    """Judge a request's head, unless the door has done it. Return the answer, or None to call the
+    view."""
     scope = cast("dict[str, Any]", request.scope)
     state = scope.setdefault("state", {})
     if ENTRY in state:
@@ -147,8 +147,8 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
         g.workspace = ""  # the caller's, once the caller is known
         error = request.routing_exception
         if error is not None:
-            # The request refers to this error, whose frames refer to the request. Any client can
-            # request a path that does not exist, so the cycle must not wait for the garbage collector.
+            # Break the cycle of the request, this error and its frames, so that it does not wait for the
+            # garbage collector: any client can request many paths that do not exist.
             error.__traceback__ = error.__context__ = None
         return _judged(heads, g.request_id)
 

@@ -12,8 +12,8 @@ from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.json_members import MAX_DEPTH, containers_and_commas, deepest, storable
 
-# Values that are searched for the path of a character that cannot be stored: about 2 ms. The body's text
-# has already shown that there is one.
+# The number of values that `check_strings` searches, which takes about 2 ms. If the character is in a
+# later value, the refusal of the body names no path.
 LOOKED_AT = 5_000
 BODY_BYTES = 256 * 1024  # a rule or destination at its limits has a tenth of that
 # Objects and lists of one body. A decoded container costs its readers and the garbage collector ten
@@ -71,7 +71,7 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # One expression, for speed: a third of a body's bytes can be objects.
+    # One expression, for speed: it runs for every object of a body.
     return found if len(found := dict(pairs)) == len(pairs) else _given_twice(pairs)
 
 
@@ -99,7 +99,8 @@ def _infinite() -> NoReturn:
 
 
 def check_strings(document: dict[str, Any]) -> None:
-    """Refuse NUL and lone surrogates in the first `LOOKED_AT` values."""
+    """Raise a Refusal with the path of the first NUL or lone surrogate in the first `LOOKED_AT`
+    values."""
     waiting = [_members(document, "")]
     looked_at = 0
     while waiting and looked_at < LOOKED_AT:

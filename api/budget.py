@@ -1,8 +1,8 @@
 """The byte budgets of request bodies: one for all callers, and one for each workspace.
 
-A request holds the bytes that it drew until its answer, so bodies that wait for their commit count as
-well. For a streamed body or answer, a request draws a fixed size: the most that is in memory at once.
-Nothing here awaits.
+A request draws its body's size and gives it back with the answer. So bodies that wait for their commit
+count as well. A request with a streamed body or answer draws a fixed size, because only a part of the
+stream is in memory at once. Nothing here awaits.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ class BodyBudget:
 
 
 class Streams:
-    """The places for requests with a streamed body or answer, bounded in all and for each workspace."""
+    """The limit on requests with a streamed body or answer: for all callers and for each workspace."""
 
     def __init__(self, bodies: BodyBudget, most: int, per_workspace: int) -> None:
         self._bodies = bodies

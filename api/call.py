@@ -46,8 +46,8 @@ class Answer:
 
 
 class Opened:
-    """The chunks of an answer. The first chunk was read before: a failure until then becomes an error
-    answer. Closing this closes the source."""
+    """The chunks of an answer. The first chunk was read before the answer began: if that fails, the
+    client gets an error answer. Closing this closes the source."""
 
     def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None]) -> None:
         self._first: bytes | None = first
@@ -107,7 +107,8 @@ class Call:
         return None if self.admission is None else self.admission.credential.customer
 
     def sees(self, account: str | None) -> bool:
-        """True if the caller can see objects of a customer's account (None: objects of no customer)."""
+        """True if the caller can see the objects of a customer's account. `account` None: the objects
+        that belong to no customer."""
         return self.customer is None or self.customer.account == account
 
     def sees_customer(self, external_id: str | None) -> bool:

@@ -12,8 +12,8 @@ import structlog
 
 log = structlog.get_logger("angarium")
 
-# Bytes. Not 0: Linux ignores the limit for dumps piped to a collector, except for the limit 1, which
-# forbids dumps into files and pipes.
+# The limit in bytes. For dumps that are piped to a collector, Linux ignores every limit except 1. The
+# limit 1 forbids dumps to files too.
 CORE_BYTES = 1
 _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 

@@ -9,11 +9,11 @@ from engine.model.read_models import Models
 
 Headers = list[tuple[bytes, bytes]]
 
-# The headers that a page can send, besides those that every page can.
+# The headers that a page of a listed origin can send, besides those that CORS allows to every page.
 ALLOWED = (
     b"authorization, content-type, idempotency-key, if-none-match, x-environment, x-request-id"
 )
-# The headers of an answer that a page can read, besides those that every page can.
+# The headers of an answer that such a page can read, besides those that CORS allows to every page.
 EXPOSED = b"retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id"
 # The time for which a browser caches a preflight. A removed origin is refused at once nevertheless,
 # because every request is judged.
@@ -49,8 +49,8 @@ class Cors:
         """Return the headers that an answer needs besides its `own`: none if no workspace lists the
         Origin. `fields` are those of the request, by their names in lower case.
 
-        A preflight is an ordinary OPTIONS with more headers: its methods are those of its Allow. It has
-        no credential, so the workspace of the page is not known.
+        A preflight is answered like any OPTIONS request, with more headers: the methods come from the
+        answer's Allow. A preflight has no credential, so the page's workspace is not known.
         """
         origin = fields.get(b"origin")
         if origin is None or not self._models.is_listed(origin):

@@ -14,7 +14,7 @@ from api.cli.suggestions import suggesting
 class Subcommand(NamedTuple):
     """The module of a command, and its line in `--help`. `--help` imports no command.
 
-    An empty module name stands for a group that has only generated commands.
+    `module` is empty for a group that has only generated commands.
     """
 
     module: str

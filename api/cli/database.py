@@ -1,6 +1,6 @@
-"""The access of commands to the database in the settings, for workspaces and keys.
+"""Direct access to the database of the settings, for the CLI commands about workspaces and keys.
 
-It works while a server runs on the same data. If no server runs, it starts the embedded database.
+It works while a server runs on the same database. If the embedded database does not run, it is started.
 """
 
 import time
@@ -26,8 +26,8 @@ MIGRATING_S = 30.0  # the wait for a starting server that applies migrations
 
 @asynccontextmanager
 async def open_keys(settings: Settings) -> AsyncIterator[KeyCommands]:
-    """Yield the commands for workspaces and keys. Raises StoreError, EmbeddedError, PlansFileError or
-    Trouble."""
+    """Yield the object that changes workspaces and keys. Raises StoreError, EmbeddedError, PlansFileError
+    or Trouble."""
     async with database(settings) as url, open_bridge(url) as bridge:
         await bring_up_to_date(bridge)
         plans = tuple(plans_of(settings))

@@ -165,8 +165,8 @@ async def _revoke(settings: Settings, key_id: str) -> None:
 
 
 def secret_form(output: str | None) -> str:
-    """Return the format for a new secret. Raises SettingsTrouble if no format is given and standard
-    output is not a terminal, because a log must not have keys."""
+    """Return the output format in which to print a new secret. Raises SettingsTrouble if none is given
+    and standard output is not a terminal, because a log must not have keys."""
     if output is None and not sys.stdout.isatty():
         raise SettingsTrouble(
             "standard output is not a terminal, and a log must not have keys."

@@ -32,14 +32,15 @@ RETRIES = [1, 5, 30]
 
 
 class Borrowed(NamedTuple):
-    """A borrowed destination, and the key that verifies its requests."""
+    """The destination that the command has created for itself, and the secret that verifies its
+    webhooks."""
 
     id: str
     secret: str
 
 
 def borrow(open_client: Callable[[], "Client"], url: str, patterns: Sequence[str]) -> Borrowed:
-    """Create a destination for these event types. If it raises AngariumError, no destination
+    """Create a destination and a rule for these event types. Raises AngariumError; then no destination
     remains."""
     from angarium import AngariumError
 

@@ -10,7 +10,7 @@ from http import HTTPStatus
 import httptools
 import trio
 
-# Far above any outbound body: a payload has at most 256 KiB, a script's result 1 MiB; files are links.
+# Far above any webhook's body: a payload has at most 256 KiB, and a script's result 1 MiB.
 MAX_BODY = 32 * 1024 * 1024
 READ_BYTES = 65_536
 

@@ -42,7 +42,8 @@ def _described(command: click.Command, context: click.Context, level: int) -> It
             yield from ["", f"{'#' * level} `{_usage(inner, below)}`", ""]
             yield from _described(inner, below, level + 1)
         return
-    # Compared by all properties, because a command on the server's machine can have its own `--output`.
+    # Leave out the common options. They are compared by all properties, because a local command can have
+    # an `--output` of its own.
     common = [option.to_info_dict() for option in common_options()]
     options = [
         parameter

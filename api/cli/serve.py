@@ -1,4 +1,4 @@
-"""`angarium serve`: settings from the environment and flags, then the composition root."""
+"""`angarium serve`: it reads the settings from the environment and flags, and runs the server."""
 
 import gc
 import os
@@ -25,7 +25,7 @@ Exit codes: 0 stopped in order; 1 failed; 2 wrong settings; 3 the database canno
 `angarium doctor` finds the problems of a setup.
 """
 
-# Variables of the commands over HTTP, of benchmarks and of tests.
+# Names after the prefix, for variables that commands over HTTP, shell completion, `make` and tests read.
 OTHERS = ("URL", "KEY", "KEY_FILE", "ENVIRONMENT", "COMPLETE", "SCREENSHOTS", "ADVISORIES_URL")
 BENCH = "BENCH_"
 LIKENESS = 0.85  # of two names that both begin with the prefix

@@ -16,7 +16,7 @@ def did_you_mean(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
 
 
 def suggesting(resolve: Resolve, known: Iterable[str]) -> Resolve:
-    """Return a command look-up whose error names the closest command."""
+    """Wrap the function that looks a command up: its error then also names the closest command."""
 
     def find(ctx: click.Context, args: list[str]) -> Any:
         try:

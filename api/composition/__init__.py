@@ -37,15 +37,15 @@ from storage.encryption.secretbox import SecretBox
 from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
 
-# From a takeover to the move into huge pages: the part's deliveries come first. The move takes 100 ms of
-# a processor, and allocations wait meanwhile.
+# The time from a takeover to the move of memory into huge pages. The move blocks allocations for 100 ms,
+# so the part's deliveries come first.
 CAUGHT_UP_S = 10.0
 FLUSH_S = 3.0  # part of the grace time, reserved for writing outcomes
-# The wait for attempts in flight when a part is handed over. Meanwhile the part's other deliveries
-# wait. The successor sends a slower attempt again.
+# The longest wait for attempts in flight when a part is handed over. The part's other deliveries wait
+# meanwhile. The successor repeats an attempt that takes longer.
 HAND_OVER_S = 5.0
-# Before the door closes, each answer closes its connection for this time. So a client that sends one
-# request after another learns of the end from an answer, and loses no request.
+# The time before the door closes in which every answer also closes its connection. A client that sends
+# one request after another thus learns of the end from an answer, and loses no request.
 PARTING_S = 0.2
 LAST_REQUESTS_S = 2.0  # for requests under way; new requests wait as long for the successor
 OWN_EVENTS_S = 0.5  # the minimum for the service's own events
@@ -95,7 +95,7 @@ class Server(ControlParts):
             await migrate(self.upkeep)
             taken = await self._take()
             async with trio.open_nursery() as nursery:
-                # Heartbeats must go on during the slow steps, or standbys would consider this node
+                # Send heartbeats during the slow steps; otherwise standbys would consider this node
                 # dead.
                 nursery.start_soon(self.membership.run)
                 await self.bridge.connect()
@@ -120,8 +120,8 @@ class Server(ControlParts):
             else:
                 self.background.spawn(self._take_huge_pages)
             self.watch.served.set()
-            # After all children have started: the first keys are shown only once, so a failed start
-            # must not create them.
+            # Create the first keys only after all children have started: the keys are shown only once,
+            # so a failed start must not create them.
             try:
                 if self.part.number == 0:  # only the first worker prints the welcome
                     await self._greet()
@@ -139,8 +139,8 @@ class Server(ControlParts):
 
     async def _first_keys(self) -> Sequence[NewKey]:
         scopes = Scope if sys.stdout.isatty() else ()  # a log must not have keys
-        # Through the command queue: a reload under way has read older rows, and would drop the new
-        # keys.
+        # The command queue runs this after a reload of the models that is under way. Such a reload has
+        # read older rows, and would drop the new keys from the models.
         return await self.commands.run(lambda: self.keys.bootstrap(scopes))
 
     async def _login_code(self) -> str | None:
@@ -188,8 +188,8 @@ class Server(ControlParts):
         ]
 
     async def hand_over(self) -> None:
-        """Stop in order, for a successor. This server accepts events until no attempt is in flight, so
-        that requests wait only for the successor's start."""
+        """Hand the part over: finish the attempts in flight, then stop. Events are accepted until the
+        attempts have ended, so requests wait only for the successor's start."""
         grace_s = self.settings.shutdown_grace
         self.door.part()
         await trio.sleep(min(PARTING_S, grace_s))
@@ -304,8 +304,8 @@ class Server(ControlParts):
         accept: Callable[..., Awaitable[None]],
         task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept links until the part is handed over or the server stops. From then on other nodes
-        retry until the part's next node answers."""
+        """Accept other nodes' connections until the part is handed over or the server stops. After that
+        the other nodes retry until the part's next node answers."""
         with trio.CancelScope() as scope:
             self._acceptors.add(scope)
             await accept(task_status=task_status)

@@ -19,13 +19,13 @@ from storage.files.spool import DiskSpool
 
 FOLDER = "files"  # in the data folder
 INCOMING = "incoming"  # in FOLDER, beside one numbered folder for each environment
-# After a takeover, files of another process are removed only after this time. That process can still
-# write until its grace time is over, and would leave content behind.
+# The wait after a takeover before unneeded blobs are removed. The former process can still write until
+# its grace time is over, and would leave content behind.
 SECOND_LOOK_S = 60.0
 
 
 class Filing:
-    """The store of files: the spool, the blobs, their rows, and the library."""
+    """The store of files: the spool, the blobs, their rows, and the library that reads them."""
 
     def __init__(self, base: Foundation, box: SecretBox) -> None:
         settings = base.settings
@@ -40,7 +40,7 @@ class Filing:
         self.alone = True  # no other process was alive at the takeover
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Open the spool, clear the spools of dead processes, and remove content without a file."""
+        """Open the spool, clear the spools of dead processes, and remove blobs that no row names."""
         try:
             await self.spool.open()
         finally:

@@ -70,8 +70,8 @@ class Keyring:
         return self._box.ids
 
     async def refresh(self) -> None:
-        """Read the keys again, and record their ids in the database. If the keys cannot be read, the
-        present ones stay. Raises StoreError."""
+        """Read the master keys again, and record their ids in the database. Keep the present keys if that
+        fails. Raises StoreError."""
         base, box = self._base, self._box
         try:
             if await trio.to_thread.run_sync(box.reread, limiter=self._limit):
@@ -89,7 +89,8 @@ class Keyring:
         self.changed = trio.Event()
 
     async def reload(self) -> None:
-        """Read the keys and the whole configuration again: new values can be encrypted with a new key."""
+        """Read the master keys, then the whole configuration again. The keys come first, because a new
+        key can have encrypted some of the configuration."""
         await self.refresh()
         await self._loader.load()
 

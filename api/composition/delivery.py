@@ -45,7 +45,7 @@ from storage.replays.running import READERS, REPLAYING, PostgresReplays
 
 
 class Sharing:
-    """The shares of the control plane, and the measurement of everything that waits for a share."""
+    """The workspaces' shares of the control plane, and the numbers of attempts and requests that wait."""
 
     def __init__(self, settings: Settings, client: WireClient, directory: Directory) -> None:
         wire = client.wiring
@@ -78,8 +78,8 @@ class DeliveryParts(Foundation):
         gone: Callable[[Destination, bool, bool], Awaitable[None]],
         address: Callable[[], tuple[str, int]],
     ) -> None:
-        """`gone` disables a destination; see `Directory`. `address` returns the address of this
-        server."""
+        """`gone` disables a destination whose receiver is gone; `Directory` explains its flags.
+        `address` returns the address of this server."""
         super().__init__(settings, bridge, box, embedded, worker)
         now = self.clock.now
         self.filing = Filing(self, box)

@@ -25,14 +25,14 @@ from storage.intake.store import PostgresClaims
 
 
 def make_pages() -> None:
-    """Make the pages before the first request for them: it takes 150 ms of CPU, which would delay every
-    tenant."""
+    """Prepare the API's page and the console's files. At the first request for them, the 150 ms of CPU
+    would delay every tenant."""
     docs_html()
     web_files()
 
 
 async def pages_made() -> None:
-    """Make the pages as a task, while the embedded PostgreSQL starts."""
+    """Call `make_pages` in a task, while the embedded PostgreSQL starts."""
     make_pages()
 
 

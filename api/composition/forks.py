@@ -45,8 +45,8 @@ def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
 def asked_in_fork(
     settings: Settings, run: Callable[[Callable[[int], None]], int]
 ) -> tuple[int, int]:
-    """Run a function in a fork: it leaves no thread or connection in this process. Return its exit code,
-    and the number with which it called its argument, or 0."""
+    """Run a function in a fork, so that it leaves no thread or connection in this process. Its argument
+    is a function that reports a number. Return its exit code and the reported number, or 0."""
     reader, writer = os.pipe()
     try:
         pid = fork("parent", settings, lambda: run(lambda number: _tell(writer, number)))

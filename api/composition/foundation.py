@@ -1,8 +1,7 @@
 """The foundation of a server: the first stage of its construction.
 
-A server is made in stages: Foundation, DeliveryParts, ControlParts, Server. Each stage is a class that
-extends the stage before. A function's parameter has the stage that it needs as its type, so mypy
-refuses a use of a later stage.
+A server is made in stages: Foundation, DeliveryParts, ControlParts, Server. Each stage is a subclass of
+the stage before. A function declares the stage that it needs, so mypy refuses the use of a later stage.
 """
 
 import socket

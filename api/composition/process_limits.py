@@ -4,15 +4,17 @@ import gc
 
 # The hot path creates hardly any reference cycles; requests and connections leave a few. Examining an
 # object costs 0.3 to 0.9 us, mostly because its memory is not in the processor's cache. So a pass takes
-# 1 to 2 ms for the youngest generation, and some 4 ms for the first two. The interpreter's defaults
-# (700, 10, 10) cost 4 % of all CPU. Thresholds twenty times as large blocked the event loop for 20 to
-# 40 ms each time, and for most of a second after ten thousand destinations became busy (a million new
-# objects). Shorter passes cost no more in total, because only objects that stay are counted.
+# 1 to 2 ms for the youngest generation, and some 4 ms for the first two.
+#
+# The interpreter's defaults (700, 10, 10) cost 4 % of all CPU. Thresholds twenty times as large blocked
+# the event loop for 20 to 40 ms each time, and for most of a second after ten thousand destinations
+# became busy (a million new objects). Short passes cost no more in total than long ones: freed objects
+# do not count, and each pass examines only the new objects since the last one.
 YOUNG = 2_500  # net allocations between two passes
 TIMES_YOUNG = 0  # every other pass also covers the second generation
-# A full pass runs after some five million allocations, if the surviving objects have grown by a
-# quarter. It frees cycles that were in use when they were young: 200 objects a second with the worst
-# clients.
+# A full pass runs after some five million net allocations, if the surviving objects have grown by a
+# quarter. It frees cycles that earlier passes found in use. The worst clients leave 200 such objects a
+# second.
 TIMES_ELDERS = 1_000
 
 

@@ -56,7 +56,8 @@ def serve(settings: Settings) -> int:
 
 
 def _serve_shared(settings: Settings) -> int:
-    """Run one server, or the workers: on a database that several machines share, one for each part."""
+    """Run one server or several workers. A database that several machines share has one worker for each
+    part."""
     read_declared(settings)
     if settings.peer_bind is not None:
         code, parts = asked_in_fork(
@@ -128,8 +129,8 @@ def _serve_worker(settings: Settings, box: SecretBox, worker: WorkerNode) -> int
 
 
 def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
-    """Return the exit code of `run`; `lost` if another server has taken the database over. If operators
-    can correct an error, log it without a traceback."""
+    """Call `run` and return the exit code: `lost` if another server has taken the database over. Log an
+    error that operators can correct, without a traceback."""
     try:
         return run()
     except Exception as error:
@@ -186,11 +187,12 @@ async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None =
     handed_over = False
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
-    # The receiver restores these handlers at its end: a later signal must not change the exit code.
+    # The signal receiver below restores these handlers at its end, so that a later signal cannot change
+    # the exit code.
     for number in (*SIGNALS, HANG_UP):
         signal.signal(number, signal.SIG_IGN)
-    # The receiver stays to the end: a signal during PostgreSQL's start or stop must not leave
-    # PostgreSQL running.
+    # The receiver stays open during PostgreSQL's start and stop: a signal must not leave PostgreSQL
+    # running.
     with trio.open_signal_receiver(*stopping) as signals:
         try:
             url = settings.database_url if embedded is None else await _started(embedded, signals)
@@ -217,15 +219,15 @@ async def _run(
 ) -> bool:
     async with open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded, worker=worker)
-        # Checked after the takeover of the folder: before it, a restoration could still create the
-        # file.
+        # Look for the file only after this process owns the data folder: before that, a restoration
+        # could still create it.
         if await trio.Path(settings.data_dir / HOLD).exists():
             server.directory.hold()
             log.warning("deliveries are held", until="the file is removed", file=HOLD)
         in_order = False
         async with trio.open_nursery() as nursery:
             if worker is not None and worker.pulse is not None:
-                # From the start on: a worker can also freeze before it serves.
+                # Begin before the server is prepared: a worker can also freeze meanwhile.
                 nursery.start_soon(beat, worker.pulse)
             nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
             if server.standby is not None:

@@ -64,7 +64,8 @@ class Standby:
         try:
             taken = await self._relayed(listeners)
         except BaseException:
-            # At once: relayed connections go on for a moment, and new clients must connect elsewhere.
+            # Close the sockets now, so that new clients connect to another node. The relayed connections
+            # go on for a moment.
             for sock in (*listeners, *(client for client, _ in self.relay.waiting)):
                 sock.close()
             raise
@@ -110,8 +111,8 @@ class Standby:
 
     def _candidates(self, active: str | None, machine: str | None) -> frozenset[str]:
         """Return the nodes that can take this part over: those of `machine`, or all nodes if it has
-        none. A node that has just started notices a death later, so it counts only if there is no
-        other."""
+        none. A node that started after the active node's last heartbeat notices its death later than
+        others. Such nodes are returned only if there are no others."""
         liveness, part = self._server.membership.liveness, self._server.part
         live = [row for row in liveness.live_rows() if row.part == part and row.id != active]
         live = [row for row in live if liveness.outlives(row.id, active)] or live
@@ -119,8 +120,8 @@ class Standby:
         return there or frozenset(row.id for row in live)
 
     def _steer(self, active: Active | None) -> None:
-        """Direct the relay to the node that has the part, or to any other active node. If an active
-        process of this machine has a part, it serves the machine's clients, and the relay pauses."""
+        """Direct the relay to the node that has the part, or to any other active node. The relay pauses
+        if a node on this machine has a part, because that node serves the machine's clients."""
         membership = self._server.membership
         liveness = membership.liveness
         working = [row for row in liveness.rows if row.active]

@@ -34,7 +34,7 @@ log = structlog.get_logger("angarium.workers")
 EXIT_LOST = 64  # of a worker: another server has taken the database or the part over
 EXIT_HANDED_OVER = 65  # of a worker: its part now runs on another machine
 FROZEN_S = 10.0  # without a new sign of life: the parent kills the worker
-# The same before the first sign of life, which takes some seconds on a machine under heavy load.
+# The same limit for the first sign of life, which takes some seconds on a machine under heavy load.
 STARTING_S = 20.0
 PULSE = struct.Struct("Q")
 STEADY_S = 30.0  # a worker that ran at least this long did not fail to start
@@ -64,8 +64,8 @@ class _Worker:
 class Workers:
     """The workers of a parent. Owner: the parent's only thread.
 
-    Both functions run in a fork and return its exit code. `migrate` migrates the database before any
-    worker starts. `run_worker` runs a server until its end.
+    `migrate` and `run_worker` are each called in a fork, and return the fork's exit code. `migrate`
+    migrates the database before any worker starts. `run_worker` runs a server until its end.
     """
 
     def __init__(
@@ -209,7 +209,8 @@ class Workers:
             self._start(worker, now)
 
     def _feel(self, worker: _Worker, passed_s: float) -> None:
-        """Kill a worker that hangs. Only time that the parent has observed counts."""
+        """Kill a worker that hangs. `passed_s` is the time since the last check; it is bounded, so that
+        time in which the parent did not run does not count."""
         (pulse,) = PULSE.unpack_from(self._pulses, PULSE.size * (worker.number - 1))
         if worker.pid is None or pulse != worker.pulse:
             worker.pulse, worker.silent_s = pulse, 0.0
@@ -233,7 +234,7 @@ class Workers:
         worker.pid = None
         worker.proven = worker.proven or lived_s >= STEADY_S
         if self._stopping:
-            # A worker that has not installed its handlers yet is killed by the signal.
+            # A signal kills a worker that has not installed its handlers yet: this is no failure.
             if code not in (0, EXIT_HANDED_OVER, *(-number for number in self._ending)):
                 self._code = self._code or EXIT_FAILED
             return

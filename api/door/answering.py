@@ -1,6 +1,6 @@
 """The end of a request on an HTTP/1.1 connection: the answer, and the connection's next state.
 
-The connection is kept if the rest of the request can be read. Nothing here awaits.
+The connection stays open if the rest of the request can be read. Nothing here awaits.
 """
 
 from typing import Protocol
@@ -130,7 +130,7 @@ class Answering(Channel):
                 self._write(CONTINUE)
 
     def may_keep(self) -> bool:
-        """Return True if the connection can be kept after an answer given now. It cannot if too much of
+        """Return True if the connection can stay open after an answer given now. It cannot if too much of
         the request is missing, or if it is unknown whether the client will send the rest."""
         if not self._keep or self._ends or self._door.parting:
             return False

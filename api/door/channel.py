@@ -1,8 +1,8 @@
 """A client's connection on the reactor, for any protocol: reads, writes, deadlines and closing.
 
 A channel reads only while its protocol wants bytes. So a peer that sends without end fills the kernel's
-buffers, not the server's memory. A channel has one deadline at a time, and one timer that follows the
-deadline lazily. Nothing here awaits.
+buffers, not the server's memory. A channel has one deadline at a time, and at most one timer. A later
+deadline does not move the timer: when the timer fires, it is set again. Nothing here awaits.
 """
 
 import contextlib
@@ -89,12 +89,12 @@ class Channel:
 
     @property
     def idle_until(self) -> float | None:
-        """The deadline of an idle connection; the longest idle one has the earliest. None during a
-        request."""
+        """The deadline of an idle connection; None during a request. The connection that has been idle
+        longest has the earliest deadline."""
         raise NotImplementedError
 
     def end_soon(self) -> None:
-        """Close after the next answer. A channel that gives no answers stays open."""
+        """Close after the next answer. A channel that gives no answers does nothing."""
 
     # --- the reactor's side
 
@@ -122,8 +122,8 @@ class Channel:
 
     def _serve_read(self) -> None:
         if not self._reading:
-            # The protocol wants no bytes now, so they stay in the kernel. `recv` raises if the peer has
-            # reset the connection.
+            # The protocol wants no bytes now, so they stay in the kernel. The peek detects a peer that
+            # has reset the connection: `recv` then raises OSError.
             with contextlib.suppress(BlockingIOError):
                 self._transport.sock.recv(1, socket.MSG_PEEK)
             self._watch()
@@ -146,8 +146,8 @@ class Channel:
             self._watch()
 
     def _write(self, data: bytes) -> bool:
-        """Send `data`. Returns True if the socket has taken everything; otherwise `_flushed` or the write
-        deadline follows."""
+        """Send `data`. Returns True if the socket has taken everything. Otherwise `_flushed` is called
+        when it has, or `_expired` at the write deadline."""
         try:
             if self._transport.write(data):
                 return True

@@ -88,7 +88,7 @@ class ClientConnection(Passing):
             self.close()
 
     def _serve_last(self) -> None:
-        """Serve a request that has arrived, or close the idle connection."""
+        """Serve a request that has already arrived. If none has, close the connection."""
         data = self._transport.read()
         if data:
             self._arrived(data)
@@ -236,7 +236,8 @@ class ClientConnection(Passing):
             if admitted is None or not ingestion.judge_again(admitted):
                 length = None if head.chunked else head.length
                 admitted = ingestion.judge(PATHS[head.path], head.query, head.index, length)
-                # A web page's CORS permission can change between two equal heads.
+                # A web page's requests are always judged anew: its CORS permission can change between
+                # two equal heads.
                 self._before = admitted if head.origin is None else None
         except AdmissionRefusal as refusal:
             self._know(False)
@@ -289,8 +290,8 @@ class ClientConnection(Passing):
         return True
 
     def go_on(self, data: bytes, *, stays: bool = False) -> None:
-        """Serve bytes that were read before, in the next pass. `stays`: the first request does not hand
-        the connection over to another worker."""
+        """In the reactor's next pass, serve these bytes, which were read earlier. `stays`: the first
+        request must not cause a hand-over of the connection to another worker."""
         self._buffer = data
         if stays:
             self._strayed = 0

@@ -43,7 +43,7 @@ class SilentError(trio.BrokenResourceError):
 
 
 class Outgoing(Struct):
-    """A request in the form for a link. `rest`: the first piece of a body that is still arriving."""
+    """A request as it is sent on a link. `rest`: the first piece of a body that is still arriving."""
 
     data: bytes
     rest: bytes | None = None
@@ -225,9 +225,12 @@ class Conversation:
 
 
 async def _received(link: Link, *, begun: bool) -> bytes:
-    """Return the next bytes of the answer. Raises NotBegunError if a link within the machine is reset
-    before the answer has `begun`: then the other worker has ended with bytes of the request unread.
-    Between machines a reset has many causes."""
+    """Return the next bytes of the answer.
+
+    Raises NotBegunError if the answer has not `begun` and a link within the machine is reset. Such a
+    reset shows that the other worker ended before it read the whole request. Between machines, a reset
+    has other causes too.
+    """
     try:
         return await link.receive_some(PIECE)
     except trio.BrokenResourceError as error:
@@ -273,7 +276,7 @@ def see_that_read(link: Link, *, sent: bool) -> None:
 
 
 def _unread(link: Link) -> int:
-    """Return the memory of the bytes that the other end has not read; 0 if it has read all. On a link to
-    another machine: of the bytes that the other kernel has not confirmed."""
+    """Return how much memory the bytes take that the other end has not read; 0 if it has read all. On a
+    link to another machine, count the bytes that the other kernel has not confirmed."""
     size = fcntl.ioctl(link.socket.fileno(), termios.TIOCOUTQ, bytes(4))
     return int(struct.unpack("i", size)[0])

@@ -36,8 +36,8 @@ _OUTCOME_UNKNOWN = (
 _AWAY = "the workspace's server process does not respond: try again"
 IDLE_LINKS = 256  # kept for the next request of the same client
 LINK_S = 2.0  # to reach another worker, which can be restarting
-# To reach the next worker for a request whose outcome is unknown. A killed worker or a dead machine is
-# replaced in 1 to 4 s. A late answer is better than none.
+# To reach the part's next worker, for a request whose outcome is unknown. A killed worker or a dead
+# machine is replaced in 1 to 4 s.
 AFRESH_S = 5.0
 AGAIN_S = 0.05  # between two tries
 # For each try of a request, True if it needs a new link. A kept link can have ended. The worker at the
@@ -155,7 +155,7 @@ class Elsewhere:
             except (OSError, trio.BrokenResourceError, httptools.HttpParserError) as error:
                 if isinstance(error, SilentError):
                     self.leave_out(part)
-                    # The machine's other links are dead too; the next request needs a new link.
+                    # The part's idle links lead to the same machine: the next request needs a new link.
                     self._drop_idle(part)
                 await trio.aclose_forcefully(link)
                 if exchange.started or exchange.gone:
@@ -228,7 +228,8 @@ class Elsewhere:
 
     async def _link(self, part: int, client: Address, *, fresh: bool, within_s: float) -> Link:
         """Return a link to the part's node: a new link if `fresh` or if none is kept. Raises OSError."""
-        # First of all, because a move that is found later would cancel requests to the new node.
+        # Find moved parts before opening a link: a move that is found later would also cancel the
+        # requests on links to the new node.
         self.refresh()
         kept = None if fresh else self._idle.get((part, client[0]))
         while kept:

@@ -22,7 +22,7 @@ from engine.model.errors import Refusal
 Message = dict[str, Any]  # ASGI's messages are untyped dicts
 
 _NO_BODY = frozenset({204, 304})
-# The headers that remain when 503 replaces an answer: any answer to the request would have them.
+# The headers of an answer that stay when a 503 replaces the answer. They do not depend on its content.
 KEPT_OF_REFUSED = frozenset(
     {
         b"cache-control",
@@ -82,7 +82,8 @@ class BrokenAnswerError(RuntimeError):
 
 
 class Exchange:
-    """One passed request. Owner: its connection, until the application's task has ended."""
+    """One request passed to the application. Owner: its connection, until the application's task has
+    ended."""
 
     def __init__(self, side: Side, head: Head, request_id: str, entry: Entry | None = None) -> None:
         self.head = head
@@ -235,7 +236,8 @@ class Exchange:
         if untaken is None or size <= LEAST_BYTES:
             await self._send_body(body, more)
             return
-        # A request that has changed something gets its answer; a begun or streaming answer continues.
+        # An answer is sent even without room in the budget if it has begun, comes in several parts, or
+        # can report a change.
         must = more or self.started or self.head.method not in (b"GET", b"HEAD")
         if not untaken.draw(self.account, size, must=must):
             await self._send_body(self._busy(), False)

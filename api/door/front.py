@@ -40,7 +40,7 @@ _NO_PLACE = Refusal("overloaded", "the server has too many connections: try agai
 
 
 class FrontDoor:
-    """See the module. `run` is a supervised task, beside reactor and timers."""
+    """The owner of every inbound connection. `run` is a supervised task, beside reactor and timers."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class FrontDoor:
                 await self._ended.wait()
 
     def settle(self) -> None:
-        """After the listeners have closed, note the end of the last connection and request."""
+        """Let `drain` continue if the listeners have closed and no connection or request is left."""
         under_way = self.handing is not None and self.handing.waiting
         if self.closing and not self._channels and not self._passing and not under_way:
             self._settled.set()
@@ -283,8 +283,11 @@ class FrontDoor:
         connection.begin(data)
 
     def _evict(self) -> None:
-        """Close an eighth of the idle connections, so that not every new one needs a search: first those
-        of unknown callers, then the longest idle. If none is idle, the next search waits `rest_s`."""
+        """Close idle connections: first those of unknown callers, then the longest idle.
+
+        An eighth of them is closed at once, so that not every new connection needs a search. If no
+        connection is idle, calls within the next `rest_s` do nothing.
+        """
         now = trio.current_time()
         if now < self._look_again_at:
             return

@@ -19,9 +19,9 @@ from engine.runtime.reactor import NEWCOMER, WRITE, Reactor, Registration
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# Handshakes under way at once; each holds some 50 KB. A network can have at most as many as are free, so
-# half of them if it is alone. With a round trip of 100 ms, half allows 1,280 handshakes a second, more
-# than the event loop can do.
+# The number of handshakes that can be under way at once; each holds some 50 KB. A network can take at
+# most as many places as it leaves free: half of them if it is the only one. With a round trip of 100 ms,
+# half allows 1,280 handshakes a second, more than the event loop can do.
 AT_ONCE = 256
 
 
@@ -34,8 +34,8 @@ class HandshakeStatistics:
 
 
 class HandshakeTurns:
-    """The owner of the queue. While a client waits, the reactor calls `ready` with the priority of new
-    connections."""
+    """The owner of the queue. While a client waits, each pass of the reactor calls `ready`, with the
+    priority of new connections."""
 
     def __init__(
         self, reactor: Reactor, timers: Timers, patience_s: float, at_once: int = AT_ONCE
@@ -74,8 +74,11 @@ class HandshakeTurns:
             self._new.leave(handshake.account, handshake)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Continue one handshake and begin another, each of the network whose turn it is. No handshake
-        begins while `at_once` are under way, or while its network has as many as are free."""
+        """Continue one handshake and begin another, in turns by network.
+
+        At most `at_once` handshakes are under way. A network can begin another handshake only while it
+        has fewer under way than there are free places.
+        """
         going_on = self._begun.take()
         beginning = self._new.take(self._may) if self._held.total < self._at_once else None
         if beginning is not None:
@@ -167,7 +170,8 @@ class Handshake(Channel):
 
     @property
     def idle_until(self) -> float | None:
-        """The deadline: a handshake can be closed for another client at any time."""
+        """Return the deadline. A handshake always counts as idle, so that the door can close it for
+        another client."""
         return self._due
 
     def wind_up(self) -> None:

@@ -131,7 +131,7 @@ class Http2Connection(Sending):
             (request.due for request in self._streams.values()),
             default=self._idle,
         )
-        # Never later: a GOAWAY that was just sent has set the short deadline of lingering.
+        # Never set a later deadline: a GOAWAY that was just sent has set the short one of lingering.
         self.sooner(min(due, self._stuck))
 
     def _expire_requests(self, now: float) -> bool:
@@ -291,8 +291,8 @@ class Http2Connection(Sending):
         assert number is not None
         self._unacknowledged += size
         if self._unacknowledged >= ACKNOWLEDGED_BYTES:
-            # All requests share the connection's window: one waiting request must not close it for the
-            # others.
+            # Give the window back for all arrived bytes, even if a request has not read them: all
+            # requests share the connection's window.
             self._h2.increment_flow_control_window(self._unacknowledged)
             self._unacknowledged = 0
         request = self._streams.get(number)

@@ -152,7 +152,7 @@ class StreamAnswering:
             self._await_body()
 
     def _await_body(self) -> None:
-        """Give the client time to send the bytes that the application waits for."""
+        """If the application waits for the body, give the client time to send more of it."""
 
     def keep(self, untaken: UntakenAnswers, account: str) -> None:
         """Count the unsent part of the answer against the budget until the client has taken it."""
@@ -176,7 +176,8 @@ class StreamAnswering:
             self._lane.over(self)
         else:
             self._await(self._lane.limits.body_s)
-            # The window exceeds the bytes drained, so the reset comes before the client has used it up.
+            # This window is larger than the number of bytes that `_drain` accepts. So a client with a
+            # larger body gets the reset before it would have to wait for more window.
             self._allow(self._came + self._lane.limits.http2_drain_bytes + STREAM_WINDOW)
             self._came = 0
 

@@ -224,7 +224,7 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def _await_body(self) -> None:
-        """Give the client time to send the bytes that the application waits for."""
+        """If the application waits for the body, give the client time to send more of it."""
         if self._waiting and not self.ended and not self.out:
             self._await(self._progress.wait(self._lane.now()))
 

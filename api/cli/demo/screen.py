@@ -12,7 +12,7 @@ from rich.table import Table
 
 @dataclass(slots=True)
 class DemoTally:
-    """The counts of one part of the demo. Instants are seconds of one clock."""
+    """The counts of one part of the demo. All times are seconds on the caller's clock."""
 
     expected: int
     accepted: int = 0

@@ -19,7 +19,8 @@ BATCH = 100
 QUIET_S = 30.0  # the demo stops waiting after this time without a webhook
 OUTAGE_S = 3.0
 ORDERED_EVENTS = 40
-# The first entries cover three seconds of outage; the others are a reserve for a busy machine.
+# The retry schedule, in seconds. The first entries cover the outage; the others are a reserve for a busy
+# machine.
 ORDERED_SCHEDULE = [1, 1, 1, 1, 2, 2, 5, 5, 10, 10]
 REFUSED = (
     "the server refuses receivers on this machine, as it should in production.\n"

@@ -36,7 +36,7 @@ BUILT_AT = 1_790_000_000  # September 2026: a correct clock shows a later time
 LIVEZ_S = 2.0
 BACKUP_OLD_DAYS = 7  # a daily backup job has failed for a week
 
-# Variables with the prefix that neither the settings nor the commands over HTTP read.
+# Variables with our prefix that are neither settings nor options of the commands over HTTP.
 OTHER_VARIABLES = frozenset(
     {
         PREFIX + "SCREENSHOTS",  # the folder for screenshots of the browser tests
@@ -242,8 +242,8 @@ def check_plans(settings: Settings) -> Finding:
 
 
 def check_templates(settings: Settings) -> Finding:
-    """Check that a server can read the destination templates, and that every template with extra
-    hosts exists."""
+    """Check that a server can read the destination templates, and that the templates named in
+    ANGARIUM_TEMPLATE_HOSTS exist."""
     try:
         catalog = catalog_of(settings)
     except TemplateFileError as error:

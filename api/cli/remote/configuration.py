@@ -1,4 +1,4 @@
-"""The flags for a template's configuration: values, or the files and variables that have secrets."""
+"""The flags for a template's configuration: each gives a value, or the file or variable that has it."""
 
 import os
 import sys
@@ -43,7 +43,8 @@ def config_options(command: Command) -> Command:
 
 
 def given_config(given: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the given values as texts, by field. Raises SettingsTrouble."""
+    """Return the values of all flags as texts, by field. Raises SettingsTrouble if a file or variable
+    cannot be read."""
     found: dict[str, list[str]] = {}
     for name, value in given["literal"]:
         found.setdefault(name, []).append(value)

@@ -71,7 +71,7 @@ def guessed(name: str) -> str | None:
     be wrong."""
     import mimetypes  # it reads the machine's tables, which `--help` does not need
 
-    # As a path, because `guess_type` takes a name with the prefix `data:` for a URL.
+    # `./` makes the name a path: `guess_type` would take a name that begins with `data:` for a URL.
     kind, encoding = mimetypes.guess_type(f"./{Path(name).name}")
     return _COMPRESSED.get(encoding) if encoding else kind
 

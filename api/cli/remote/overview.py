@@ -1,4 +1,4 @@
-"""The reader of destinations and their health for tables. It computes rates between two reads."""
+"""The rows of a table of destinations, with their health and their rates."""
 
 import time
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ COLUMNS = (
 
 @dataclass
 class Overview:
-    """The reader of destinations. A rate covers the time since the previous read; in the first read, the
-    present hour."""
+    """The reader of destinations. A rate is the average since the previous read, or since the beginning
+    of the hour if the destination is read for the first time."""
 
     client: "Client"
     sort: Sort = "trouble"

@@ -86,7 +86,7 @@ class PairType(_Kind):
 
 
 class RawJsonType(_Kind):
-    """A JSON object as text, as `@FILE`, or `-` for standard input. Its bytes are kept."""
+    """A JSON object as text, as `@FILE`, or `-` for standard input. The value is its unchanged bytes."""
 
     name = "json"
 

@@ -27,9 +27,9 @@ class Option(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """A plain command. `arguments`: names for the client, and names in the help. `paged`: the client's
-    method returns a page. `spans`: the list has filters by time. `confirm`: the question before the
-    command acts."""
+    """A plain command. `arguments`: for each argument, its name in the client's method and its name in
+    the help. `paged`: the client's method returns a page. `spans`: the list has filters by time.
+    `confirm`: the question before the command acts."""
 
     name: str
     method: str

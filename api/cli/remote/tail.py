@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 PAGE = 100
 MOST_PAGES = 10  # of new deliveries in one turn; further ones are skipped with a note
 MOST_WATCHED = 1_000  # unsettled deliveries that are read again
-# Single reads in each turn. With the list they are 90 requests a minute at the default interval; the
-# smallest plan allows 120.
+# Deliveries that each turn reads singly. With the read of the list, this makes 90 requests a minute at
+# the default interval. The smallest plan allows 120.
 LOOKS = 2
 AWAY_S = 5.0  # between two attempts while the server does not respond
 OPEN = ("PENDING", "DELIVERING", "RETRYING")

@@ -1,4 +1,4 @@
-"""`angarium workspace`: the look of customers' portals, their origins, and customers' permissions."""
+"""`angarium workspace`: the customer portal's look, the allowed origins, and customers' permissions."""
 
 from collections.abc import Iterable
 from typing import Any
