@@ -20,15 +20,15 @@ from storage.database.profiles import LISTENER
 log = structlog.get_logger("angarium.storage")
 
 CHANNEL = "angarium_changes"
-# A statement that writes a row selects this call. `{kind}` and `{id}` are SQL expressions about the row.
+# The SQL call that a statement selects to announce a row that it has written. `{kind}` and `{id}` are SQL
+# expressions.
 NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
 CHECK_S = 1.0  # between two checks of the connection; a silent loss is noticed at a check's timeout
 MAX_WAITING = (
     10_000  # queued notifications; beyond this, reading the whole configuration is cheaper
 )
-# Notifications per call of `on_changes`. Each call waits for its turn among the commands. With one
-# notification per call, the reader would never catch up with a busy writer. A larger batch would delay
-# the commands.
+# Rows per call of `on_changes`, which waits until no command runs. With one row per call, the listener
+# would never catch up with a busy writer. A larger batch would delay the commands.
 AT_ONCE = 100
 
 
@@ -66,11 +66,11 @@ class _ListenLine:
 
 
 class Changes:
-    """The listener, from `begin` until `run` ends. Owner: the task of `run`.
+    """The listener for notifications, which keeps this process's configuration current. Owner: the task
+    of `run`.
 
-    `confirmed_at` is the last instant, in trio's time, at which the connection is known to have worked.
-    Memory holds every change from before that instant. `confirmed_at` is None until `run` has confirmed
-    the first read.
+    `confirmed_at` is an instant in trio's time: the configuration in memory has every change that was
+    committed before it. It is None until the first check of the connection.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Changes:
         on_lost: Callable[[], Awaitable[None]],
     ) -> None:
         """`on_changes` takes the changed rows in order, each row once. `on_lost` reads the whole
-        configuration again: when the connection first listens, and after each loss."""
+        configuration: at the start, and after each loss of the connection or of a notification."""
         self._bridge = bridge
         self._on_changes = on_changes
         self._on_lost = on_lost
@@ -97,8 +97,7 @@ class Changes:
     async def begin(self) -> None:
         """Listen, and read the whole configuration. Raises StoreError, and the errors of `on_lost`.
 
-        `run` does not repeat this read. With very many rows, a second read would take longer than a
-        confirmation is valid.
+        `run` then begins without a second read, which takes long if there are very many rows.
         """
         line = _ListenLine(self._bridge.connection(LISTENER))
         try:
@@ -113,10 +112,7 @@ class Changes:
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Listen until cancelled. A StoreError counts as a lost connection. Raises other errors of the
-        callbacks.
-
-        `task_status` is started when the first read has been confirmed. A later confirmation takes
-        about a second, however many rows there are.
+        callbacks. `task_status` is started when `confirmed_at` is first set.
         """
         told = False
         while True:
@@ -152,7 +148,7 @@ class Changes:
         line.receive.close()
 
     async def catch_up(self) -> None:
-        """Wait until memory holds every change that was written before this call."""
+        """Wait until the configuration in memory has every change that was committed before this call."""
         now = trio.current_time()
         while self.confirmed_at is None or self.confirmed_at < now:
             self._hurried = True
@@ -164,8 +160,9 @@ class Changes:
         self._hurried = False
         # When PostgreSQL answers this statement, the queue has every notification sent before it.
         await line.connection.fetch("SELECT 1")
-        # `_take` stops at the notifications queued now. Otherwise a process that writes without pause
-        # would delay the confirmation for ever, and admission control would refuse every request.
+        # `_take` leaves notifications that arrive from now on. Otherwise a process that writes without
+        # pause would keep it busy for ever: `confirmed_at` would grow old, and admission control would
+        # refuse every request.
         await self._take(line.receive)
         self.confirmed_at = asked_at
         self._confirmed.set()

@@ -52,9 +52,9 @@ def audited(change: str, first: int, kind: str, also: str = "", before: str = ""
     """Return a statement that runs `change` and writes its audit entry.
 
     `change` modifies one row and returns its `id`, which the whole statement returns as well. The
-    entry's values are the arguments from `$first` on (see `values`). `before` are further expressions
-    of the WITH that the change reads; `also` are those that read the change, as `changed`. If the change
-    alters no row, no entry is written and no notification is sent.
+    entry's values are the arguments from `$first` on (see `values`). `before` has WITH queries that
+    `change` reads. `also` has WITH queries that read the result of `change`, under the name `changed`.
+    If `change` modifies no row, no entry is written and no notification is sent.
     """
     arguments = ", ".join(f"${first + index}::{type_}" for index, type_ in enumerate(_TYPES))
     further = f"{also}," if also else ""
@@ -92,8 +92,8 @@ def values(entry: AuditEntry) -> tuple[Any, ...]:
 _COLUMNS = """
     d.id::text AS id, d.workspace::text AS workspace, d.environment, d.action, d.object_type,
     d.object_id, d.actor_type, d.actor_id, d.request_id, d.changes, d.previous_fingerprint"""
-# The filters by column, those that match the fewest entries first. The first given filter chooses the
-# index; the others are conditions on its rows.
+# The columns and their filters, the most selective first. The first filter that a caller gives determines
+# the index. The other given filters are conditions on the rows that the index yields.
 _BY_RARITY = (
     ("object_id", "object_ids"),
     ("actor_id", "actor_ids"),
@@ -104,7 +104,7 @@ _ENTRY = f"""
 SELECT {_COLUMNS} FROM audit_log d
 WHERE d.workspace = $1::uuid AND d.id = $2::uuid
   AND (d.environment = $3::integer OR (d.environment IS NULL AND $4::boolean))"""  # noqa: S608 - constants
-# A workspace has few entries without an environment: they are one stream, whatever the filter is.
+# The entries of a workspace without an environment. They are few: one stream reads them for all filters.
 _OF_WORKSPACE = """
     SELECT NULL AS stream, x.* FROM (
         SELECT d.* FROM audit_log d
@@ -140,7 +140,8 @@ class PostgresAudit:
         conditions = [
             f" AND d.{column} = ANY(${place}::text[])" for place, (column, _) in enumerate(given, 7)
         ]
-        # The statement must use $6, which is passed even without a workspace.
+        # $6 is the workspace or null. The statement must use it in both cases, because PostgreSQL cannot
+        # determine the type of an unused parameter.
         only = "" if reach.workspace is not None else " AND $6::uuid IS NULL"
         streams = [stream("audit_log", only=only)]
         number = 1

@@ -9,8 +9,8 @@ from engine.model.identity import created_at_ms
 from storage.backlog.reading import EXAMINED, stretch
 from storage.database.bridge import Pool
 
-# No unsettled delivery has a lower seq. At a destination without lanes, this holds for PENDING
-# deliveries only.
+# The lowest seq that an unsettled delivery of a destination can have. At a destination without lanes, a
+# RETRYING delivery can have a lower seq.
 _LOW = """
 SELECT low_seq FROM destination_backlog WHERE environment = $1::integer AND destination = $2::uuid"""
 _COLUMNS = "d.seq, d.id, d.lane, d.status"
@@ -19,8 +19,8 @@ _CLASSES = list(DeliveryClass)
 
 
 def _of_stretch(classes: int, select: str) -> str:
-    """Return a statement on a stretch of queues. `select` reads `examined`, and `waiting`: the examined
-    rows with one of the statuses $5."""
+    """Return a statement about the rows that `backlog.reading.stretch` reads. `select` can use two WITH
+    queries: `examined` has all these rows, and `waiting` those with one of the statuses $5."""
     return f"""
 WITH examined AS MATERIALIZED ({stretch(_COLUMNS, classes)}),
 waiting AS (SELECT * FROM examined WHERE status = ANY($5::smallint[]))
@@ -50,8 +50,8 @@ _ROW = """
 SELECT destination::text AS destination, seq, class, lane, status
 FROM deliveries WHERE environment = $1::integer AND id = $2::uuid"""
 
-# The first PENDING delivery of each class, and the RETRYING delivery with the lowest id. $2 destinations,
-# $3 deliveries in flight, which are left out.
+# The first PENDING delivery of each class, and the RETRYING delivery with the lowest id, without the
+# deliveries in flight. $1 environment, $2 destinations, $3 deliveries in flight.
 _FIRST_PENDING = """
     (SELECT x.id FROM (
         SELECT d.id, d.status FROM deliveries d

@@ -17,21 +17,21 @@ from storage.database.profiles import Profile
 from storage.database.reading import made_in_slices
 from storage.ownership import of_part
 
-# Rows that one call examines: about 5 ms, so that no reader occupies its connection for long.
+# Rows that one call examines. This takes about 5 ms, so no reader occupies its connection for long.
 EXAMINED = 5_000
 SLICE = 2_000  # rows that become records between two checkpoints: about a millisecond
 
 BACKLOG = Profile(
     "backlog",
-    # Counting a million rows that are not in memory takes seconds. It happens once per activation.
+    # `count_waiting` can count a million rows from the disk, which takes seconds. An actor calls it once.
     statement_timeout_s=60.0,
     command_timeout_s=65.0,
-    # Each new actor reads: the reads of 20,000 actors cost a third of what their events cost.
+    # Each new actor reads its queue. The reads of 20,000 actors cost a third of what their events cost.
     lean=True,
     settings={
         "plan_cache_mode": "force_generic_plan",
-        # These settings leave only plans that read a queue along its index. The planner prefers a sort
-        # while the table is small, and a sort reads the whole queue: 300,000 rows to return 100.
+        # These settings leave only plans that read a queue along its index. For a small table the planner
+        # prefers a sort. Once the table has grown, that plan reads 300,000 rows to return 100.
         "enable_seqscan": "off",
         "enable_bitmapscan": "off",
         "enable_sort": "off",
@@ -41,22 +41,22 @@ BACKLOG = Profile(
     },
 )
 
-# One connection for each reader, so that no workspace takes them all. Not more of them, because their
-# plans name every partition and take megabytes.
+# Connections for reads of the backlog. A connection's plans name every partition and take megabytes, so
+# there are only as many connections as readers.
 BACKLOG_READERS = 4
 
 _PENDING = [DeliveryStatus.PENDING]
 _PENDING_OR_RETRYING = [DeliveryStatus.PENDING, DeliveryStatus.RETRYING]
 
-# $1 environment, $2 destination, $3 classes
+# The next rows of one class, see `stretch`.
 _STRETCH = """
     (SELECT {columns}
      FROM deliveries d
      WHERE d.environment = $1::integer AND d.destination = $2::uuid
        AND d.class = ($3::smallint[])[{place}] AND d.seq > $4::bigint{bound}
      ORDER BY d.seq LIMIT {examined})"""
-# The waiting deliveries among the examined rows, at most $6. If there are fewer, `tail` adds the last
-# examined seq and the number of examined rows, from the same snapshot.
+# The examined rows with one of the statuses $5: at most $6 deliveries and about $7 bytes. For fewer than
+# $6, `tail` adds the last examined seq and the number of examined rows, from the same snapshot.
 _QUEUE = """
 WITH picked AS MATERIALIZED (
     SELECT * FROM ({stretch}) x
@@ -90,7 +90,7 @@ _LANES = {
 
 @cache
 def queue_statement(classes: int, lanes: str) -> str:
-    """Return the statement that reads a stretch of `classes` queues, merged by seq."""
+    """Return the statement that reads the next waiting deliveries of `classes` queues, merged by seq."""
     return _QUEUE.format(
         stretch=stretch(DELIVERY_COLUMNS + ", d.status", classes),
         places=stretch("d.seq", classes),
@@ -102,14 +102,15 @@ def queue_statement(classes: int, lanes: str) -> str:
 
 @cache
 def passed_statement(classes: int) -> str:
-    """Return the statement that reads the first seq of each skipped lane in a stretch."""
+    """Return the statement that finds each skipped lane's first seq, from the seq $4 up to the seq $7."""
     bound = " AND d.seq <= $7::bigint"
     return _PASSED.format(stretch=stretch("d.seq, d.lane, d.status", classes, bound))
 
 
 def stretch(columns: str, classes: int, bound: str = "") -> str:
-    """Return the query of a stretch of queues: the next `EXAMINED` rows, merged by seq. Parameters:
-    $1 environment, $2 destination, $3 classes, $4 the seq to begin after. `columns` call the rows `d`."""
+    """Return the query of a stretch: the next `EXAMINED` rows of a destination's queues, merged by seq.
+    Each class has a queue. $1 environment, $2 destination, $3 classes, $4 the seq to begin after.
+    `columns` and `bound` are SQL about a row `d`."""
     queues = [
         _STRETCH.format(columns=columns, place=place, bound=bound, examined=EXAMINED)
         for place in range(1, classes + 1)
@@ -154,8 +155,8 @@ SELECT (SELECT min(q.seq) FROM (
        (SELECT d.next_attempt_at_ms FROM deliveries d
         WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1
         ORDER BY d.next_attempt_at_ms LIMIT 1)"""
-# The ORDER BY leaves a plan along the destination's own index as the only one. Without it, if one
-# destination has most of the rows, the planner expects as many rows for every destination.
+# With the ORDER BY, every plan follows the destination's own index. Without it, one destination with most
+# of the rows would mislead the planner, which would expect that many rows for every destination.
 _WAITING = """
 SELECT (SELECT count(*) FROM unnest($4::smallint[]) c (class)
         CROSS JOIN LATERAL (
@@ -185,9 +186,9 @@ FROM destination_backlog b WHERE next_due_at_ms < $1::bigint /* of the part */ A
     WHERE d.environment = b.environment AND d.id = b.destination AND d.status = 2
 )
 ORDER BY next_due_at_ms LIMIT $2::integer"""
+_LOWEST = "00000000-0000-0000-0000-000000000000"
 # The LATERAL looks each snapshot up by its key. A join that was planned while the table was empty would
 # read the whole table.
-_LOWEST = "00000000-0000-0000-0000-000000000000"
 _SNAPSHOTS = """
 SELECT a.place, s.state
 FROM unnest($1::integer[], $2::uuid[]) WITH ORDINALITY a (environment, destination, place)
@@ -213,7 +214,7 @@ class PostgresBacklog:
         self._snapshots_after = of_part(_SNAPSHOTS_AFTER, part, "environment")
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
-        """Return all destinations of the shards that have unsettled deliveries."""
+        """Return the backlog rows of the shards: their destinations with unsettled deliveries."""
         rows = await self._pool.fetch(self._backlog, list(shards))
         return await made_in_slices(lambda row: BacklogRow(*row), rows, SLICE)
 
@@ -235,7 +236,7 @@ class PostgresBacklog:
         skip_lanes: Sequence[str] = (),
         only_lane: str | None = None,
     ) -> ReadBack:
-        """Read a stretch of the queue."""
+        """Read the next waiting deliveries of a destination's queues."""
         place = (environment, destination, list(classes), after)
         statuses = _PENDING_OR_RETRYING if ordered else _PENDING
         limit = max(limit, 1)

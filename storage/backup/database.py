@@ -40,8 +40,8 @@ _FOLDER = re.compile(rf"[a-z_]{{1,32}}(?:/(?:[a-z_]{{1,32}}|{_NUMBER}))?")
 
 
 def is_data(name: str, *, folder: bool, wal: bool) -> bool:
-    """Return True if a restoration takes this member of the database's archive, or with `wal` of its
-    write-ahead log's archive."""
+    """Return True if a restoration takes this member of an archive. `wal`: the archive has the
+    write-ahead log, and not the database's files."""
     if folder:
         return _FOLDER.fullmatch(name) is not None and not name.startswith("pg_tblspc/")
     return (_LOG if wal else _TREE).fullmatch(name) is not None
@@ -83,8 +83,8 @@ def check_member(
 def members(
     reading: HashedReader, *, compressed: bool
 ) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """Yield the members of an archive: folders, and files with their content. Read each content before
-    the next member. Raises BackupError and `DAMAGE`, as does reading a content."""
+    """Yield the members of an archive: folders, and files with their content. The caller must read a
+    content before it takes the next member. Both can raise BackupError and the errors of `DAMAGE`."""
     stream = cast("IO[bytes]", reading)  # only the stream's `read` is called
     # These archives are several gzip streams in a row; tarfile would read only the first.
     if compressed:

@@ -1,7 +1,8 @@
 """The making of a backup of an embedded database with its files, while its server runs. Blocks.
 
 pg_basebackup copies the database as it is when the copy ends. File contents are copied before and after
-that. None is missed: a content is stored before its first row and kept for days after its last.
+that. No content is missed: it is stored before a row refers to it, and kept for days after the last row
+is deleted.
 """
 
 import fcntl
@@ -39,14 +40,14 @@ log = structlog.get_logger("angarium.storage")
 
 LAST = "last-backup.json"  # in the data folder, for `angarium doctor`
 LOCK = "lock"
-NAMED = "named"  # in a draft: the list of contents that rows name, which can be larger than memory
+NAMED = "named"  # in a draft: the list of contents that rows refer to, which can exceed the memory
 RESERVE_BYTES = 64 << 20  # that stay free on the target's disk
 _PARTIAL = frozenset(
     {DATABASE, FILES, KEY_FILE, SUMS, LOCK, NAMED, PROOF, MANIFEST, f"{MANIFEST}.new"}
 )
 _PROGRESS = re.compile(rb"(\d+)/(\d+) kB")
 _HASH = re.compile(r"[0-9a-f]{64}")
-# The contents that rows name after the copy. They include all contents that the copied rows name.
+# The contents to which rows refer after the database was copied.
 _NAMED = """
     COPY (SELECT DISTINCT environment, encode(sha256, 'hex') FROM files WHERE sha256 IS NOT NULL)
     TO STDOUT"""
@@ -333,7 +334,7 @@ class Backup:
         self._part(f"{FILES}/{name}", reading.digest)
 
     def _named(self, url: str) -> Path:
-        """Write the list of contents that rows name now; return its path."""
+        """Write the list of contents to which rows refer now; return its path."""
         listed = self._draft / NAMED
         listed.touch(mode=0o600)
         if _query(url, "SELECT to_regclass('files') IS NOT NULL").strip() == "t":
@@ -357,7 +358,8 @@ class Backup:
         return file.read() if file.path.exists() else []
 
     def _keep_keys(self, before: list[bytes]) -> bool:
-        """Write all keys in use during the backup, which a rotation can change. Return True if any."""
+        """Write the keys from before and after the copy: a rotation can change them meanwhile. Return
+        True if there are any."""
         keys = list(dict.fromkeys([*self._keys(), *before]))
         if not keys:
             return False

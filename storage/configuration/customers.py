@@ -28,8 +28,8 @@ _SELECT = """
 SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # the accounts that have settings
 _GET = _SELECT.format(join="LEFT JOIN") + " WHERE a.environment = $1 AND a.external_id = $2"
 _FIND = SELECT_CUSTOMERS + " WHERE s.account = $1::uuid"
-# In the order of bytes. The upper bound assumes that no name has Unicode's last character twice after
-# the prefix.
+# COLLATE "C" compares names by their bytes. The upper bound of names with the prefix $2 is this prefix
+# and twice Unicode's last character.
 _PAGE = f"""
     {_SELECT.format(join="LEFT JOIN")}
     WHERE a.environment = $1::integer AND a.external_id COLLATE "C" >= $2::text
@@ -76,9 +76,9 @@ _USED = """
 
 
 def own_tally(first: int) -> str:
-    """Return the expression `own` of a WITH. It raises the tally of the account `$first` if the tally
-    is still the next parameter's value. Every statement locks the account first, which prevents
-    deadlocks."""
+    """Return the WITH query `own`, which locks a customer's account and raises its tally. The account is
+    `$first`, and the next parameter is the expected tally: if it differs, `own` has no row. Every
+    statement locks the account first, which prevents deadlocks."""
     return f"""own AS (
         UPDATE customer_accounts SET tally = tally + 1
         WHERE environment = $1::integer AND id = ${first}::uuid AND tally = ${first + 1}::bigint
@@ -150,7 +150,7 @@ class Customers:
 def customer_account(row: Record) -> CustomerAccount:
     """Return a row of `_SELECT` as an account."""
     said = {} if row["document"] is None else json.loads(row["document"])
-    # An ability that only another version of Angarium knows has no route here.
+    # Another version of Angarium can have stored abilities that this version does not have. Skip them.
     known = {ability.value: ability for ability in Ability}
     own = said.get("permissions", {})
     erasure = None

@@ -47,15 +47,16 @@ _VERSION = """version AS (
                $21, $22::bytea, $23::integer, $26::smallint, $28::boolean
         FROM changed
     )"""
-# The backlog row of an archived destination. Because of this row, a server that starts makes an actor,
-# which discards the remaining deliveries in chunks. These can be dead letters only.
+# An archived destination gets a backlog row, even if it has only dead letters. Therefore a server that
+# starts makes an actor for it, and the actor discards the remaining deliveries in chunks.
 _DISCARDING = """, discarding AS (
         INSERT INTO destination_backlog (environment, destination, shard, low_seq)
         SELECT $1::integer, id, get_byte(uuid_send(id), 15), (SELECT last_value << 20 FROM intake_group)
         FROM changed WHERE $4::smallint = 3
         ON CONFLICT (environment, destination) DO NOTHING
     )"""
-# The second of two sessions waits for this row, and then sees the new count. So the limit is exact.
+# This UPDATE locks the environment's row. A second session waits for the lock and then sees the new
+# count, so the limit is exact.
 _ROOM = (
     own_tally(43)  # noqa: S608 - made of constants only
     + """, room AS (

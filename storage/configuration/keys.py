@@ -71,7 +71,7 @@ _REVOKE = audited(
             DELETE FROM key_secrets s USING changed WHERE s.key = changed.id
         )""",
 )
-# The statement compares the owner, so a key of another workspace takes as long as a missing key.
+# The look-up includes the owner, so the response time does not show that another workspace has this key.
 _REACHED = """
     WHERE k.id = $1::uuid AND k.workspace = $2::uuid
       AND (k.environment = $3::integer OR ($4::boolean AND k.environment IS NULL))

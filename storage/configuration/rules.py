@@ -23,7 +23,8 @@ SELECT_RULES = """
     FROM routing_rules
 """
 # All statements lock rows in one order, which prevents deadlocks: the account, the destination, the
-# environment's tally, the rule. The destination's lock keeps rules from archived destinations.
+# environment's tally, the rule. Because of the destination's lock, a destination that is being archived
+# gets no new rule.
 _CREATE = audited(
     """
         INSERT INTO routing_rules (environment, id, version, destination, name, event_types, filter,

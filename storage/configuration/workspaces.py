@@ -144,7 +144,7 @@ class SettingsTable:
 def settings_record(row: Record) -> WorkspaceSettings:
     """Return a row of `SELECT_SETTINGS` as settings."""
     document = json.loads(row["document"])
-    # An ability that only another version of Angarium knows has no route here.
+    # Another version of Angarium can have stored abilities that this version does not have. Skip them.
     known = {ability.value: ability for ability in Ability}
     return WorkspaceSettings(
         workspace=row["workspace"],

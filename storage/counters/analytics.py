@@ -16,8 +16,8 @@ LONG_MINUTES = 7 * 1_440  # a read of this period or a longer one asks for a rol
 _COUNTS = ("attempts", "delivered", "failed", "retried", "dead_lettered")
 _LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{int(each):02}" for each in ErrorCategory)
-# The period's whole rolled-up hours, from `low` up to `high`, are read as hours; the time before and
-# after them is read by the minute.
+# The hours from `low` to below `high` are read as rolled-up hours. The rest of the period is read by the
+# minute.
 _SPLIT = """
 WITH split AS MATERIALIZED (
     SELECT ($3::integer + 59) / 60 AS low, greatest(($3 + 59) / 60, least(coalesce((
@@ -50,8 +50,8 @@ FROM (
     UNION ALL SELECT minute, {_NAMES} {_BEFORE}
     UNION ALL SELECT minute, {_NAMES} {_AFTER}
 ) counted GROUP BY 1"""  # noqa: S608 - constants
-# By the hour, most stretches are single rows, which are returned unsummed: to sum, sort and widen 720
-# rows of 42 columns would double the time. An integer has room for the counts of an hour.
+# A rolled-up hour is one row, which is returned as it is: a GROUP BY over 720 rows of 42 columns would
+# double the time. An integer has room for the counts of an hour.
 _OF_AN_HOUR = f"""
        CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})::integer" for name in _ERROR)}] END,
        {", ".join(f"sum({name})::integer" for name in COUNTED)}"""
@@ -87,7 +87,7 @@ class PostgresAnalytics:
 
 
 def tally(row: Record) -> tuple[int, CounterSums]:
-    """Return a stretch's number and sums. The row has the number, the errors or null, and `COUNTED`."""
+    """Convert a row of sums: the number of its stretch of time, the errors or null, and `COUNTED`."""
     number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
     return number, CounterSums(attempts, delivered, failed, retried, dead_lettered, latency, errors)
 
@@ -102,7 +102,8 @@ _ALL = """
 _NAMED = """
     FROM unnest($2::uuid[]) d (id) LEFT JOIN destination_rolled r
         ON r.environment = $1::integer AND r.destination = d.id"""
-# Each destination with the period's whole hours that are rolled up for it: `low` up to `high`.
+# For each destination, the hours from `low` to below `high` are read as rolled-up hours. The rest of the
+# period is read by the minute.
 _AMONG = """
 WITH among AS MATERIALIZED (
     SELECT d.id AS destination, ($3::integer + 59) / 60 AS low,

@@ -1,7 +1,7 @@
 """The hourly counters: reads of long periods roll them up from minutes; old counters are deleted.
 
-The settle statement reopens a past hour when it counts a late outcome. The roll-up and that statement
-lock the destination's row of `destination_rolled`, so the second waits for the first.
+When the settle statement counts a late outcome, it reopens that hour: the next roll-up computes the hour
+again. Both lock the destination's row in `destination_rolled`, so they run one after the other.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ class Rollup:
 
     def wanted(self, environment: int, destination: str) -> None:
         """Roll a destination up in the background, unless it was rolled up lately or `AT_ONCE` roll-ups
-        run already. Every read asks again."""
+        run already. Every long read calls this again."""
         hour = self._closed()
         if self._under_way >= AT_ONCE or hour - self._rolled.get(destination, 0) < EVERY_HOURS:
             return
@@ -67,7 +67,7 @@ class Rollup:
         self._spawn(self._try, environment, destination, hour)
 
     def wanted_all(self, environment: int, destinations: Sequence[str]) -> None:
-        """Roll up some of the destinations, at most `AT_ONCE` in all; the next read asks again."""
+        """Roll up the first destinations that are due; the next long read calls this for the others."""
         for each in destinations:
             self.wanted(environment, each)
 
@@ -76,8 +76,8 @@ class Rollup:
         key = (environment, destination)
         async with self._pool.transaction() as connection:
             await connection.fetch(_KNOWN, *key)
-            # After this lock, the next statements see every late outcome that was counted before it. A
-            # later one waits for the lock, and then reopens its hour.
+            # The statements after this lock see every late outcome that was counted before the lock. A
+            # later outcome waits for the lock, and then reopens its hour.
             through = await connection.fetch_value(_HELD, *key)
             if through < hour:
                 await connection.fetch(_ROLL, *key, through, hour)
@@ -102,9 +102,9 @@ CHUNK = 5_000  # rows deleted by one statement: about 20 ms, so that no session 
 DESTINATIONS = 500  # that one statement examines: 10 us each if there is nothing to delete
 PAUSE_S = 0.05  # between two statements, to leave the disk to others most of the time
 
-# $1 the first instant that is kept, $2 and $3 the last examined destination, $4 how many destinations,
-# $5 how many rows. The recursion finds the next destination in the index without reading the rows
-# between.
+# $1 the first hour or minute to keep, $2 and $3 the environment and destination to continue after, $4 the
+# destinations to examine, $5 the rows to delete at most. The recursion jumps along the index from one
+# destination to the next, without reading the rows between.
 _DELETE = """
 WITH RECURSIVE known AS (
     (SELECT environment, destination FROM {table}

@@ -10,9 +10,9 @@ from storage.database.columns import Arguments, Column, rows
 
 ERRORS = len(ErrorCategory)
 BUCKETS = 24  # of latency
-# An outcome is recorded within seconds of its end, unless the database was away. A group that counts into
-# an older minute than this also reopens that minute's hour. An hour is rolled up only when it ended at
-# least twice as long ago.
+# The age from which a minute counts as late. An outcome is recorded within seconds, unless the database
+# was away. A group with a late minute also reopens that minute's hour. An hour is rolled up only when it
+# ended at least twice this long ago.
 LATE_MINUTES = 60
 
 _MINUTE = (
@@ -37,7 +37,7 @@ counted AS (
     WHERE true{condition}
     ON CONFLICT (environment, destination, minute) DO UPDATE SET {sums}
 )"""
-# The hours of these minutes can be rolled up already: see `storage.counters.hours`.
+# The hours of late minutes can be rolled up already. The next roll-up begins with the first such hour.
 _REOPENED = """,
 reopened AS (
     INSERT INTO destination_rolled AS r (environment, destination, through, reopened)
@@ -60,11 +60,11 @@ def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
 
 
 def minutes_clause(before: int, *, late: bool, uniform: bool, condition: str) -> tuple[str, int]:
-    """Return the clause that adds minutes, and the number of its last parameter.
+    """Return the WITH query that adds to counters, and the number of its last parameter.
 
-    `late`: some hours must be rolled up again. `condition` is a further condition on the rows. The
-    histograms are one flat argument: an array for each column would cost 0.1 us more a row and 3 us more
-    a statement.
+    `late`: it also reopens hours. `condition` is a further condition on the rows. The latencies and
+    errors of all minutes are one flat argument: an array for each column would cost 0.1 us more a row
+    and 3 us more a statement.
     """
     minute = rows("m", _MINUTE + _PLACE, before, uniform=uniform)
     number = minute.parameters + 1
