@@ -41,8 +41,8 @@ BACKLOG = Profile(
     },
 )
 
-# Connections for reads of the backlog. A connection's plans name every partition and take megabytes, so
-# there are only as many connections as readers.
+# One connection for each of `engine.actors.readers`. There are no more, because the plans of a connection
+# name every partition and take megabytes.
 BACKLOG_READERS = 4
 
 _PENDING = [DeliveryStatus.PENDING]

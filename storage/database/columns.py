@@ -40,13 +40,16 @@ def rows(
     bound: Sequence[Column] = (),
     bound_before: int = 0,
 ) -> Rows:
-    """Return the SQL of rows whose parameters begin after number `before`. The columns of `bound` come
-    first; they reuse other rows' parameters, those after number `bound_before`.
+    """Return the SQL of rows. The parameters of `columns` begin after parameter number `before`.
 
-    `uniform`: every shared column is one value. Otherwise each is an array and a value, one of which is
-    empty. `ordinal` adds a column of that name that counts from 1. All values are columns of the source.
-    For a plain parameter, the planner would assume one match in 200 rows. It would then read all rows of
-    an environment instead of looking ten rows up.
+    `bound`: further columns, which come first, and use parameters of another `rows` in the same
+    statement. These begin after number `bound_before`. `uniform`: each shared column is sent as one
+    value. Otherwise it is sent as an array and a value, one of which is empty. `ordinal`: add a column
+    of that name, which counts from 1.
+
+    A statement must compare with the columns of the source, and not with a parameter. For a parameter,
+    the planner assumes that one row in 200 matches, and reads all rows of an environment instead of
+    looking ten rows up.
     """
     value: dict[str, str] = {}
     sets: list[str] = []

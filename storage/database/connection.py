@@ -312,8 +312,8 @@ class Connection:
         raw = await asyncpg.connect(
             self._url,
             timeout=CONNECT_TIMEOUT_S,
-            # `_prepared` is the cache of statements; asyncpg's own drops them every 5 minutes.
-            # `_shielded` says why there is no `command_timeout`.
+            # `_prepared` caches the statements: asyncpg's own cache drops them every 5 minutes.
+            # `command_timeout` is not used either, see `_shielded`.
             statement_cache_size=0,
             # The other settings follow in the first statement, because a pooler refuses them here.
             server_settings={"application_name": f"angarium {self.profile.purpose}"},
@@ -348,8 +348,8 @@ class Connection:
         return self._raw
 
     async def _prepare(self, sql: str) -> "PreparedStatement[Record]":
-        # Without its cache, asyncpg gives no names, and a session can have only one statement without a
-        # name.
+        # The name is needed: without its cache, asyncpg leaves statements unnamed, and a session has only
+        # one unnamed statement.
         self._statements += 1
         name = f"angarium_{self._statements}"
         prepared = await self._run(functools.partial(self._live().prepare, sql, name=name))
@@ -395,6 +395,6 @@ class Connection:
         raw, self._raw = self._raw, None
         self._prepared.clear()
         if raw is not None:
-            # Even if it is closed: after a protocol error the driver closes it without calling its
-            # termination listeners, and the crossing would keep its descriptor and tasks.
+            # Terminate a closed connection as well. After a protocol error, the driver closes it without
+            # calling its termination listeners, so the crossing would keep its descriptor and tasks.
             raw.terminate()

@@ -65,7 +65,8 @@ class Crossing:
         try:
             while True:
                 self._awaited = statement.send(None)
-                # The callback takes a turn of the loop to cancel a timer, which does not exist here.
+                # The driver's callback would cost a turn of the loop. It only cancels a timer, and these
+                # statements have no timer.
                 self._awaited.remove_done_callback(self._on_waiter_completed)
                 self._waiter = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(_go_on)
@@ -80,7 +81,7 @@ class Crossing:
             statement.close()
 
     async def _watch_limit(self) -> None:
-        # A statement that begins during a sleep is due after that sleep, so none is noticed too late.
+        # A sleep takes `limit_s` at most. A statement that begins during it is due after its end.
         pause_s = self._limit_s
         while True:
             await trio.sleep(pause_s)

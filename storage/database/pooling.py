@@ -17,15 +17,15 @@ _BACKEND = "SELECT pg_backend_pid()"
 async def require_sessions(first: Connection, second: Connection) -> bool:
     """Raise UnsuitableDatabaseError unless each of two connections keeps its own session.
 
-    Returns True if there is a pooler. Raises StoreAwayError if one of them cannot connect.
+    Returns True if there is a pooler. Raises StoreAwayError if a connection fails.
     """
     await first.ensure()
     await second.ensure()
     if not (first.pooled or second.pooled):
         return False
-    # Both transactions run at once, so their backends differ. A pooler that lends by transaction lends
-    # next either the last returned or the longest idle backend. In both cases, one of our two connections
-    # then gets another backend than before.
+    # The two transactions overlap, so they use two backends. The second returns its backend first. For
+    # the next transaction, a pooler that lends by transaction takes either the backend returned last or
+    # the one returned first. In both cases, one of our two connections gets a different backend.
     async with first.transaction():
         mine = await first.fetch_value(_BACKEND)
         async with second.transaction():

@@ -15,13 +15,13 @@ class Profile:
     statement_timeout_s: float | None
     command_timeout_s: float | None
     settings: dict[str, str] = field(default_factory=dict)
-    # Whether a statement connects if needed. If not, only `ensure()` connects: the caller reads the epoch
-    # after that, so the epoch is never older than the connection.
+    # True: a statement connects if needed. False: only `ensure()` connects. The caller reads the epoch
+    # after `ensure()`, so the epoch is never older than the connection.
     connects_itself: bool = True
-    # Whether a cancelled statement is abandoned with its connection, and not awaited: for long statements
-    # that can be repeated.
+    # True: a cancelled statement is abandoned together with its connection, and not awaited. This is for
+    # long statements that can be repeated.
     abandons: bool = False
-    # Whether prepared statements use `Crossing` (except over TLS). It saves turns of the loop for
+    # True: prepared statements use `Crossing` (except over TLS). It saves turns of the loop. This is for
     # thousands of statements a second, and for queries that tenants can send at any rate.
     lean: bool = False
 
@@ -49,8 +49,8 @@ LOCK_WAIT_MS = 100
 
 
 def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
-    """Return the profile of a connection for a few prepared statements. `lock_wait_ms`: 0 for no limit
-    but the statement's own."""
+    """Return the profile of a connection for a few prepared statements. `lock_wait_ms` limits the wait
+    for a lock; with 0, only the statement's time limit applies."""
     return Profile(
         purpose,
         statement_timeout_s=8.0,  # a group takes at most 100 ms, unless the database is in trouble
@@ -108,8 +108,8 @@ SEARCH = Profile(
     },
 )
 SEARCHERS = 2  # so that the searches of all tenants use at most two of the database's processors
-# Migrations and partitions. They can rewrite a table, so their statements have no time limit. The lock
-# timeout bounds how long others queue behind their wait for a lock.
+# Migrations and partitions. They can rewrite a table, so their statements have no time limit. While such
+# a statement waits for a lock, others queue behind it: the lock timeout limits that.
 UPKEEP = Profile(
     "upkeep",
     statement_timeout_s=None,

@@ -29,7 +29,7 @@ _END_MS = (1 << 63) - 1
 _SUMMARISED = {"event_types", "error_categories", "customers", "replay_jobs"}
 
 # $1 environment, $2 lowest id, $3 and $4 the position to stay below, $5 earliest death, $6 rows to
-# examine. As in `walk.stream`, the ORDER BY chooses the index.
+# examine. Row comparisons and ORDER BY name the index's columns, so that the planner uses this index.
 _WHERE = "d.environment = $1::integer AND d.trouble = 3 AND d.id >= $2::uuid"
 _IN_ORDER = f"""
     SELECT {{columns}} FROM deliveries d WHERE {_WHERE}
@@ -53,9 +53,9 @@ FROM (
     ORDER BY dead_lettered_at_ms DESC, id DESC LIMIT {limit}
 ) d ON true
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC"""
-# The search for a rare value, by that value's index over all deliveries (`storage.log.searching`). $6
-# rows wanted. `coalesce` keeps the planner from the indexes of `trouble`, whose rows are in 12,000 pages
-# of a month with a million deliveries.
+# The search for a rare value, with the index for searches over all deliveries (`storage.log.searching`).
+# $6 rows wanted. `coalesce` prevents the use of the indexes of `trouble`, which would read 12,000 pages
+# in a month with a million deliveries.
 _SEARCH = f"""
 SELECT {ENTRY_COLUMNS} FROM deliveries d
 WHERE d.environment = $1::integer AND coalesce(d.trouble, 0) = 3 AND d.id >= $2::uuid
@@ -143,7 +143,7 @@ class PostgresDeadLetterLog:
         rows = await self._pool.fetch(sql, *arguments, *values)
         some = bool(rows) and rows[0]["id"] is not None
         if some and len(rows) <= limit and look_at == SCATTERED:
-            # Some rows match, so reading in order finds more of them cheaply.
+            # Some rows match, so more reading in order is cheaper than a search.
             look_at = EXAMINED
             arguments = _arguments(environment, which, below, look_at, one=one)
             rows = await self._pool.fetch(sql, *arguments, *values)
@@ -189,8 +189,8 @@ class PostgresDeadLetterLog:
 
 
 def _way(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
-    """Return True if one destination's index is read, and the conditions that the index does not
-    serve."""
+    """Return the plan for a filter: True if it names one destination, whose index is read; and the
+    conditions that each row of the index must still meet."""
     one = which.destinations is not None and len(which.destinations) == 1
     served = {"dead_from_ms", "dead_to_ms"} | ({"destinations"} if one else set())
     return one, left_to_rows(which, served)

@@ -29,8 +29,8 @@ _CONDITIONS = {
 
 
 def left_to_rows(which: DeliveryFilter, served: Collection[str]) -> dict[str, Any]:
-    """Return the values of a filter's conditions by name, without the conditions in `served`, which an
-    index decides."""
+    """Return a filter's values by the name of their condition, without the conditions `served`: the
+    index yields only rows that meet these."""
     given = {name: getattr(which, name) for name in _CONDITIONS if name not in served}
     return {
         name: list(value) if isinstance(value, tuple) else value
@@ -52,8 +52,9 @@ COUNTED = (
     20_000  # rows that one count examines: about 30 ms; then the connection is free for others
 )
 
-# $1 environment, $2 after, $3 lowest, $4 below, $5 rows to examine, $6 rows wanted, then the filter's
-# values. As in `walk.stream`, the ORDER BY chooses the index.
+# $1 environment, $2 the id to begin after, $3 lowest id, $4 the id to stay below, $5 rows to examine,
+# $6 rows wanted, then the filter's values. Row comparisons and ORDER BY name the index's columns, so that
+# the planner uses this index.
 _WHERE = """
     WHERE d.environment = $1::integer AND d.trouble IS NOT NULL
       AND d.id > $2::uuid AND d.id >= $3::uuid AND d.id < $4::uuid"""
@@ -87,7 +88,7 @@ SELECT ARRAY(SELECT id::text FROM picked ORDER BY id) AS ids,
 
 @lru_cache(KNOWN)
 def stretch_statement(way: str, filters: tuple[str, ...]) -> str:
-    """Return the statement that reads a stretch; `way` is a key of `_WAYS`."""
+    """Return the statement that reads the next dead letters; `way`, a key of `_WAYS`, says how."""
     first = 7 if way == "in order" else 8
     matches = conditions(filters, first)
     rows = _WAYS[way].format(columns=_COLUMNS, where=_WHERE)

@@ -17,8 +17,8 @@ from storage.database.errors import PartitionMissingError
 from storage.database.plan_refresh import PlanRefresh
 from storage.ownership import INTAKE_OWNER, Ownership
 
-# $3 environment, $4 ids, $5 ... $15 the audit entry, $16 the name of its count or null, $17 the count
-# before. A request's first chunk writes the entry, and the other chunks raise its count.
+# $3 environment, $4 ids, $5 ... $15 the audit entry. A request's first chunk writes this entry, and later
+# chunks raise a count in it: $16 the count's name or null, $17 the count before this chunk.
 _BEGIN = "WITH " + INTAKE_OWNER.format(process="$1", epoch="$2")
 _AUDITED = """,
 audited AS (
@@ -32,9 +32,9 @@ audited AS (
     FROM (SELECT count(*) AS n FROM changed) c WHERE n > 0
     ON CONFLICT (workspace, id) DO UPDATE SET changes = excluded.changes
 )"""
-# Requeues the named deliveries in order, until their events' contents exceed $19 bytes. The first one
-# always fits. $18 base of the seqs, $20 ... $22 backlog rows. The UPDATE joins by the environment too:
-# `storage.database.columns.rows` says why.
+# Requeues the named deliveries in order, until their events' contents exceed $19 bytes. At least one
+# delivery fits. $18 base of the seqs, $20 ... $22 backlog rows. The UPDATE compares the environment with
+# a column of `sized`, not with $3 (see `storage.database.columns.rows`).
 _REQUEUE = (
     _BEGIN  # noqa: S608 - constants
     + """,
@@ -227,8 +227,8 @@ class PostgresRequeue:
 
 
 def _requeued_before(rows: list[Record], named: Sequence[str]) -> Requeued:
-    """Return the result of an earlier run, from its rows. All other named deliveries count as left over,
-    also those that could not be requeued: the caller can try them again."""
+    """Return the result of an earlier run from the rows that it requeued. All other named deliveries
+    count as left over, even if they cannot be requeued: the caller can try them again."""
     done = [row["id"] for row in rows]
     fresh = [
         row for row in rows if row["status"] == 0 and row["attempt_count"] == row["schedule_start"]

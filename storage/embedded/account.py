@@ -25,8 +25,8 @@ PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "LD_LIBR
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The account of PostgreSQL's processes. `switches`: it is not this process's account, which is
-    root's."""
+    """The account of PostgreSQL's processes. `switches`: this process runs as root, and PostgreSQL's
+    processes run as another account."""
 
     uid: int
     gid: int
@@ -57,7 +57,8 @@ class Account:
         """
         if not self.switches:
             return
-        # Some installers link packages instead of copying them: a path with a link needs both chains.
+        # Some installers link packages instead of copying them. The folders above the link and above its
+        # target must both be open.
         for folder in dict.fromkeys((*path.absolute().parents, *path.resolve().parents)):
             mode = folder.stat()
             if mode.st_uid == self.uid:

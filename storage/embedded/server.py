@@ -302,7 +302,8 @@ class EmbeddedServer:
                 start_new_session=True,
                 **account.arguments(),
             )
-        # The server can outlive this object, which must not warn of that; the pid file shows its end.
+        # Without a return code, subprocess would warn when this object is deleted while the server runs.
+        # The pid file shows the server's end.
         process.returncode = 0
         return self._wait_ready(process.pid)
 
@@ -365,8 +366,8 @@ def has_database(data_dir: Path) -> bool:
 
 @contextmanager
 def attached(data_dir: Path, patience_s: float = 30.0) -> Iterator[str]:
-    """Yield the URL of a data folder's database, for a command: the running server's, or that of a server
-    for the block.
+    """Yield the URL of a data folder's database, for a command. If no server runs, start one for the
+    length of the block.
 
     Waits for a server that is just starting or stopping. Raises EmbeddedError.
     """

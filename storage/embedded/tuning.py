@@ -28,12 +28,12 @@ def configuration(memory: int, *, durable: bool = True, servers: int = 1) -> str
     `durable=False` is for tests only."""
     buffers = min(max(memory // 16, 64 * MIB), 512 * MIB)
     # Each server has three connections of the hot path, a listener, upkeep, and pools of 6, 4, 4, 2 and
-    # 2. The rest is for commands and operators. Tests run side by side.
+    # 2. The rest is for commands and operators. Tests need more, because several use one server at once.
     connections = 40 * servers if durable else 200
     return f"""\
 # Written by Angarium at each start: changes here are lost, see postgresql.conf.
 
-# A sixteenth of memory, 512 MB at most: recent partitions are what is read, the rest is for files.
+# A sixteenth of memory, at most 512 MB: mostly recent partitions are read. The rest caches files.
 shared_buffers = '{buffers // MIB}MB'
 max_connections = {connections}
 max_locks_per_transaction = 256 # a look at every partition of 30 days locks it and its indexes
@@ -51,7 +51,7 @@ min_wal_size = '128MB'
 checkpoint_timeout = '15min'
 wal_buffers = '16MB'
 
-# Short statements on few rows: neither compiling nor sharing them among processes pays.
+# Statements are short and read few rows: neither compilation nor parallel workers would help.
 jit = off
 max_parallel_workers_per_gather = 0
 max_worker_processes = 4

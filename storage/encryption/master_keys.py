@@ -39,7 +39,8 @@ _TELL = """
     UPDATE processes SET master_keys = $2::bytea[], signed_for_s = $3::double precision
     WHERE id = $1::uuid
 """
-# A process's row can remain after its end, so its connections show whether a server runs.
+# All rows of processes if a server runs on this database, otherwise none. Only connections show that a
+# server runs: a row can remain after its process has ended.
 _PROCESSES = """
     SELECT id::text, master_keys, signed_for_s FROM processes
     WHERE EXISTS (
@@ -53,7 +54,7 @@ _HISTORY = """
     FROM master_keys ORDER BY added_at, id
 """
 _ADD = "INSERT INTO master_keys (id) VALUES ($1::bytea) ON CONFLICT (id) DO NOTHING"
-# The INSERT adds the records of keys from before the first rotation.
+# The INSERT also makes the records of former keys that have none: the keys before the first rotation.
 _PROMOTE = """
     WITH first AS (
         UPDATE master_keys SET
@@ -170,11 +171,11 @@ async def counts(connection: Connection) -> dict[bytes, int]:
 async def reseal(
     connection: Connection, box: SecretBox, sealed: Sealed, after: tuple[int, str] = BEGINNING
 ) -> tuple[int, str] | None:
-    """Seal with the first key the next values after row `after` that another key has sealed. Return the
-    last row, None if there are no more.
+    """Find the next values after row `after` that another key has sealed, and seal them with the first
+    key. Return the last of their rows, None if there are no more.
 
-    A value that changes between the read and the write is not overwritten. No version rises, so no
-    process reads anything again. Raises SecretBoxError if a value cannot be decrypted.
+    A value that changes between the read and the write is not overwritten. The rows keep their versions,
+    so no process reads them again. Raises SecretBoxError if a value cannot be decrypted.
     """
     rows = await connection.fetch(
         f"SELECT environment, id::text, {sealed.column} AS value FROM {sealed.table}"  # noqa: S608 - made of constants only

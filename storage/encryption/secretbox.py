@@ -73,8 +73,8 @@ class SecretBox:
         return changed
 
     def derived(self, purpose: bytes) -> dict[bytes, bytes]:
-        """Return keys of 32 bytes for `purpose`, one derived from each master key, by that key's id, the
-        present one first. A derived key reveals nothing about the master keys or other derived keys."""
+        """Derive a key of 32 bytes for `purpose` from each master key. Return the derived keys by the id
+        of their master key, the present one first. A derived key reveals nothing about any other key."""
         return {
             identifier: HKDF(SHA256(), KEY_BYTES, salt=None, info=purpose).derive(key)
             for identifier, key in self._ring.keys.items()

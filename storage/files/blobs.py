@@ -88,8 +88,9 @@ class ObjectBlobs:
             return
 
     def stop(self) -> None:
-        """Stop waiting for answers, because the process ends and a hanging store must not delay it.
-        Waiting callers get BlobsAwayError, so marks on contents remain for the next start."""
+        """Stop waiting for answers, because a hanging store must not delay the end of the process.
+        Waiting callers get BlobsAwayError. The rows that mark their contents remain, and the next start
+        checks these contents."""
         self._stopped = True
         for scope in self._under_way:
             scope.cancel()

@@ -1,4 +1,4 @@
-"""The rows of files, and the marks on contents that can lack a row.
+"""The rows of files, and the marks: a mark is a row for a content to which perhaps no file's row refers.
 
 The intake writes an upload's row together with its event, from `file_columns`.
 """
@@ -186,7 +186,7 @@ class PostgresFiles:
         await self._pool.fetch(_SUSPECT, environment, sha256)
 
     async def inquire(self, environment: int, sha256: bytes) -> Asked | None:
-        """Return the mark of a content, and whether a row names the content; None without a mark."""
+        """Return the mark of a content, and whether a file refers to the content; None without a mark."""
         row = await self._pool.fetch_row(_INQUIRE, environment, sha256)
         return None if row is None else Asked(row["marks"], row["named"])
 
@@ -267,8 +267,8 @@ _POSTPONE = f"""
 
 
 class PostgresUnfetched:
-    """Implements `engine.files.ports.UnfetchedStore` on the pool: files that no delivery asks for. The
-    column `due_ms` says when they must be fetched."""
+    """Implements `engine.files.ports.UnfetchedStore` on the pool: the files to fetch although their event
+    has no delivery. The column `due_ms` says when."""
 
     def __init__(self, pool: Pool, box: SecretBox, part: WorkerPart = WHOLE) -> None:
         """Read the files of `part` only."""

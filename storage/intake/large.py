@@ -14,7 +14,7 @@ PART_ROWS = 128  # events and deliveries of a part: about 0.5 ms of the loop
 
 
 class _NotOursError(Exception):
-    """This process has lost the right to write, or the epoch was renewed."""
+    """The part was not written: this process has lost the right to write, or the epoch was renewed."""
 
 
 class PostgresLargeIntake(PostgresIntake):
@@ -43,8 +43,8 @@ class PostgresLargeIntake(PostgresIntake):
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
     """Yield a group's parts, each with the number of deliveries before it. A part has some events with
-    all their rows. The last part has the rows of destinations and customers: they stay locked until the
-    commit, and other statements can wait for them."""
+    all their rows. Only the last part has rows of destinations and customers: other statements can need
+    these rows, which stay locked until the commit."""
     deliveries = group.deliveries  # in the order of their events
     claims = {claim.event: claim for claim in group.claims}
     files: dict[str, list[FileRecord]] = {}

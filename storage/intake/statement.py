@@ -95,8 +95,8 @@ _PART = """,
 grp AS MATERIALIZED (
     SELECT $3::bigint AS base FROM owner
 )"""
-# For a taken key, `held` returns its holder's row: the update locks that row and so sees it, even if
-# another process committed it after this statement began.
+# If another event holds an idempotency key, `held` returns that event's claim. The UPDATE locks the row,
+# and therefore sees it even if another process committed it after this statement began.
 _CLAIMS = """,
 held AS (
     INSERT INTO idempotency AS i ({claim.names})
@@ -140,7 +140,7 @@ new_backlog AS (
     ON CONFLICT (environment, destination) DO UPDATE
     SET low_seq = least(b.low_seq, excluded.low_seq)
 )"""
-# `due_ms` is when to fetch a file that no delivery asks for.
+# `due_ms` is when to fetch a file whose event has no delivery.
 _FILE = (*FILE_COLUMNS, Column("due_ms", "bigint"))
 # If an event lost its idempotency key, its files are not written either.
 _FILES = """,
@@ -167,9 +167,9 @@ def accept_statement(
     traced: bool = False,
     paired: bool = False,
 ) -> str:
-    """Return the statement for groups with these kinds of rows and columns. `part`: the statement draws
-    no base, which is its third parameter. `paired`: each event has one delivery, in the same order, and
-    both rows share parameters."""
+    """Return the statement for groups with these kinds of rows and columns. `part`: the base of the seqs
+    is the third parameter, and the statement does not draw it. `paired`: each event has one delivery, in
+    the same order, so that the columns of both can share parameters."""
     number = 3 if part else 2
     parts = ["WITH ", _OWNER, _PART if part else _GROUP]
     if claims:
