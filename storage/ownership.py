@@ -66,8 +66,8 @@ _TAKE_HOMES = """
     SELECT slot, $1::uuid, $2::bigint FROM unnest($3::smallint[]) AS slot
     ON CONFLICT (slot) DO UPDATE SET process = excluded.process, epoch = excluded.epoch
 """
-# A process that loses one slot loses all its slots, because it ends. The others belong to `_NOBODY` until
-# a process takes them.
+# A process that loses one slot loses all its slots, because it ends. The slots that the takeover does not
+# take belong to `_NOBODY` until another process takes them.
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _STRIP_HOMES = """
     UPDATE home_leases SET process = $3::uuid, epoch = $2::bigint
@@ -245,11 +245,11 @@ class Ownership:
                 await self._renew_intake(connection)
 
     async def reclaim_intake(self, connection: Connection, epoch: int) -> NoReturn:
-        """Check the right to write after a statement with this epoch wrote nothing. The reason can be the
-        intake's other connection: it has renewed the epoch, or a renewal is under way or was lost.
+        """Check the right to write, after a statement with this epoch wrote nothing. Renew the epoch if
+        no other connection of the intake has done so.
 
-        Raises ContentionError if the statement must run again, with the present epoch. Raises
-        OwnershipLostError if another process has taken over.
+        Raises ContentionError if this process has the right to write: the statement must run again, with
+        the present epoch. Raises OwnershipLostError if another process has taken over.
         """
         async with self._renewing:
             if self.intake_epoch == epoch:

@@ -139,7 +139,8 @@ class PostgresDeliveries:
         return DeliveryPage([delivery_entry(row) for row in rows], rest)
 
     def _further(self, selection: Selection, environment: int) -> Further | None:
-        """Return the search that continues a walk which reached its limit; None if no filter needs it."""
+        """Return the search that continues if a walk has reached its limit. Return None if each row of
+        the index matches: then a walk fills its page."""
         searchers = self._searchers
         if searchers is None or not selection.filtered:
             return None

@@ -18,7 +18,7 @@ SELECT {EVENT_COLUMNS}, d.payload, d.metadata, d.attachments
 FROM events d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
 
 
-# The deliveries that were accepted with an event are a range of the primary key.
+# The ids of the deliveries that were accepted with an event are a range of the primary key.
 DELIVERIES_TO = """
 SELECT e.id::text AS event, count(*) AS deliveries
 FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) e (id, first, last)
@@ -32,7 +32,7 @@ _HELD = f"""
 SELECT {EVENT_COLUMNS} FROM events d
 WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid AND d.id = (
     SELECT event FROM idempotency WHERE environment = $1 AND key = $4::text)"""  # noqa: S608 - constants
-# These indexes have only the events with such an id. Each given id is a stream.
+# The streams for filters by these ids, one for each given id. Their indexes leave out events without an id.
 _BY_ID = {
     name: stream(
         "events",
@@ -90,7 +90,7 @@ class PostgresEvents:
         values = [value for _, value in given.values()]
         if [] in values:
             return EventPage([], None)
-        # The first condition chooses the index, if it has one. The others are conditions on its rows.
+        # The first condition determines the index. The others are conditions on the rows of the index.
         index = _BY_ID.get(next(iter(given), ""))
         streams = len(values[0]) if index is not None else 1
         sql = step_statement([index or stream("events")], EVENT_COLUMNS, _matching(given, 6))
@@ -123,7 +123,7 @@ class PostgresEvents:
         return EventPage([event_entry(row) for row in (*first, *rows)], rest)
 
     def _further(self, given: Mapping[str, tuple[str, Any]], environment: int) -> Further | None:
-        """Return the search that continues a walk which reached its limit."""
+        """Return the search that continues if a walk has reached its limit, None without `searchers`."""
         searchers = self._searchers
         if searchers is None:
             return None

@@ -46,9 +46,10 @@ TABLES = (
     PartitionedTable(
         "deliveries",
         "id",
-        # Two thirds of each page stay free for the row versions that successes write. Such a version
-        # includes the attempt and is up to 2.3 times as long. So these updates touch no index, even if a
-        # whole page is settled at once. Visits of a page prune dead versions: vacuum need not hurry.
+        # Inserts leave two thirds of each page free for the row versions that successes write. Such a
+        # version includes the attempt and is up to 2.3 times as long. It fits into its page, even if all
+        # rows of the page are settled at once, so these updates touch no index. Later reads of a page
+        # prune its dead versions, so vacuum need not hurry.
         "fillfactor = 30, autovacuum_vacuum_threshold = 100000,"
         " autovacuum_vacuum_scale_factor = 0.05, " + _INSERTED,
     ),
@@ -81,7 +82,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The time for which all tables have partitions, in milliseconds since the epoch."""
+    """A range of time for which all tables have partitions, in milliseconds since the epoch."""
 
     floor_ms: int
     ceiling_ms: int  # exclusive
@@ -139,8 +140,8 @@ def _state_of(row: Record) -> State:
 async def make_partitions(
     connection: Connection, now_ms: int, back: int = DAYS_BACK, ahead: int = DAYS_AHEAD
 ) -> Range:
-    """Make the missing partitions from `back` days before now to `ahead` days after now. Return the time
-    that all partitions cover."""
+    """Make the missing partitions from `back` days before now to `ahead` days after now. Return the
+    range that the partitions of all tables cover."""
     today = day_of(now_ms)
     days = [today + timedelta(days=offset) for offset in range(-back, ahead + 1)]
     async with locked(connection, Lock.PARTITIONS):
@@ -159,7 +160,7 @@ async def make_partitions(
 
 
 def range_of(partitions: Iterable[Partition], today: date) -> Range:
-    """Return the days around `today` without a gap for which every table has a partition."""
+    """Return the range of days around `today` in which every table has a partition for each day."""
     days_of = {
         table.name: {
             p.day for p in partitions if p.table == table.name and p.state is State.ATTACHED

@@ -1,8 +1,9 @@
-"""Searches of the log for rare values, in windows of time, newest first, each longer than the one before.
+"""Searches of the log for rare values. A search reads windows of time, newest first, each longer than the
+one before.
 
-A walk reads rows in order and stops after a bounded number. A search continues below it, with the
-indexes `deliveries_found` and `events_found`: block range indexes, which summarise the values of every
-hundred pages. The planner chooses the cheapest index for each window. A time limit ends the search.
+A walk (`storage.log.walk`) reads rows in order and stops after a bounded number. A search continues there
+with the block range indexes `deliveries_found` and `events_found`, which summarise the values of 128 or
+32 pages. The planner chooses the cheapest index for each window. A time limit ends the search.
 """
 
 import time
@@ -13,7 +14,7 @@ from engine.model.identity import created_at_ms
 from engine.ports import TooSlowError
 from storage.log.partitions import lowest_id
 
-# Rows that a walk examines before a search, if each is probably in another page: about 5 ms.
+# Rows that a walk examines before a search, if each row is probably in another page. It takes about 5 ms.
 SCATTERED = 500
 WIDER = 8  # the factor between windows: six windows reach from a minute to a month
 # The least length of the first window, because a busy second says little about the time before it.
@@ -42,12 +43,12 @@ def search_statement(table: str, columns: str, matches: str) -> str:
 async def search(
     take: Take, low: str, high: str, walked_from: str, limit: int
 ) -> tuple[list[Any], str | None]:
-    """Return at most `limit` rows from `low` to below `high`, and the id below which to continue, None
-    at the end.
+    """Return at most `limit` rows with ids from `low` to below `high`, and the id below which to
+    continue, None at the end.
 
-    `take` reads a window, given its lowest id, the id to stay below, and the rows wanted. A window over
-    the time limit ends the search with the rows of the windows before. `walked_from`: the id at which the
-    walk down to `high` began.
+    `take` reads a window. Its arguments are the lowest id, the id to stay below, and the rows wanted. If
+    it raises TooSlowError, the search ends with the rows of the windows before. `walked_from`: the id at
+    which the walk began that ended at `high`.
     """
     top_ms = created_at_ms(high)
     begun_ms = min(created_at_ms(walked_from), int(time.time() * 1000))

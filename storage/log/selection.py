@@ -20,11 +20,11 @@ from storage.log.entries import ENTRY_COLUMNS
 from storage.log.searching import search_statement
 from storage.log.walk import step_statement, stream
 
-# A filter that needs more streams is a condition on the environment's rows instead.
+# Streams of one plan. If a filter by destinations needs more, it becomes a condition on rows instead.
 MOST_STREAMS = 64
 _EVERY_TROUBLE = frozenset(DeliveryTrouble)
 _EVERY_ORIGIN = frozenset(DeliveryOrigin)
-# The values of `trouble` that rows of a status can have. Rows of other statuses can be without trouble.
+# The values of the column `trouble` by status. A row with any other status can have null.
 _OF_STATUS = {
     DeliveryStatus.FAILED: frozenset({DeliveryTrouble.FAILED, DeliveryTrouble.DEAD}),
     DeliveryStatus.RETRYING: frozenset({DeliveryTrouble.RETRYING}),
@@ -92,7 +92,7 @@ def select(which: DeliveryFilter) -> Selection | None:
 
 
 def select_among(which: DeliveryFilter, ids: list[str]) -> Selection:
-    """Return the plan for the matching deliveries among `ids`: look-ups by id, in one stream."""
+    """Return the plan that looks up the deliveries `ids` and returns those that match the filter."""
     return _selection(which, "ids", (ids,), 1, set())
 
 
@@ -106,7 +106,7 @@ def _origins(which: DeliveryFilter) -> Set[DeliveryOrigin]:
 
 
 def _troubles(which: DeliveryFilter) -> frozenset[DeliveryTrouble] | None:
-    """Return the values of `trouble` that can match, None if rows without trouble can match."""
+    """Return the values of the column `trouble` that can match, None if null can match."""
     sets = []
     if which.statuses is not None and all(each in _OF_STATUS for each in which.statuses):
         sets.append(
@@ -162,8 +162,8 @@ def _selection(
 
 
 def _held(which: DeliveryFilter) -> str:
-    """Return the name of the status's comparison while destinations are DISABLED, "" for the stored
-    status."""
+    """Return the name of the status comparison that treats RETRYING deliveries of DISABLED destinations
+    as PENDING. Return "" if the filter needs no such comparison."""
     wanted = frozenset(which.statuses or ()) & _UNSETTLED
     if not which.held or len(wanted) != 1:
         return ""
@@ -219,7 +219,7 @@ _INDEXES = {
             )
         ],
     ),
-    # The deliveries that were accepted with an event are a range of the primary key.
+    # The ids of the deliveries that were accepted with an event are a range of the primary key.
     "event": (
         3,
         [

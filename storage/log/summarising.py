@@ -16,13 +16,14 @@ from storage.log.partitions import Partition, day_of
 INTERVAL_S = 60.0
 TABLES = ("deliveries", "events")  # the tables that are searched
 DAYS = 2  # today, and yesterday for its last pages
-# A vacuum holds the same lock. It stops for a session that waits for a second, and would never finish.
+# A vacuum holds the same lock, and stops if a session waits for a second. With a longer wait, no vacuum
+# would ever finish.
 LOCK_WAIT_MS = 300
 
 # A table's number of pages.
 _PAGES = "SELECT pg_relation_size(to_regclass($1::text)) / current_setting('block_size')::bigint"
-# Summarises the full ranges: each insert into a summarised range writes the summary again, 500 bytes of
-# PostgreSQL's log. $4: also the last range, although it is not full.
+# Summarises only full ranges of pages: an insert into a summarised range writes the summary again, with
+# 500 bytes of PostgreSQL's log. $4: summarise the last range too, although it is not full.
 _SUMMARISE = """
 SELECT brin_summarize_range(i.indexrelid, first)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam,

@@ -7,7 +7,7 @@ from engine.log.observability import TroubleCount
 from storage.database.bridge import Pool
 from storage.log.walk import HIGHEST, id_bounds
 
-# Counts entries of the partial index, without the table; $4 bounds the count of each row of `source`.
+# Counts entries of a partial index for each row of `source`, each up to $4, without reading the table.
 _COUNT = """
 SELECT {key}, (
     SELECT count(*) FROM (
@@ -35,7 +35,7 @@ class PostgresTroubles:
     async def counts(
         self, environment: int, from_ms: int, troubles: Sequence[DeliveryTrouble], most: int
     ) -> dict[DeliveryTrouble, int]:
-        """Return how many deliveries an environment has in each trouble, up to `most`."""
+        """Return the number of an environment's deliveries for each of `troubles`, at most `most`."""
         low, _ = id_bounds(from_ms, None, None)
         wanted = [int(each) for each in troubles]
         rows = await self._pool.fetch(_OF_ENVIRONMENT, environment, low, HIGHEST, most, wanted)
@@ -49,7 +49,7 @@ class PostgresTroubles:
         troubles: Sequence[DeliveryTrouble],
         most: int,
     ) -> Sequence[TroubleCount]:
-        """Return how many deliveries each destination has in each trouble, up to `most`."""
+        """Return the number of each destination's deliveries for each of `troubles`, at most `most`."""
         low, _ = id_bounds(from_ms, None, None)
         wanted = [int(each) for each in troubles]
         arguments = (environment, low, HIGHEST, most, wanted, list(destinations))

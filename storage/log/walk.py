@@ -62,9 +62,9 @@ _STREAM = """
         WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid{only}
         ORDER BY {order}d.id DESC LIMIT $4::integer
     ) x"""
-# The leading columns of an index are compared and ordered together with the id, which fixes the index.
-# With equalities, statistics would choose it: for a destination without rows, the planner could read all
-# rows of the environment.
+# Row comparisons and ORDER BY name the leading columns of an index and the id, so that the planner uses
+# this index. With equalities, statistics would decide: for a destination without rows, the planner could
+# read all rows of the environment.
 _LED = """
           AND ({columns}, d.id) >= ({values}, $2) AND ({columns}, d.id) < ({values}, $3)"""
 
@@ -79,7 +79,8 @@ def stream(
 ) -> str:
     """Return the SQL for streams of a table's rows: one for each row of `source`, identified by `key`.
 
-    `led`: the leading columns of the index, with their values. `only`: further conditions.
+    `led`: the columns of the index before the id, each with its value as SQL. None: the index of the
+    primary key. `only`: further conditions.
     """
     order = ""
     if led is not None:
@@ -90,7 +91,7 @@ def stream(
 
 
 def step_statement(streams: Sequence[str], columns: str, matches: str) -> str:
-    """Return the SQL of a step. `columns` and `matches` call the rows `d`."""
+    """Return the SQL of a step. `columns` and `matches` are SQL about a row `d`."""
     return _STEP.format(streams="\n    UNION ALL".join(streams), columns=columns, matches=matches)
 
 
@@ -114,7 +115,7 @@ def _clamped(instant_ms: int) -> int:
 
 
 def _floors(low: str, high: str) -> Iterator[str]:
-    """Yield the lowest id of each stage. The clock is used for the newest day only."""
+    """Yield the lowest id of each stage of `DAYS`, then `low`. The clock only gives the newest day."""
     newest = day_of(min(created_at_ms(high), int(time.time() * 1000)))
     for days in DAYS:
         floor = lowest_id(max(0, midnight_ms(newest) - (days - 1) * DAY_MS))
@@ -138,8 +139,10 @@ async def walk(
     """Return at most `limit` rows, and the id below which to continue, None if no row is left.
 
     `take` makes one step. Its arguments are the lowest id, the id to stay below, the rows to examine in
-    each stream, and the rows wanted. `by_days`: read the newest days first; for partitioned tables with
-    many such rows. `most`: the rows to examine in all, by default EXAMINED, which also bounds one step.
+    each stream, and the rows wanted. `filtered`: some examined rows can fail to match. `by_days`: read
+    the newest days first, in a partitioned table. `most`: the rows to examine in all, by default
+    EXAMINED, which also bounds each step.
+
     `further` continues if `most` rows do not fill the page. Its arguments are the lowest id, the id to
     stay below, the id at which the walk began, and the rows wanted.
     """

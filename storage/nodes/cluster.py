@@ -9,12 +9,13 @@ from storage.database.locks import Lock, locked
 # A server without a heartbeat for this time counts as stopped. A working server sends heartbeats more
 # often. An operator who changes the number of parts waits this long at most.
 STOPPED_S = 5.0
-# A drained machine that was not seen for this time is forgotten. Otherwise clusters that drain each
-# machine before its end, and name new machines differently, would fill the table. A repair takes less.
+# A drained machine that was not seen for this time is forgotten, so that the table does not grow for ever
+# if each new machine has a new name. The repair of a machine takes less time.
 DRAIN_KEPT_DAYS = 30
 
 _FIRST = "INSERT INTO cluster (parts) VALUES ($1) ON CONFLICT DO NOTHING"
-# Waits for nodes that are just registering with the present number (`storage.nodes.membership`).
+# This lock waits for nodes that are just registering with the present number of parts
+# (`storage.nodes.membership`).
 _PARTS = "SELECT parts FROM cluster FOR UPDATE"
 _CHANGE = "UPDATE cluster SET parts = $1"
 _OTHERS = """
@@ -52,10 +53,11 @@ class PartsError(Exception):
 
 async def agree_on_parts(connection: Connection, wanted: int | None, first: int) -> int:
     """Return the number of parts of the database. `first` is the number for a new database. `wanted`
-    changes the number, unless a running server uses another one; None accepts the present number.
+    changes the number; None accepts the present number. Raises PartsError if a running server uses a
+    number other than `wanted`.
 
-    Until this server's nodes register, another server can change the number; the nodes then end with
-    PartsError. Raises PartsError.
+    Until this server's nodes register, another server can change the number. The nodes then end with
+    PartsError.
     """
     async with locked(connection, Lock.OWNERSHIP), connection.transaction():
         await connection.fetch(_FIRST, wanted or first)

@@ -22,9 +22,9 @@ from storage.database.profiles import NODE
 from storage.nodes.cluster import require_parts
 from storage.ownership import Ownership, active_node
 
-# A standby's row of `processes` gives no right to write, because no statement passes the epoch -1. The
-# next standby removes the rows of killed standbys: those of its address, and those older than an hour. A
-# standby that was only suspended writes its row again.
+# Adds a standby's row of `processes`. The row gives no right to write, because no statement passes the
+# epoch -1. Also removes the rows of killed standbys: those with the same address, and those without a
+# heartbeat for an hour. A standby that was only suspended writes its row again.
 _JOIN = """
     WITH gone AS (
         DELETE FROM processes WHERE epoch = -1 AND id <> $1::uuid
@@ -48,7 +48,8 @@ _REGISTER = """
     ON CONFLICT (id) DO UPDATE SET address = excluded.address
     RETURNING id
 """
-# Parts of statements: `sessions` with the sessions' locks, and whether the row `node` has one of them.
+# Two pieces of SQL: a WITH query for the advisory locks of all sessions, and the condition that a session
+# holds the lock of the node in the row `node`.
 SESSIONS = """sessions AS MATERIALIZED (
         SELECT classid::bigint AS high, objid::bigint AS low FROM pg_locks
         WHERE locktype = 'advisory' AND granted AND objsubid = 1
@@ -145,7 +146,7 @@ class Membership:
         await self._connection.ensure()
         active = await active_node(self._connection, self._ownership.part)
         if await self._look(() if active is None else (active.id,)) is None:
-            # The rows were removed, after a takeover or a long pause of this process.
+            # Another node has removed this node's rows, after a takeover or a long pause of this process.
             await self._write_rows(self._connection)
         return active
 
@@ -184,7 +185,8 @@ class Membership:
         self.liveness.interrupted()
         await connection.fetch("SELECT pg_advisory_lock($1)", session_lock(self.id))
         await self._write_rows(connection)
-        # This comes last, so that a node that cannot register tries again only after a pause.
+        # The end of a registered connection causes a heartbeat at once. If the registration fails, the
+        # next heartbeat comes after the usual pause.
         connection.on_end(lambda: self._disconnected.set())
 
     async def _write_rows(self, connection: Connection) -> None:

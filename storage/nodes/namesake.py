@@ -1,7 +1,8 @@
 """The check, before this machine's processes start, that no other machine has the same name.
 
-Two machines with one name would count as one machine: each would refuse clients, and would pass requests
-to its own folder.
+Two machines with one name would count as one machine. Each would look for the other's processes in its
+own folder of sockets. A machine without work would refuse its clients, because the other seems to serve
+them.
 """
 
 import trio

@@ -151,13 +151,14 @@ SELECT CASE WHEN {whole} THEN c.changed
        ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
 FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
 _WHOLE = "c.changed = $4::integer"
-# When a group runs again, the first run has written all of it or nothing. A settlement that only changes
-# the time of a retry does not show which: its row passes the guard again, so each run writes it.
+# When a group runs again, its first run has written everything or nothing, and this condition accepts
+# both. A settlement that only changes the time of a retry is not `lasting`: it passes the guard in each
+# run, and is written again.
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
 _MADE = """, (SELECT (SELECT count(*) FROM made) AS made,
          (SELECT count(*) FROM changed WHERE lasting) AS lasting) a"""
-# If the first run has put an attempt into its delivery's row, no other row is inserted. The subquery with
-# LIMIT leaves only the plan that looks each row up.
+# Inserts no attempt that the first run has stored in its delivery's row. The subquery with LIMIT leaves
+# only the plan that looks each row up.
 _AGAIN = """
     WHERE (SELECT d.only_duration_ms FROM {table} d
            WHERE d.environment = {environment} AND d.id = t.delivery LIMIT 1) IS NULL

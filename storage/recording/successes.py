@@ -1,7 +1,7 @@
 """The lean SQL for a group of successes in the settle statement, which updates no indexed column.
 
-Most successes are first attempts with a small response. Such an attempt is stored in its delivery's row;
-the view `attempt_log` has these attempts and the others.
+Most successes are first attempts with a small response. Such an attempt is stored in its delivery's row.
+The view `attempt_log` has all attempts.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from storage.log.responses import lines_of_each
 # If fewer than one in this many successes is single, a clause for single successes costs more than it
 # saves.
 _ONE_IN = 2
-# Durations are whole milliseconds: the next whole number is the first duration beyond a bound.
+# The first duration beyond each bound. Durations are whole milliseconds.
 _BEYOND = ", ".join(str(int(bound) + 1) for bound in BOUNDS_MS)
 # The columns of each row that the update returns.
 SINGLES_COLUMNS = f"""d.environment, d.destination,

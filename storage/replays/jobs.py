@@ -61,7 +61,8 @@ _CREATE = audited(
     "replay_job",
     _LEGS,
 )
-# The update waits for an enqueuing statement under way. Later ones see the new status and write nothing.
+# The UPDATE waits for a running statement that enqueues replays of this job. Later statements see the new
+# status and write nothing.
 _CANCEL = audited(
     """
         UPDATE replay_jobs SET status = 5, finished_at_ms = $3::bigint
@@ -214,7 +215,7 @@ class PostgresJobs:
         return [leg_record(row) for row in rows]
 
     async def types(self, environment: int, job: str, limit: int) -> list[tuple[str, int]]:
-        """Return the event types of a dry run with their deliveries, the most frequent first."""
+        """Return a dry run's event types with their numbers of deliveries, the most frequent first."""
         rows = await self._pool.fetch(_TYPES_OF, environment, job, limit)
         return [(row[0], row[1]) for row in rows]
 

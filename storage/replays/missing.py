@@ -21,8 +21,8 @@ SELECT id::text AS id, type, occurred_at_ms, customer, correlation_id, source,
 FROM events
 WHERE environment = $1::integer AND id > $2::uuid AND id < $3::uuid
 ORDER BY id LIMIT $4::integer"""
-# `had`: the deliveries that were accepted with these events are a range of ids. The next subquery finds
-# later deliveries, such as replays.
+# `had` finds events that were accepted with a delivery to the destination: the ids of such deliveries are
+# a range. The NOT EXISTS finds later deliveries of the events, such as replays.
 _UNDELIVERED = f"""
 WITH had AS MATERIALIZED (
     SELECT d.event FROM deliveries d

@@ -1,8 +1,8 @@
-"""Reads for jobs that cancel or retry: a destination's waiting deliveries, in bounded steps.
+"""Reads for jobs that cancel waiting deliveries or retry them: these deliveries, in bounded steps.
 
-A cursor moves through the PENDING deliveries, in order of class and seq, then through the RETRYING
-deliveries, in order of id. Among PENDING deliveries, the cursor is a UUID made of class and seq, which is
-below every delivery's id.
+A cursor moves through a destination's PENDING deliveries, in order of class and seq, and then through its
+RETRYING deliveries, in order of id. In the first part, the cursor is a UUID made of class and seq, which
+is below every delivery's id. In the second part, it is a delivery's id.
 """
 
 from collections.abc import Sequence

@@ -54,10 +54,10 @@ from storage.replays.statements import (
 )
 
 EXAMINED = 2_000  # rows that one step examines: about 5 ms
-# Event types that a dry run counts one by one, because callers can invent any number of types. The types
-# of one step can exceed this.
+# Once a dry run has counted this many event types, it counts no new types: callers can invent any number.
+# The step that reaches the number still counts all its types.
 TYPES_MOST = 1_000
-TYPES_PLACE = 5  # the first arguments of `place_of`, which determine the rows of a stretch
+TYPES_PLACE = 5  # the first arguments of `place_of`, which determine the rows to examine
 HIGHEST_MS = (1 << 48) - 1
 
 REPLAYING = Profile(
@@ -94,7 +94,7 @@ class PostgresReplays:
     # --- reads
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all unfinished jobs, oldest first, and those in `known` without lists of deliveries."""
+        """Return all unfinished jobs, oldest first. Those in `known` have no list of deliveries."""
         rows = await self._pool.fetch(self._unfinished, list(known))
         return await made_in_slices(job_record, rows)
 
@@ -117,8 +117,8 @@ class PostgresReplays:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read the next originals from the leg's cursor; for a parked lane, from its own cursor up to the
-        leg's."""
+        """Read the next originals after the leg's cursor. For a parked `lane`, read its originals between
+        the lane's cursor and the leg's cursor."""
         way, _ = way_of(job)
         if lane is None:
             after, until = leg.cursor, None
@@ -132,7 +132,7 @@ class PostgresReplays:
         found = [] if first["id"] is None else rows
         lost = _without(found)  # their events were removed or erased
         originals = deliveries_of(row for row in found if row["id"] not in lost)
-        # The stretch ends at the last examined row, or at the last returned row if a limit left out some.
+        # This read covers all examined rows. If a limit left rows out, it ends at the last returned row.
         whole = len(found) == picked < limit
         through = last if whole else found[-1]["id"]
         return Stretch(
@@ -145,10 +145,10 @@ class PostgresReplays:
     async def _given(
         self, job: ReplayJob, leg: Leg, after: str, until: str | None = None
     ) -> tuple[tuple[Any, ...], bool]:
-        """Return the arguments of a statement on a stretch, and whether more rows follow it.
+        """Return the arguments of a statement that examines the next rows.
 
-        If the job has patterns of event types, a first read finds the types of the stretch, and the
-        arguments name the matching types.
+        If the job has patterns of event types, a first read finds the types of these rows, and the
+        arguments name the matching types. Also return True if that read shows that more rows follow.
         """
         way, also = way_of(job)
         place, patterns = place_of(job, leg, after, until), job.selection.event_types
@@ -250,7 +250,7 @@ class PostgresReplays:
         return await self._orders.outstanding(job, leg.destination, leg.cursor, limit)
 
     async def order(self, step: OrderStep) -> bool:
-        """Record which deliveries are ordered next, and move the leg's cursor."""
+        """Record the deliveries to cancel or retry next, and move the leg's cursor."""
         rows = await self._write(
             ORDER, step.environment, step.job, step.destination, step.step, step.through,
             step.exhausted, step.ordered, step.done, step.skipped,
@@ -312,7 +312,8 @@ def place_of(
     until: str | None = None,
     types: list[str] | None = None,
 ) -> tuple[Any, ...]:
-    """Return the arguments $1 to $9 of a stretch of a job's originals: of `types`, or of all types."""
+    """Return the arguments $1 to $9 of the statements that read or count a job's originals. `types`: only
+    originals of these event types."""
     selection = job.selection
     to_ms = selection.to_ms
     below = job.id if to_ms is None else min(job.id, lowest_id(min(max(to_ms, 0), HIGHEST_MS)))

@@ -10,7 +10,8 @@ from storage.backlog.rows import DELIVERY_COLUMNS, EVENT_OF, WAITING_COLUMNS
 from storage.ownership import INTAKE_OWNER
 from storage.replays.jobs import JOB_COLUMNS, LEG_COLUMNS, SELECT_JOBS, TALLY_OF
 
-# $1 environment, $2 destination, $3 after, $4 below, $5 rows to examine
+# The rows to examine. $1 environment, $2 destination, $3 the id to begin after, $4 the id to stay below,
+# $5 the number of rows
 _STRAIGHT = """
     SELECT * FROM deliveries d
     WHERE d.environment = $1::integer AND d.destination = $2::uuid
@@ -36,7 +37,7 @@ _MATCHES = """
     status = ANY($6::smallint[]) AND origin = ANY($7::smallint[])
     AND ($8::text[] IS NULL OR event_type IN (SELECT unnest($8::text[])))
     AND updated_at_ms <= $9::bigint"""
-# The event types of a stretch, for the caller to match with patterns.
+# The event types of the examined rows, for the caller to match with patterns.
 _TYPES = """
 WITH examined AS MATERIALIZED ({way})
 SELECT event_type, count(*) AS examined, max(id::text) AS last FROM examined GROUP BY event_type"""
@@ -78,19 +79,22 @@ _EVENT_OF = EVENT_OF.replace("id = d.event", "id = d.event AND erased_at_ms IS N
 
 @cache
 def types_statement(way: str) -> str:
-    """Return the SQL that reads a stretch's event types, each with its number of rows and last id."""
+    """Return the SQL that reads the event types of the examined rows, each with its number of rows and
+    last id. `way` is a key of `_WAYS`."""
     return _TYPES.format(way=_WAYS[way].replace("$10", "$6"))
 
 
 @cache
 def count_statement(way: str) -> str:
-    """Return the SQL that counts a stretch's matches by type; `way`: straight, troubled or named."""
+    """Return the SQL that counts the matches among the examined rows, by event type. `way` is a key of
+    `_WAYS`."""
     return _COUNT.format(way=_WAYS[way], matches=_MATCHES)
 
 
 @cache
 def read_statement(way: str) -> str:
-    """Return the SQL that reads a stretch's matches with their events."""
+    """Return the SQL that reads the matches among the examined rows, with their events. `way` is a key
+    of `_WAYS`."""
     first = 10 if way == "straight" else 11
     return _READ.format(
         way=_WAYS[way],
@@ -313,7 +317,8 @@ ended AS (
 )
 SELECT """ + JOB_COLUMNS + " FROM ended j " + TALLY_OF
 )
-# A job's list of deliveries is not read again for the jobs in $1: a hundred lists are megabytes.
+# For the jobs $1, which the caller knows, the lists of deliveries are not read again: a hundred lists are
+# megabytes.
 UNFINISHED = (
     SELECT_JOBS.replace(
         "j.delivery_ids::text[]",

@@ -73,7 +73,7 @@ class PostgresErasure:
         self._pool = pool
 
     async def erase(self, environment: int, event: str, at_ms: int, audit: AuditEntry) -> bool:
-        """Erase the content of an event; return False if it was not erased now."""
+        """Erase the content of an event. Return False if this call erased nothing."""
         place = _place(environment, [event], at_ms)
         return bool(await write(self._pool, _ERASE, *place, *values(audit)))
 
@@ -116,7 +116,8 @@ _EVENTS = """
     WHERE environment = $1::integer AND id > $2::uuid AND id < $3::uuid
     ORDER BY id LIMIT $4::integer
 """
-# A request that was repeated meanwhile covers more events (`below`), and does not end here.
+# A customer can repeat the request meanwhile. Then `below` is higher: more events must be erased, and the
+# request does not end.
 _ERASED = """
     UPDATE customer_erasures SET cursor = $4::uuid, events = events + $5::bigint,
         finished_at_ms = CASE WHEN below = $3::uuid THEN $6::bigint END

@@ -49,8 +49,8 @@ class Housekeeping:
         *,
         removes: bool = True,
     ) -> None:
-        """`connection` has the profile `UPKEEP`; `on_range` receives the time for which ids can be made.
-        `removes`: whether this process removes old rows."""
+        """`connection` has the profile `UPKEEP`. `on_range` receives the range of time that has
+        partitions, which limits new ids. `removes`: this process removes old rows."""
         self._due = trio.Event()
         self._removes = removes
         self._connection = connection

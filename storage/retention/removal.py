@@ -30,8 +30,9 @@ log = structlog.get_logger("angarium.storage")
 
 CHUNK = 5_000  # rows deleted by one statement: about 20 ms, so that no session waits for long
 PAUSE_S = 0.05  # between two statements, to leave the disk to others most of the time
-# Deletes the files of removed events, and marks their contents. A session that inquires about a content
-# meanwhile waits for the mark, or inquires again: see `file_suspects`.
+# Deletes the files of removed events, and marks their contents in `file_suspects`. If another session
+# checks a marked content meanwhile, this statement raises `marks`: that session keeps the mark, and checks
+# the content again later.
 _OLD_FILES = """
     WITH old AS MATERIALIZED (
         SELECT environment, id, event FROM files
@@ -94,8 +95,8 @@ async def _removed(connection: Connection, partition: Partition, kept: Iterable[
     elif partition.state is State.ATTACHED:
         if await _needed(connection, partition, kept):
             return False
-        # CONCURRENTLY waits for the sessions that use the table, and no session waits for it. It cannot
-        # run in a transaction.
+        # With CONCURRENTLY, this waits for sessions that use the table, and no session waits for this. It
+        # cannot run in a transaction.
         await connection.execute(f"ALTER TABLE {table} DETACH PARTITION {name} CONCURRENTLY")
     if await _needed(connection, partition, kept):
         await attach(connection, partition)
@@ -107,7 +108,7 @@ async def _removed(connection: Connection, partition: Partition, kept: Iterable[
 
 async def _needed(connection: Connection, partition: Partition, kept: Iterable[str]) -> bool:
     if partition.table == "deliveries":
-        # This reads the rows themselves: one pass over a day, only once.
+        # No index has all unsettled deliveries, so this scans the partition.
         found = await connection.fetch_value(
             f"SELECT EXISTS (SELECT FROM {partition.name} WHERE status = ANY($1::smallint[]))",  # noqa: S608 - a name of ours
             _UNSETTLED,
