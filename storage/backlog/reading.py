@@ -102,7 +102,7 @@ def queue_statement(classes: int, lanes: str) -> str:
 
 @cache
 def passed_statement(classes: int) -> str:
-    """Return the statement that finds each skipped lane's first seq, from the seq $4 up to the seq $7."""
+    """Return the statement that finds each skipped lane's first seq, after the seq $4, up to $7."""
     bound = " AND d.seq <= $7::bigint"
     return _PASSED.format(stretch=stretch("d.seq, d.lane, d.status", classes, bound))
 

@@ -1,8 +1,7 @@
 """The making of a backup of an embedded database with its files, while its server runs. Blocks.
 
 pg_basebackup copies the database as it is when the copy ends. File contents are copied before and after
-that. No content is missed: it is stored before a row refers to it, and kept for days after the last row
-is deleted.
+that. None is missed: a content is stored before a row refers to it, and stays for days after none does.
 """
 
 import fcntl
@@ -358,8 +357,7 @@ class Backup:
         return file.read() if file.path.exists() else []
 
     def _keep_keys(self, before: list[bytes]) -> bool:
-        """Write the keys from before and after the copy: a rotation can change them meanwhile. Return
-        True if there are any."""
+        """Write the keys from before and after the copy, which can differ. Return True if any exist."""
         keys = list(dict.fromkeys([*self._keys(), *before]))
         if not keys:
             return False

@@ -1,7 +1,7 @@
 """The hourly counters: reads of long periods roll them up from minutes; old counters are deleted.
 
 When the settle statement counts a late outcome, it reopens that hour: the next roll-up computes the hour
-again. Both lock the destination's row in `destination_rolled`, so they run one after the other.
+again. Both lock the destination's row in `destination_rolled`, so the second waits for the first.
 """
 
 from collections.abc import Callable, Sequence

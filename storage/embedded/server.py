@@ -302,8 +302,7 @@ class EmbeddedServer:
                 start_new_session=True,
                 **account.arguments(),
             )
-        # Without a return code, subprocess would warn when this object is deleted while the server runs.
-        # The pid file shows the server's end.
+        # Without a return code, subprocess would warn when the object is deleted before the server ends.
         process.returncode = 0
         return self._wait_ready(process.pid)
 

@@ -1,4 +1,4 @@
-"""The rows of files, and the marks: a mark is a row for a content to which perhaps no file's row refers.
+"""The rows of files, and the marks: a mark names a stored content that perhaps no file refers to.
 
 The intake writes an upload's row together with its event, from `file_columns`.
 """
