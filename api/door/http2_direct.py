@@ -55,7 +55,7 @@ class DirectProtocol(Protocol):
 
     @property
     def open_inbound_streams(self) -> int:
-        """The number of streams of `h2` and of this module: `h2` refuses a stream beyond the limit."""
+        """The number of open streams, of `h2` and of this module. `h2` compares it with its limit."""
         return super().open_inbound_streams + len(self.windows)
 
     def _say(self, kind: int, flags: int, number: int, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""An HTTP/2 request that the application answers: an exchange whose answer the stream frames."""
+"""An HTTP/2 request that the application answers. The request's stream puts the answer into frames."""
 
 from typing import Any, Protocol
 
@@ -21,10 +21,10 @@ class Stream(Side, Protocol):
         """Begin the answer."""
 
     def write_body(self, data: bytes, last: bool) -> bool:
-        """Continue the answer; False if the caller must wait for `flushed`."""
+        """Continue the answer; False if the caller must wait until the stream calls `flushed`."""
 
     def keep(self, untaken: UntakenAnswers, account: str) -> None:
-        """Count the unsent part of the answer against the budget until the client has taken it."""
+        """Count the unsent part of the answer as drawn from `untaken` until the client has taken it."""
 
 
 class StreamExchange(Exchange):

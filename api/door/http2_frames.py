@@ -1,8 +1,8 @@
-"""The frames of an HTTP/2 connection before `h2` sees them: cut from the arriving bytes, with bounded
-sizes and counted costs.
+"""The frames of an HTTP/2 connection. This module cuts the arriving bytes into frames, before `h2` gets
+them, and bounds their sizes and their cost.
 
-`h2` buffers all bytes that it gets, and answers each frame. This module refuses a frame that is too
-large after the frame's first nine bytes, and frames that cost too much. Nothing here does I/O.
+`h2` buffers all bytes that it gets, and answers each frame. This module refuses an oversized frame as
+soon as the frame's nine-byte header is here. Nothing here does I/O.
 """
 
 from h2.errors import ErrorCodes
@@ -14,7 +14,8 @@ DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTI
 END_STREAM = 0x1
 END_HEADERS = 0x4
 HEADER_BYTES = 9  # of a frame
-# Frames searched for a body: 30 us at most. `h2` would take 100 us for the request.
+# The search for a request's body ends after so many frames, 30 us at most. If it finds the body, `h2`
+# need not handle the request, which would take 100 us.
 LOOK_AHEAD = 128
 FRAME_BYTES = 16 * 1024  # of a payload: the protocol's default, which this server keeps
 # CONTINUATION frames of one header block. One frame holds half of the largest block; real clients do
@@ -28,7 +29,7 @@ ENTRY_BYTES = 6
 REQUEST_COST = 4  # for a header block, besides its bytes
 BLOCK_BYTES = 128  # of a header block, for one unit: Huffman's code is decoded in Python
 SETTINGS_COST = 2  # it changes every open stream's window, and needs an answer
-# Useful work restores units: its client can send as many frames as the work needs.
+# The door restores units for useful work, so that a client can send as many frames as its work needs.
 PAID_BODY_BYTES = 64  # of a wanted body, for one unit: a body in single bytes uses up the credit
 PAID_ANSWER_BYTES = 1024  # of an answer, for one unit: Go sends two window updates for every 4 KiB
 PAID_REQUEST = 8  # besides the cost of its header block: for its window updates, and a PING
@@ -43,9 +44,9 @@ class RefusedError(Exception):
 
 
 class Frames:
-    """The bytes that arrived and were not taken yet. Owner: one connection.
+    """The arrived bytes of one connection, until `take` returns them. Owner: the connection.
 
-    `credit`: the cost of the frames that the client can still send. Useful work and time restore it.
+    `credit`: how much the client's next frames can cost. Useful work and time restore it.
     """
 
     __slots__ = (
@@ -128,8 +129,8 @@ class Frames:
 
     def find_body(self, number: bytes) -> bytes | None:
         """Return the body of the stream `number` if it has arrived whole in one frame; `take_body` then
-        takes that frame. Clients with many requests under way send several heads first, and then the
-        bodies."""
+        takes that frame. The frame need not be the next one: a client with many requests sends several
+        heads before the bodies."""
         data, at = self._data, self._at
         for _ in range(LOOK_AHEAD):
             begin = at + HEADER_BYTES
@@ -182,14 +183,15 @@ class Frames:
 
 
 def _size(data: bytes, at: int) -> int:
-    """Return the size of the payload of the frame at `at`. Raises RefusedError before it has come."""
+    """Return the size of the payload of the frame at `at`. Raises RefusedError if it is too large, even
+    before the payload has arrived."""
     size = data[at] << 16 | data[at + 1] << 8 | data[at + 2]
     if size > FRAME_BYTES:
         raise RefusedError(ErrorCodes.FRAME_SIZE_ERROR)
     return size
 
 
-# The cost of all connections in a pass, in the units above: some 6 ms.
+# What the frames of all connections can cost in one pass of the reactor, in the units above: 6 ms.
 PASS_COST = 256
 LEAST_COST = 8  # of one connection: a request or two, as many as over HTTP/1.1
 MOST_COST = 64  # of one connection: a dozen requests, 1.5 ms
@@ -206,8 +208,8 @@ class Turns:
         self._share = MOST_COST
 
     def begin(self, number: int) -> int:
-        """Return the work that the next connection can cause in the pass `number`. The share depends on
-        the number of connections that had a turn in the pass before."""
+        """Begin a connection's turn in the pass `number`; return how much its frames can cost: PASS_COST,
+        divided among as many connections as had a turn in the previous pass."""
         if number != self._pass:
             self._share = max(LEAST_COST, min(MOST_COST, PASS_COST // max(1, self._at_work)))
             self._pass, self._at_work = number, 0

@@ -58,4 +58,4 @@ class RequestLane(Protocol):
         """Report an error of the server."""
 
     def stalled(self, request: "StreamAnswering") -> None:
-        """Give up an answer: the client took nothing of it for too long."""
+        """Abort an answer of which the client has taken nothing for too long."""

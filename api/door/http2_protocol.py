@@ -17,8 +17,8 @@ STREAMS = 100  # requests at once on one connection; more would only wait for th
 # Kinds of settings that a client can send on one connection. `h2` keeps the unknown ones too: all
 # 65,536 of them, sent in 400 KB, took 56 MB for each connection.
 SETTINGS = 32
-# Bytes of bodies on a connection. The door always reopens this window; the windows of the streams bound
-# the bytes held. With 64 KiB for all streams, a round trip of 100 ms allowed 0.65 MB/s.
+# The window of a connection. The door always reopens it, because the windows of the streams bound the
+# bytes held. The protocol's default, 64 KiB, allowed 0.65 MB/s over a round trip of 100 ms.
 CONNECTION_WINDOW = 4 * 1024 * 1024
 STREAM_WINDOW = 65_535  # the protocol's default, for a request that is not admitted yet
 ACKNOWLEDGED_BYTES = 256 * 1024  # of bodies for one window update; fewer are not worth a frame
@@ -31,8 +31,8 @@ _CONFIG = H2Configuration(
     validate_outbound_headers=False,
     normalize_outbound_headers=False,
 )
-# More than two changes of a table's size are pointless (RFC 7541, 4.2); `hpack` would make 30,000 of
-# them.
+# A header block that begins with three changes of the table's size. Two are enough (RFC 7541, 4.2), but
+# `hpack` would carry out the 30,000 that fit into a block.
 _RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]{0,4}[\x00-\x7f]){3}")
 # The entries of HPACK's static table that answers use.
 _NAMES = {
@@ -52,11 +52,11 @@ _EMPTY_TABLE = b"\x20"  # sent once: the server's answers never use the client's
 
 
 class Decoder(hpack.Decoder):
-    """A decoder that remembers the last header block. If that block did not change the table, equal bytes
-    have the same meaning.
+    """A decoder of requests' header blocks that remembers the last block. If the last block did not
+    change HPACK's table, an equal block has the same fields, and is not decoded again.
 
-    `head` is the connection's parsed head for that block. `decoded`: `ahead` has already decoded the next
-    block.
+    `head`: the head that the connection has parsed from the last block. `decoded`: `ahead` has already
+    decoded the block that `h2` decodes next.
     """
 
     def __init__(self) -> None:
@@ -90,13 +90,13 @@ class Decoder(hpack.Decoder):
         return fields
 
     def _table(self) -> tuple[tuple[int, int], object]:
-        """Return a value that differs between states of the table: `hpack` puts a new entry first."""
+        """Return a value that changes with the table: its sizes, and its newest entry, which is first."""
         entries = self.header_table.dynamic_entries
         return (self.header_table.maxsize, len(entries)), entries[0] if entries else None
 
 
 def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return fields in the form of header blocks, as literals that neither side enters in its table."""
+    """Return fields encoded for a header block, as literals that neither side adds to HPACK's table."""
     parts: list[bytes] = []
     for name, value in fields:
         known = _PREFIXES.get(name)
@@ -110,8 +110,8 @@ def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class Encoder(hpack.Encoder):
-    """The encoder of answers' header blocks. `fields` come from `literals` and follow the next status,
-    because `h2` would copy and examine each field several times."""
+    """The encoder of answers' header blocks. `h2` passes only the status: it would copy and examine each
+    field several times. `fields` are the other fields of the next block, encoded by `literals`."""
 
     def __init__(self) -> None:
         super().__init__()

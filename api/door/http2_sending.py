@@ -1,7 +1,8 @@
-"""The sending half of an HTTP/2 connection: answers in turns, within their windows, and the
-connection's end.
+"""The sending half of an HTTP/2 connection: it sends the answers in turns, as far as the client's
+windows allow, and ends the connection.
 
-No answer is framed before the socket has taken the earlier frames. Nothing here awaits.
+It puts no part of an answer into a frame before the socket has taken the earlier frames. Nothing here
+awaits.
 """
 
 from collections.abc import Callable
@@ -107,8 +108,9 @@ class Sending(Channel):
         self.send_soon()
 
     def send_soon(self) -> None:
-        """Send at the end of the turn. Between turns, send at once, or in the next pass if the client has
-        other open requests: the answers of one commit are then sent together."""
+        """Send at the end of the connection's turn. Between two turns, send at once if no other request
+        is open, otherwise in the reactor's next pass: a commit often answers several requests, and
+        their answers are then sent together."""
         if not self._busy:
             if len(self._streams) > 1:
                 self._again()
@@ -170,13 +172,13 @@ class Sending(Channel):
 
     @property
     def _closing(self) -> bool:
-        """True if no further request is begun: the door closes, or this connection ends."""
+        """True if the connection begins no further request: the door closes, or the connection ends."""
         return self._ends or self._door.closing
 
     # --- sending
 
     def _flush(self) -> None:
-        """Send the bytes that can go now: a slice of the answers, and the other frames."""
+        """Send what can be sent now: a slice of the answers, and the other frames."""
         if self._ending:
             return
         self._busy = True
@@ -191,7 +193,7 @@ class Sending(Channel):
             self._again()  # other connections are served first
 
     def _put_bodies(self) -> None:
-        """Put answers into frames, each in its turn, within their windows and a slice."""
+        """Put parts of answers into frames, in turns: a slice together, as far as the windows allow."""
         room = SLICE_BYTES
         protocol, sending = self._h2, self._sending
         while sending and room > 0:
@@ -220,7 +222,7 @@ class Sending(Channel):
             request.sent(size)
 
     def _emit(self) -> bool:
-        """Write the pending bytes of `h2`; False if that lost the connection."""
+        """Write the pending bytes of `h2`; False if the connection is lost."""
         data = self._h2.data_to_send()
         if data:
             try:

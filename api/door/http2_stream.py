@@ -1,8 +1,7 @@
-"""One HTTP/2 request, from its head to the end of its answer. The same rules apply to it as to HTTP/1.1
-in `connection`, `passing` and `answering`.
+"""One HTTP/2 request, from its head to the end of its answer. The rules are those of HTTP/1.1 in
+`api.door.connection`, `api.door.passing` and `api.door.answering`.
 
-The stream's window bounds the bytes held of the body. A slice bounds the bytes held of the answer.
-Nothing here awaits.
+At most a window of the body and a slice of the answer are held. Nothing here awaits.
 """
 
 from h2.errors import ErrorCodes
@@ -53,8 +52,8 @@ class StreamRequest(StreamAnswering):
     # --- what comes from the client
 
     def begin(self, admitted: Admitted | None, body: bytes = b"") -> None:
-        """Judge the head. `admitted`: the caller who was admitted with the same head before. `body`:
-        the whole body, if it came with the head."""
+        """Judge the head. `admitted`: the caller whom an equal head has admitted before. `body`: the
+        whole body, if it came with the head."""
         head = self.head
         elsewhere = self._lane.elsewhere
         if elsewhere is not None and admitted is None:
@@ -78,7 +77,7 @@ class StreamRequest(StreamAnswering):
             self.refuse(refusal)
             return
         lane.know(True)
-        # The allowed origins can change while the head of a page's requests stays the same.
+        # A head with an Origin is judged anew each time: the allowed origins can change.
         lane.admitted = admitted if head.origin is None else None
         self._admitted = admitted
         self._allowance = admitted.allowance
@@ -150,7 +149,8 @@ class StreamRequest(StreamAnswering):
         if self.ended:
             self._submit(admitted)
         elif self._allowed - self._came < STREAM_WINDOW // 2:
-            # Double the window. The total can exceed the limit, so that an oversized body is noticed.
+            # Let the client send as many bytes again as have come. The sum can exceed the limit of a
+            # body, so that an oversized body is noticed.
             self._allow(self._came + max(STREAM_WINDOW, min(self._came, admitted.limit)))
 
     def _submit(self, admitted: Admitted) -> None:
@@ -182,7 +182,8 @@ class StreamRequest(StreamAnswering):
     # --- requests that the application answers
 
     def _pass(self, part: int | None = None, body: bytes = b"") -> None:
-        """Pass the request on: to the application, or to the worker that has its part."""
+        """Pass the request on: to the application, or to another worker, if that serves the caller's part
+        of the workspaces."""
         head, heads = self.head, self._lane.heads
         entry: Entry | None = None
         if heads is not None and part is None:
@@ -224,7 +225,7 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def _await_body(self) -> None:
-        """If the application waits for the body, give the client time to send more of it."""
+        """Set the deadline for the client to send more of the body, if the application waits for it."""
         if self._waiting and not self.ended and not self.out:
             self._await(self._progress.wait(self._lane.now()))
 
@@ -241,7 +242,7 @@ class StreamRequest(StreamAnswering):
             exchange.end()
 
     def resume(self) -> None:
-        """See `Side`: the application waits for more, and has taken all bytes that it was given."""
+        """Continue with the body: the application has taken all parts so far, and waits for the next."""
         exchange = self._exchange
         if exchange is None:
             return
@@ -253,7 +254,8 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def stream(self, exchange: Exchange) -> None:
-        """See `Side`: the application has drawn the bytes from the budget, and the body can be slow."""
+        """Stream the body. The application, not the door, then draws the bytes held from the budget. The
+        body can take longer, and a long body can get a larger window."""
         if self._exchange is not exchange:
             return
         held, self._held = self._held, bytearray()
@@ -272,13 +274,13 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def invite(self) -> None:
-        """See `Side`: send 100 Continue to a client that waits for it, once."""
+        """Send 100 Continue to a client that waits for it, once."""
         if not self._invited and not self.ended and not self._answered:
             self._invited = True
             self._lane.head(self.number, 100, [])
 
     def may_keep(self) -> bool:
-        """See `Side`: a stream's end does not affect the connection's other requests."""
+        """See `Side`. Always True: the end of a stream does not end the connection."""
         return True
 
     def head_answer(self, status: int, headers: Headers) -> None:

@@ -9,13 +9,14 @@ class Limits:
     """The limits of the door, in seconds and counts. The specification fixes `head_s` and `body_s`."""
 
     head_s: float = 15.0  # from a head's first byte (or from the accept) to its end
-    # From the first step of a TLS handshake, while other handshakes wait for its place. Two round trips
-    # take a second by satellite. For the time of `head_s`, stalling clients of a few networks could
-    # hold all places.
+    # From the first step of a TLS handshake. A longer handshake is closed if another client waits. Two
+    # round trips take a second by satellite. With 15 s, as for a head, stalling clients of a few networks
+    # could keep all others waiting.
     handshake_s: float = 2.0
     body_s: float = 30.0  # of waiting for the client, without the application's own time
-    # For a streamed body. With `body_s` alone, a client that sends a byte every 29 s could hold a place
-    # for years. So after a minute the mean rate must be 2 KiB/s, a third of a modem's.
+    # For a streamed body. With `body_s` alone, a client that sends a byte every 29 s could keep a
+    # request open for years. So after a minute the mean rate must be at least 2 KiB/s; a modem of 56
+    # kbit/s has three times that rate.
     stream_grace_s: float = 60.0
     stream_floor: int = 2_048
     idle_s: float = 75.0  # between requests; proxies close first, usually after 60 s
@@ -25,16 +26,15 @@ class Limits:
     rest_s: float = 0.1  # the pause of a listener when descriptors have run out
     connections: int = 4_096  # the inbound share of the descriptor limit
     overflow: int = 32  # connections beyond that number that get 503 at a time
-    # HTTP/2. A client that has begun a body sends all of it. If the door resets the stream before the
-    # end, the client can lose the answer (Node.js always does). So the door reads up to this many bytes
-    # of a refused body.
+    # Bytes of a refused body that the door reads over HTTP/2. A client sends a body to its end. If the
+    # door resets the stream before that, the client can lose the answer (Node.js always does).
     http2_drain_bytes: int = 1024 * 1024
     # Requests that a client can open and reset on one connection (CVE-2023-44487): a number at once,
     # and a rate, so that a few resets an hour do not end a connection that is kept for weeks.
     http2_resets: int = 200
     http2_resets_a_second: float = 10.0
-    # The work of frames that a client can send without useful work, in units of 25 us of CPU
-    # (`api.door.http2_frames`): 0.1 s at once. Time restores 20 units a second, 1/2,000 of a processor,
+    # The most that a client's frames can cost without useful work, in units of 25 us of CPU
+    # (`api.door.http2_frames`): 0.1 s. Each second restores 20 units, 1/2,000 of a processor: enough
     # for the pings of a client that only waits.
     http2_credit: int = 4_000
     http2_credit_a_second: float = 20.0
@@ -49,13 +49,14 @@ class Limits:
 LIMITS = Limits()
 # Bytes of an answer written at a time, and of a body given to the application at a time.
 SLICE_BYTES = 64 * 1024
-# The same for a page that all clients share in memory. A slice that its client has not read is a copy.
+# Bytes written at a time of an answer that many clients share in memory, such as a page: each client
+# holds only the copy of a slice that it has not read yet.
 PAGE_SLICE_BYTES = 16 * 1024
 NO_WORKSPACE = ""  # the account of passed requests' bodies: the door does not know their workspace
 
 
 def limits_for(share: float) -> Limits:
-    """Return the limits for the number of connections that the inbound share of descriptors allows."""
+    """Return the limits with the number of connections that this share of the file descriptors allows."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return LIMITS

@@ -12,7 +12,7 @@ GOODBYE = (
 
 
 def head_on_link(head: Head, request_id: str) -> bytes:
-    """Return a request's head in the form for a link, without Expect: this door answers that."""
+    """Return a request's head in the form for a link. It has no Expect: this door sends 100 Continue."""
     target = head.path + (b"?" + head.query if head.query else b"")
     lines = [b"%b %b HTTP/1.1" % (head.method, target)]
     dropped = {*HOP_BY_HOP, b"expect", b"x-request-id", b"content-length"}

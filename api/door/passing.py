@@ -44,7 +44,7 @@ class Progress:
         return max(0.0, min(limits.body_s, left))
 
     def came(self, size: int, now: float) -> None:
-        """Count bytes of the body that have arrived. No time counts until the next `wait`."""
+        """Count bytes of the body that have arrived, and end the wait for the client."""
         self._count(now)
         self._since = None
         self._came += size
@@ -62,7 +62,8 @@ class Passing(Answering):
     _progress: Progress  # of the body, set with each request
 
     def _begin_passed(self, head: Head, part: int | None = None) -> None:
-        """Pass a request on: to the application, or to the worker that has its part."""
+        """Pass a request on: to the application, or to another worker, if that serves the caller's part
+        of the workspaces."""
         body = self._body = decoder(head)
         self._admitted = None
         entry: Entry | None = None
@@ -139,8 +140,8 @@ class Passing(Answering):
             self._read_on(True)
 
     def stream(self, exchange: Exchange) -> None:
-        """Let the application take the body as it arrives. The application now counts the bytes held, and
-        the body can be slow."""
+        """Stream the body. The application, not the door, then draws the bytes held from the budget. The
+        body can take longer."""
         if self._exchange is exchange:
             self._give_back()
             self._progress.stream()
@@ -156,7 +157,8 @@ class Passing(Answering):
         return self._write(data)
 
     def _refuse_passed(self, refusal: Refusal) -> None:
-        """End a passed request here; later output of the application is dropped."""
+        """Refuse a request that is passed to the application, and cancel it there. If its answer has begun,
+        close the connection."""
         exchange, self._exchange = self._exchange, None
         if exchange is None or exchange.started:
             self._exchange = exchange

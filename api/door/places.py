@@ -1,4 +1,5 @@
-"""The places in the application: they bound the requests under way, and accounts share them fairly.
+"""The places of the application. A request needs a place to begin, so the number of places bounds the
+requests under way. Accounts share the places fairly.
 
 An account is a workspace, a workspace's customer in an embed session, or the address of an unknown
 client.
@@ -48,7 +49,7 @@ class Places:
     async def take(self, account: str) -> "Place":
         """Return a place, once it is the account's turn. Raises Refusal 503 if too many requests wait,
         or this one waited too long; then nothing has begun."""
-        # An account can use at most as much of the queue as it leaves free for other accounts.
+        # An account can have at most as many waiting requests as the queue has free places.
         if self._waiting.waiting(account) >= self._most_waiting - self._waiting.count:
             raise self._refusal()
         place = Place(account, self._give_back)
@@ -69,7 +70,7 @@ class Places:
         return place
 
     async def run(self) -> None:
-        """Give out places, a few between two passes of the reactor, until cancelled."""
+        """Give places to waiting requests until cancelled: a few between two passes of the reactor."""
         while True:
             await self._news.wait()
             self._news = trio.Event()
@@ -77,7 +78,8 @@ class Places:
                 await trio.lowlevel.checkpoint()
 
     def _give(self, most: int) -> bool:
-        """Give at most `most` places to the next requests. Return True if there can be more."""
+        """Give at most `most` places to waiting requests. Return False if no place is free, or if no
+        waiting request can have one."""
         for _ in range(most):
             free = self._at_once - self._held.total
             found = self._waiting.take(self._may) if free else None
@@ -106,7 +108,7 @@ class Places:
 
 
 class Place:
-    """A place of an account. `given`: it can be used. Returning it twice is harmless."""
+    """A place of an account. `given` is set when the request can use the place."""
 
     __slots__ = ("_give_back", "account", "given")
 
@@ -116,7 +118,7 @@ class Place:
         self._give_back: Callable[[str], None] | None = give_back
 
     def give_back(self) -> None:
-        """Give the place back, for another request."""
+        """Give the place back, for another request. A second call does nothing."""
         give_back, self._give_back = self._give_back, None
         if give_back is not None and self.given.is_set():
             give_back(self.account)
@@ -151,8 +153,8 @@ class UntakenAnswers:
         self.refused = 0
 
     def has_room(self, account: str, size: int = LEAST_BYTES) -> bool:
-        """Return True if an account can have `size` bytes more. An account without bytes always can.
-        Others can if they then have at most as many as are free."""
+        """Return True if an account can draw `size` bytes more. An account without bytes always can;
+        another one only if its bytes, with these, are at most the free bytes of the budget."""
         own = self._drawn_by.get(account, 0)
         return not own or own + size <= self._total - self.drawn
 

@@ -23,8 +23,8 @@ _event, _batch = msgspec.json.Decoder(_Keyed), msgspec.json.Decoder(_KeyedBatch)
 
 
 def can_repeat(head: Head, data: bytes) -> bool:
-    """Return True if serving a request twice has no second effect. `data` is the whole request in the
-    form for a link."""
+    """Return True if serving a request twice has no second effect. `data` is the whole request, as
+    `api.door.link_form` writes it."""
     if head.method in SAFE:
         return True
     if head.method != b"POST":

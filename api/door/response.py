@@ -35,7 +35,7 @@ date = _date.text
 
 
 def status_line(status: int) -> bytes:
-    """Return the status line, also of a status that has no standard reason."""
+    """Return the status line. A status without a standard reason is allowed."""
     line = _STATUS_LINES.get(status)
     return line if line is not None else b"HTTP/1.1 %d \r\n" % status
 
@@ -86,7 +86,7 @@ def render(
 def render_head(
     status: int, headers: Iterable[tuple[bytes, bytes]], keep: bool, minor: int, dated: bool
 ) -> bytes:
-    """Return the head of a passed request's answer; `dated`: the headers have a Date already."""
+    """Return the head of an answer from the application; `dated`: the headers already have a Date."""
     lines = [status_line(status), lines_of(headers)]
     if not dated:
         lines.append(b"date: %b\r\n" % _date.text())

@@ -38,8 +38,8 @@ class Certificate:
             await self.renew()
 
     async def renew(self) -> None:
-        """Read the files now. A usable certificate serves from the next connection on."""
-        # Taken before the files are read, so that a change during the reading is noticed later.
+        """Read the files now. New connections use the certificate if it is usable."""
+        # Read the stamps first: if the files change while they are read, the next `look` notices it.
         self._seen = self._stamps()
         try:
             self.context, self.digest = await trio.to_thread.run_sync(

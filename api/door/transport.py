@@ -88,8 +88,8 @@ class LinkTransport(PlainTransport):
     __slots__ = ()
 
     def read(self) -> bytes | None:
-        """See `Transport`. Raises OSError if the other worker has closed the link, even if bytes are
-        unread: the request must not be served, because its client was refused."""
+        """See `Transport`. Raises OSError if the other worker has closed the link, even if it has sent
+        bytes before. It has then refused its client, so the request must not be served."""
         data = super().read()
         if data:
             with contextlib.suppress(BlockingIOError):
@@ -99,7 +99,7 @@ class LinkTransport(PlainTransport):
 
 
 class TlsTransport:
-    """A socket with TLS. The handshake happens within `read`, and takes memory from its first step."""
+    """A socket with TLS. `read` performs the handshake; the first call allocates the memory for it."""
 
     __slots__ = (
         "_context",
