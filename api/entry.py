@@ -25,8 +25,7 @@ Fields = Sequence[tuple[bytes, bytes]]  # of a head, names in lower case
 
 
 class Entry(Struct, frozen=True, gc=False):
-    """An admitted request. A request to a route without credentials has neither admission nor
-    allowance."""
+    """An admitted request. For a route without credentials, admission and allowance are None."""
 
     route: Route
     admission: Admission | None
@@ -94,8 +93,7 @@ def _check(services: Services, route: Route, admission: Admission) -> None:
 
 
 def held_to(services: Services, admission: Admission | None) -> WorkspaceSettings | None:
-    """Return the workspace's settings for an embed session; None for other callers, which the settings
-    do not limit."""
+    """Return the workspace's settings, which limit embed sessions; None for other callers."""
     credential = None if admission is None else admission.credential
     if credential is None or credential.customer is None:
         return None
@@ -103,14 +101,14 @@ def held_to(services: Services, admission: Admission | None) -> WorkspaceSetting
 
 
 def check_named(admission: Admission | None, name: object) -> None:
-    """Refuse with 403 a request that names another environment than the key's own."""
+    """Refuse with 403 a request that names an environment that is not the key's."""
     own = None if admission is None else admission.environment
     if own is not None and name in Environment.__members__ and name != own.name.name:
         raise other_environment(own.name.name)
 
 
 def _readable(query: bytes) -> list[tuple[str, str]]:
-    """Return the query's parameters; none if they are malformed: the judgement reports that later."""
+    """Return the query's parameters; none if they are malformed. A later step refuses such a query."""
     if not query:
         return []
     try:

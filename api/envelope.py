@@ -1,5 +1,4 @@
-"""The error envelope, the request ids and shared refusals: the same for the front door, Quart and
-HTTP/2.
+"""The error envelope, the request ids, and refusals that the front door and the application share.
 
 Nothing here knows HTTP framing.
 """
@@ -16,9 +15,9 @@ from engine.model.errors import Detail, Refusal
 
 CHALLENGE = "Bearer"  # the WWW-Authenticate of every 401, which RFC 9110 requires
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-# An id serves to find log lines, never as a secret: a process's random prefix and a count are enough,
-# at a tenth of the cost of the system's generator. The width is fixed, so that equal requests get
-# answers of equal length.
+# A request id serves to find log lines, and is not a secret. So it is a random prefix of the process and
+# a count, for a tenth of the cost of a random id. Its length is fixed, so that equal requests get answers
+# of equal length.
 _PREFIX = secrets.token_hex(5)
 _COUNT = itertools.count(1)
 
@@ -67,7 +66,7 @@ OVERLOADED_RETRY_S = 1  # requests are answered within about a second, which mak
 
 
 def other_environment(own: str) -> Refusal:
-    """Return the refusal of a request that names another environment than `own`, the key's."""
+    """Return the refusal of a request that names an environment other than `own`, that of its key."""
     return Refusal("forbidden", f"this key belongs to {own}")
 
 

@@ -13,5 +13,5 @@ def unescaped(raw: bytes) -> bytes:
     """Return `raw` with its escapes decoded. A `%` that does not begin an escape stays."""
     if b"%" not in raw:
         return raw
-    # The only decoder in C is that of quoted-printable text, whose escapes begin with `=`.
+    # The only decoder in C is that of quoted-printable text. Its escapes begin with `=`, not with `%`.
     return a2b_qp(_NO_ESCAPE.sub(b"%25", raw).replace(b"=", b"%3D").replace(b"%", b"="))

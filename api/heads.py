@@ -1,7 +1,7 @@
-"""The judgement of heads at the door. It answers a request without the application if the head is enough:
-for a refusal because of path, method, credential or rate, and for routes that answer at once.
+"""The door's judgement of a request by its head. The door itself answers pages, routes that answer at
+once, and requests refused because of path, method, credential or rate.
 
-The URL map is the application's. Nothing here awaits.
+Paths are matched with the URL map of the application. Nothing here awaits.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ _NO_BODY = frozenset({204, 304})
 
 
 class Told(Struct, frozen=True, gc=False):
-    """An answer of the door. `headers` are all headers except those of the connection, of CORS and the
-    length."""
+    """An answer of the door. `headers` has all headers except Connection, Content-Length, and those of
+    CORS."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -35,7 +35,7 @@ class Told(Struct, frozen=True, gc=False):
 
 
 class Heads:
-    """The judge of heads. `url_map` is that of an application with the same `routes`."""
+    """The judge of heads. `url_map` is the URL map of an application with the same `routes`."""
 
     def __init__(self, services: Services, url_map: Map, routes: Sequence[Route] = ROUTES) -> None:
         self._services = services
@@ -49,9 +49,10 @@ class Heads:
     def meet(
         self, method: bytes, path: bytes, query: bytes, fields: Fields, request_id: str
     ) -> Told | Entry | None:
-        """Return the answer to a request, or its entry; None: the application must judge it.
+        """Return the door's answer to a request, or the entry of a request for the application. None: the
+        application must judge the request.
 
-        `path` is as received, percent-encoded.
+        `path` is percent-encoded, as received.
         """
         asked = method.decode("ascii")
         page = self._web.answer(asked, path, fields, request_id) or self._portal.answer(
@@ -75,7 +76,7 @@ class Heads:
         return entry
 
     def _find(self, method: str, path: str, request_id: str) -> Route | Answer | None:
-        """Return the route, or the answer if there is none; None if the framework must decide."""
+        """Return the route. Without a route, return the answer, or None if the framework must answer."""
         if path.startswith("//"):  # the framework would read it as one slash
             return no_such_path(request_id)
         capitals = method.upper()

@@ -1,7 +1,7 @@
-"""Ingestion for the door and the Quart routes: the judgement of a head, a body's limits, and the
-answer.
+"""Ingestion for the door and for the Quart routes: the judgement of heads, the limits of bodies, and the
+answers.
 
-Because both call the same functions, status, headers and body are equal byte for byte. Nothing here
+Door and routes call the same functions, so that their answers are equal byte for byte. Nothing here
 awaits.
 """
 
@@ -73,7 +73,7 @@ class Answer(Struct, gc=False):
     retry_after_s: int | None = None
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return all headers except those of the connection, in a fixed order."""
+        """Return all headers except Connection, in a fixed order."""
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(self.body)),
@@ -88,7 +88,7 @@ class Answer(Struct, gc=False):
 
 
 class Ingestion:
-    """The only entry for events: admission, budgets, then `Ingest`."""
+    """The steps of every request with events: admission, the budget for bodies, and `Ingest`."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Ingestion:
         bodies: BodyBudget,
         hops: Hops | None = None,
     ) -> None:
-        """`hops` None: hops are not counted, and loops are not detected."""
+        """`hops` counts hops, and detects loops; None: neither."""
         self.admission = admission
         self._hops = hops
         self.bodies = bodies
@@ -107,9 +107,9 @@ class Ingestion:
         self._models = models
 
     def judge(self, batch: bool, query: bytes, fields: Fields, length: int | None) -> Admitted:
-        """Judge a head, in this order: 401, 429, 403, 415, 413, 400, then 503.
+        """Judge a head. The first reason for a refusal counts: 401, 429, 403, 415, 413, 400, then 503.
 
-        `length` is that of Content-Length, None if unknown. Raises AdmissionRefusal.
+        `length` is the value of Content-Length, None if unknown. Raises AdmissionRefusal.
         """
         admission = self.admission.admit(
             fields.get(b"authorization"), SCOPES, ingestion=True, origin=foreign_origin(fields)
@@ -159,14 +159,14 @@ class Ingestion:
         return hops
 
     def takes(self, admitted: Admitted, length: int) -> bool:
-        """Return True if a body of `length` bytes is accepted like that of `admitted`. If not, `judge`
-        raises the reason."""
+        """Return True if a request like `admitted` can have a body of `length` bytes. If not, `judge`
+        raises the refusal."""
         return length <= admitted.limit and self.bodies.has_room(admitted.workspace, length)
 
     def judge_again(self, admitted: Admitted) -> bool:
-        """Admit a request on the same connection with the head of `admitted`: equal bytes, except for a
-        length that `takes` has accepted. False: the credential has changed, and the request must be
-        judged again. Raises AdmissionRefusal 503 or 429."""
+        """Admit a further request of the connection that has sent `admitted`, if its head is equal. Only
+        Content-Length can differ, if `takes` has accepted it. False: the credential has changed, so
+        call `judge`. Raises AdmissionRefusal 503 or 429."""
         allowance = self.admission.readmit(admitted.digest, admitted.credential, ingestion=True)
         if allowance is None:
             return False

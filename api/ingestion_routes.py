@@ -55,7 +55,7 @@ async def _take(ingestion: Ingestion, *, batch: bool, body_s: float) -> Response
 
 
 class _Reception:
-    """A body that is being received, with the bytes that it has drawn from the budgets."""
+    """A body that is being received. Its bytes are drawn from the workspace's budget for bodies."""
 
     def __init__(self, ingestion: Ingestion, admitted: Admitted) -> None:
         self._ingestion = ingestion
@@ -78,8 +78,8 @@ class _Reception:
             self._body += piece
 
     def submit(self) -> None:
-        """Submit the body to `Ingest`. Its reply gives the drawn bytes back, even if the caller no longer
-        waits."""
+        """Submit the body to `Ingest`. The drawn bytes are given back when `Ingest` replies, even if the
+        caller has stopped waiting."""
         admitted = self._admitted
         self._ingestion.ingest.submit(
             admitted.environment,
@@ -93,7 +93,7 @@ class _Reception:
         self._submitted = True
 
     async def wait_reply(self) -> Reply:
-        """Wait for the result. If the caller is cancelled, the body can still be accepted."""
+        """Wait for the reply. `Ingest` can accept the body even if this wait is cancelled."""
         await self._replied.wait()
         assert self._reply is not None
         return self._reply

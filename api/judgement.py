@@ -36,7 +36,7 @@ class Judge:
         self._services = services
 
     async def answer(self, route: Route, path: Mapping[str, str]) -> Answer:
-        """Return the answer to Quart's present request. Raises Refusal and StoreError."""
+        """Return the answer to Quart's current request. Raises Refusal and StoreError."""
         entry = self._entry(route)
         admission, named = entry.admission, list(entry.named)
         TASK_MARK.set((route.name, None if admission is None else g.workspace))
@@ -82,7 +82,7 @@ class Judge:
             return answer_of(route, await route.handler(call))
 
     async def _handled(self, route: Route, handler: Handler, call: Call) -> object:
-        """Call the handler once its workspace has a place for it. Raises Refusal 503 if too many
+        """Call the handler once the workspace has a place for the request. Raises Refusal 503 if too many
         requests wait.
 
         A route without credentials needs no place: it has no workspace and does not use the database.

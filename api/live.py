@@ -1,9 +1,9 @@
-"""The live channels: they make the messages of `GET /stream` once for all listeners with the same
-selection.
+"""The live channels of `GET /stream`. All listeners that can see and ask for the same share a channel, so
+that its messages are made once.
 
-Listeners drive their channel: a channel without listeners does nothing. The first listener whose pause
-ends makes the messages, and wakes the others. A channel keeps its last messages. A listener too slow
-for them gets the number of messages that it missed.
+The listeners do the channel's work: each waits for a message or a pause, and the first one whose pause
+ends makes the messages and wakes the others. A channel keeps its last messages. If a slow listener
+misses some, it gets their number instead.
 """
 
 from collections import Counter, deque
@@ -29,8 +29,8 @@ from engine.runtime.tally import Tally
 Topic = Literal["throughput", "health", "deliveries", "replays", "dlq"]
 TICK_S = 0.25  # between two messages of deliveries
 SLOW_S = 1.0  # between two messages of the other topics
-# The longest time without bytes on a stream. The server notices that a client has left only when it
-# writes, and the client's place is taken until then. The console opens a stream on each page.
+# The longest time without bytes on a stream. The server notices only while writing that a client has
+# left, and counts its stream until then. The console opens a stream on each page.
 COMMENT_S = 3.0
 MOST_LISTENERS = 16  # of one workspace
 BUSIEST = 200  # destinations whose health is sent
@@ -44,8 +44,7 @@ Message = tuple[int, Topic, bytes]
 
 
 class Audience(Struct, frozen=True):
-    """The selection of a channel's listeners: what they can see and ask for. None: everything in the
-    environment."""
+    """What the listeners of a channel can see and ask for. A field that is None does not limit it."""
 
     environment: int
     account: str | None  # of the customer whose sessions listen
@@ -70,7 +69,7 @@ class Audience(Struct, frozen=True):
 
 
 class Sights(Protocol):
-    """The sources of a channel's messages, besides the outcomes of deliveries."""
+    """The sources of a channel's messages. The outcomes of deliveries come from the feed instead."""
 
     def find(self, destination: str) -> Destination | None:
         """Return a destination's configuration."""
@@ -84,8 +83,8 @@ class Sights(Protocol):
     async def health(
         self, destination: Destination, *, whole: bool
     ) -> tuple[DestinationReport, DestinationHealth]:
-        """Return the report on a destination's health, and the same in the API's shape. `whole`:
-        include the values that only the store has."""
+        """Return the report on a destination's health, twice: as the engine has it, and in the API's
+        shape. `whole`: include the values that only the store has."""
 
     def throughput(self, environment: int) -> dict[str, Any]:
         """Return the counts of the last whole second, and the waiting deliveries."""
@@ -168,7 +167,7 @@ class LiveChannel:
                 self._say("replays", {"items": jobs})
 
     async def _busiest(self) -> list[str]:
-        """Return the destinations with the most work. Other tasks run between slices of the search."""
+        """Return the destinations with the most work. The search lets other tasks run in between."""
         audience, sights = self.audience, self._sights
         if audience.destination is not None:
             return [audience.destination]
@@ -207,7 +206,7 @@ class LiveChannel:
             if part:
                 self._say("health", {"items": part})
             await trio.lowlevel.checkpoint()
-        # If not, a listener has joined, and the next message has everything.
+        # `join` has reset `_told` if a listener joined meanwhile: the next message must have everything.
         if self._told is before:
             self._told = {**told, "replays": before.get("replays")}
 
@@ -295,7 +294,7 @@ class Live:
 
 
 def _gist(report: DestinationReport) -> tuple[Any, ...]:
-    """Return the values of a report whose change causes a new message."""
+    """Return the values of a report; a new message is sent if one of them has changed."""
     health = report.health
     if health is None:
         return (report.pending, report.in_flight)
@@ -310,7 +309,8 @@ def _gist(report: DestinationReport) -> tuple[Any, ...]:
 
 
 def _since(channel: LiveChannel, heard: int, topics: Iterable[Topic]) -> list[bytes]:
-    """Return the messages after the one numbered `heard`, with a notice of missed ones."""
+    """Return the messages after the number `heard`. If the channel has dropped some of them, a notice
+    comes first."""
     messages = [
         text for number, topic, text in channel.messages if number > heard and topic in topics
     ]

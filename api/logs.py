@@ -1,5 +1,5 @@
-"""The logging of the process: one line for each incident, on standard error, as text or JSON; never a
-secret.
+"""The logging of the process: one line for each incident, on standard error, as text or JSON, without
+secrets.
 
 It also takes the lines of the standard library's loggers. Only the level `debug` has lines for single
 webhook events. A repeated incident is logged once a minute (`ONCE_A_MINUTE`).
@@ -17,22 +17,22 @@ import structlog
 
 from api.cli.printing import printable, printable_lines
 
-# Values that must not be shown, even if code logs them by mistake. First by name: the value is
-# replaced.
+# Names whose values are replaced in the log, even if code logs them by mistake.
 _SECRET_NAMES = re.compile(
     r"authorization|cookie|secret|password|token|payload|body|master_?key|private_?key|api_?key|"
     r"database_?url|dsn|signature",
     re.IGNORECASE,
 )
-# Then by shape, anywhere in a value: Angarium's keys and secrets, URLs of files, and passwords in URLs.
+# Secrets that are replaced wherever they occur in a value: Angarium's keys and secrets, the tokens of
+# download URLs, and passwords in URLs.
 _SECRET_SHAPES = re.compile(
     r"(ang_(?:dev|sta|pro)_|angmk_|anges_|whsec_|whsk_|Bearer\s+|/downloads/)[A-Za-z0-9+/=_.\-]{4,}",
     re.IGNORECASE,
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
-# Incidents that can repeat with every statement or request, and the field that names their subject: one
-# line a minute for each subject.
+# Incidents that can repeat with every statement or request. Each is logged once a minute for each value
+# of its field named here.
 ONCE_A_MINUTE = {
     "database.slow": "purpose",
     "spool.refused": "folder",
@@ -107,8 +107,8 @@ def configure(
 
 
 class Repeats:
-    """A structlog processor that drops repeated lines of `ONCE_A_MINUTE` within a minute. The next line
-    says how many it dropped."""
+    """A structlog processor that logs each incident of `ONCE_A_MINUTE` once a minute. The next line says
+    how many lines were dropped."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -144,7 +144,7 @@ def _naming(
 def without_secrets(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Hide every value that is named or looks like a secret or a payload. A structlog processor."""
+    """Hide the values that have a secret's or payload's name, or look like one. A structlog processor."""
     for name, value in event.items():
         if name != "event" and _SECRET_NAMES.search(name) and not isinstance(value, (int, float)):
             event[name] = _HIDDEN

@@ -25,11 +25,11 @@ FILE = "file"  # the name of the part
 PARTS = 16  # twice the number of known fields
 TEXT_BYTES = 64 * 1024  # of all text fields together; metadata, the largest, has 16 KiB
 SLICE_BYTES = 8 * 1024  # bytes given to the parser at a time
-# Bytes that the parser buffers while it searches for a boundary or a part's head. They bound the head,
-# because parsing a head blocks the event loop for up to half a millisecond a KiB.
+# Bytes that the parser buffers while it searches for a boundary or the end of a part's head. A larger
+# head is refused, because parsing blocks the event loop for up to half a millisecond a KiB.
 BUFFER_BYTES = 2 * SLICE_BYTES
 _BOUNDARY = re.compile(r"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
-# The padding between a boundary and its line end, of which perhaps only a part has come.
+# The rest of a boundary's line, as far as it has come: padding, or the first dash of a last boundary.
 _PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
 
 

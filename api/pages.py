@@ -32,7 +32,8 @@ def cursor_of(listing: str, environment: int, below: str) -> str:
 
 
 def position(listing: str, environment: int, cursor: str | None) -> str | None:
-    """Return the id of a cursor. Raises Refusal 400 if the cursor is not of this list."""
+    """Return the id in a cursor, None without a cursor. Raises Refusal 400 if the cursor belongs to
+    another list."""
     if cursor is None:
         return None
     try:
@@ -47,7 +48,7 @@ def position(listing: str, environment: int, cursor: str | None) -> str | None:
 
 
 def ordinal(number: int) -> str:
-    """Return the id that a number has in cursors of lists with numbered items."""
+    """Return the id that stands for a number: a cursor holds an id, and some items have only a number."""
     return str(UUID(int=number))
 
 
@@ -63,9 +64,9 @@ def searched_page(
     limit: int,
     at_ms: int | None = None,
 ) -> Page[Item]:
-    """Return a page of a filtered list. If the page is short and not the last, the search had to stop,
-    and `searchedTo` says where. `at_ms`: the instant of `below` in the list's order; None: its
-    creation."""
+    """Return a page of a filtered list. If the page is short but not the last, the search was stopped,
+    and `searchedTo` is the instant that it has reached: `at_ms`, or if that is None, the creation of
+    `below`."""
     found = page(items, listing, environment, below)
     if below is not None and len(items) < limit:
         found["searchedTo"] = iso(created_at_ms(below) if at_ms is None else at_ms)
@@ -97,7 +98,8 @@ def page(
 ) -> Page[Item]:
     """Return a page of the items that fit; `below` is the start of the next page, None at the end.
 
-    `mark` returns a cursor's id for the item at an index; by default that is the item's `id`.
+    `mark` returns the id for a cursor that points to the item at an index. By default it is the item's
+    `id`.
     """
     shown = items[: fitting(items, PAGE_BYTES)]
     if len(shown) < len(items):
@@ -114,9 +116,10 @@ async def portioned_page(
     below: str | None,
     limit: int,
 ) -> Page[Item]:
-    """Return a page of rows that are read in portions, until the page is full or no rows are left.
+    """Read rows in portions until the page is full or no rows are left, and return the page.
 
-    `take` returns the rows below an id, at most a given number; each view has the row's `id`.
+    `take` returns the rows after an id, at most a given number. `views` returns their views, which must
+    have the rows' `id`.
     """
     items: list[Item] = []
     size = 0

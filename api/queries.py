@@ -61,7 +61,7 @@ HttpStatus = Annotated[int, Field(ge=100, le=599), BeforeValidator(_integer)]
 Flag = Annotated[bool, BeforeValidator(_required_flag)]
 FlagOrEmpty = Annotated[bool | None, BeforeValidator(_flag)]
 Cursor = Annotated[str, Field(description="The `nextCursor` of the previous page.")]
-# The bounds come before the validator, so that pydantic writes them into the JSON Schema.
+# Only in this order, bounds before the validator, does pydantic write the bounds into the JSON Schema.
 PageLimit = Annotated[
     int,
     Field(ge=1, le=PAGE_MOST, description="The most items of the page."),
@@ -75,7 +75,8 @@ ListLimit = Annotated[
 
 
 class Query(Document):
-    """No parameters. `repeatable`: the names of those that can be repeated."""
+    """A query without parameters, and the base of all queries. `repeatable`: the names of the parameters
+    that can be repeated."""
 
     repeatable: ClassVar[frozenset[str]] = frozenset()
 
@@ -232,7 +233,7 @@ def read_query(model: type[AnyQuery], given: list[tuple[str, str]]) -> AnyQuery:
 
 
 def any_of(kind: type[Kind], names: Iterable[str] | None) -> tuple[Kind, ...] | None:
-    """Return the members that a repeated parameter names, None for no filter."""
+    """Return the members of `kind` that a repeated parameter names, None for no filter."""
     return None if names is None else tuple(kind[name] for name in names)
 
 

@@ -39,7 +39,7 @@ class Embed(Enum):
 
 
 class Repeat(Enum):
-    """The effect of sending a request a second time, because the first got no answer."""
+    """The effect of a request that a client repeats because it got no answer."""
 
     FREELY = "two requests have the effect of one"
     NEVER = "the second creates another object, or conflicts with the first"
@@ -54,8 +54,8 @@ class Method:
     is handwritten, not generated. `positional`: optional fields of the body that a caller can give by
     position. `once_with`: a field of the body; a client does not repeat a request that has it.
 
-    A list's method `list` comes with an `iterate`. A list's method of another name iterates, or returns
-    one page (`by_page`).
+    For a list, a method `list` returns one page, and `iterate` is generated beside it. A list's method of
+    another name iterates over all pages, or returns one page if `by_page` is True.
     """
 
     name: str
@@ -67,11 +67,11 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The plain command for an operation: it calls the client's method and prints the answer.
+    """The generated command for an operation: it calls the client's method and prints the answer.
 
     `name`: `rules list` is the command `list` of `angarium rules`. `columns`: titles and fields of a
     list's table; a nested field follows a dot. `options`: flags for query parameters whose names cannot
-    be flags. `confirm`: the question before it acts; `{}` is replaced by the id.
+    be flags. `confirm`: the question that it asks before it acts; the id replaces `{}`.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Route:
     - `environment`: the route needs an environment, so a caller with an MCP key must name it.
     - `path_schemas`: the schemas of path parameters that are not ids.
     - `body`: the model of the JSON body. `body_bytes`: the most bytes of a body.
-    - `action`: the body can be empty. Without `body`, the only other body is `{}`.
+    - `action`: the body can be empty. If `body` is None, the only other allowed body is `{}`.
     - `streams`: the handler takes the body as it arrives (`Call.chunks`); `body` only documents it.
     - `content_types`: the accepted media types; `*/*` accepts any or none.
     - `body_schemas`: the schemas of bodies that are not JSON, by media type. By default such a body is a
@@ -104,11 +104,12 @@ class Route:
     The answer:
 
     - `handler`: None if the ingestion routes answer.
-    - `at_once`: makes the answer at the door, without waiting and without a caller.
+    - `at_once`: a function with which the door makes the answer, without waiting and without a caller.
     - `status`: the status of a success. The handler's return type is the shape of that answer.
     - `responses`: the shapes by status, where the handler's signature cannot express them: for bytes,
       for several statuses (`Nothing` is an empty answer), and without a handler.
-    - `content_type`: the answer's media type. What is neither JSON nor a page is documented as bytes.
+    - `content_type`: the answer's media type. Answers that are neither JSON nor HTML are documented as
+      bytes.
     - `answer_headers`: the headers of a success, by name, with descriptions.
     - `withheld`: the fields of the answer, such as `request.body`, that are null if customers cannot see
       payloads.
@@ -214,7 +215,7 @@ def by_path(routes: Iterable[Route]) -> dict[str, list[Route]]:
 
 
 def allowed_of(routes: Sequence[Route]) -> str:
-    """Return the methods of a path with these routes, as an Allow header lists them."""
+    """Return the methods that a path with these routes allows, in the form of an Allow header."""
     methods = {route.method for route in routes} | {"OPTIONS"}
     if "GET" in methods:
         methods.add("HEAD")

@@ -21,15 +21,15 @@ from engine.runtime.slots import customers_places
 from engine.runtime.tally import Tally
 from engine.settings import Settings
 
-# The length of a queue, more than one client opens at once: an HTTP/2 connection has fewer requests
-# (`api.door.http2`), and pools of HTTP/1.1 commonly have 100.
+# The length of a queue. One client opens fewer requests at once: an HTTP/2 connection of the door can
+# have 100, and pools of HTTP/1.1 connections commonly have 100.
 LINE = 128
 WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
-# A used place rests for the time of its request, times the number of the other places. So a caller that
-# never pauses has one request running on average, however many connections it has. A caller that sends
-# one request after another does not notice. At most these seconds of a request count, because longer
-# requests wait for the database, not for the event loop.
+# After a request its place rests, for the request's duration times the number of the other places. So a
+# workspace that never pauses has one request running on average, however many connections it has. A
+# caller that sends one request after another does not notice the rest. At most these seconds of a
+# duration count, because longer requests wait for the database, not for the event loop.
 COUNTED_S = 0.05
 LINE_CUSTOMER = 16  # waiting requests of one customer: more than browsers open to one server
 # The longest rest of a place: with hundreds of places it could exceed the time that a client waits.
@@ -51,7 +51,7 @@ class Share(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShareStatistics:
-    """The present numbers, and the number of refusals since the start."""
+    """The current numbers of workspaces and requests, and the number of refusals since the start."""
 
     workspaces: int  # with a request that runs or waits
     at_work: int
@@ -96,13 +96,13 @@ class _WorkspaceLine:
         self.told = False  # a refusal was logged (once while the workspace has requests)
 
     def may_work(self, caller: str) -> bool:
-        """Return True if a caller can have another place, if one is free."""
+        """Return True if this caller can get a place that is free."""
         if caller == KEYS:
             return True
         return self.at_work.of(caller) < self._most and self.sessions < self._together
 
     def take(self, caller: str) -> float:
-        """Take the place whose rest ends first; return the instant of that end."""
+        """Take the free place whose rest ends first; return when its rest ends."""
         self.at_work.add(caller)
         self.sessions += caller != KEYS
         return heappop(self.rested_at)
@@ -130,8 +130,8 @@ class WorkspaceShare:
         *,
         rests: bool = True,
     ) -> None:
-        """`kind`: its name in the log. `at_once`: running requests of one workspace. `rests`: places
-        rest after use."""
+        """`kind`: the share's name in the log. `at_once`: the most running requests of one workspace.
+        `rests`: each place rests after a request (`COUNTED_S`)."""
         self._kind = kind
         self._rests = rests
         self._at_once = at_once
@@ -169,8 +169,8 @@ class WorkspaceShare:
                 del self._lines[workspace]
 
     def _has_room(self, line: _WorkspaceLine, caller: str) -> bool:
-        """Return True if another request can wait. Customers' requests take no room from those of
-        keys."""
+        """Return True if another request can wait. Requests of keys and of customers are counted
+        separately, so that customers cannot use up the queue of the keys."""
         keys = line.users.of(KEYS)
         if caller == KEYS:
             return keys < self._most
@@ -178,7 +178,7 @@ class WorkspaceShare:
 
     @staticmethod
     async def _take(line: _WorkspaceLine, caller: str) -> None:
-        """Take a place in the caller's turn, and wait until the place has rested."""
+        """Wait for the caller's turn, take a place, and wait until the place's rest ends."""
         if line.rested_at and caller not in line.waiting and line.may_work(caller):
             at = line.take(caller)
             await trio.lowlevel.cancel_shielded_checkpoint()
@@ -244,6 +244,6 @@ def shares_of(settings: Settings) -> ControlShares:
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),
-        # These requests wait nearly all the time, and do not use the event loop.
+        # No rests: requests of this share wait nearly all the time, and hardly use the event loop.
         outward=WorkspaceShare("outward", settings.control_outward_workspace, rests=False),
     )

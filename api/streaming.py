@@ -16,16 +16,16 @@ from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers import TrioRequest
 from quart_trio.wrappers.request import TrioBody
 
-# The key of a function in a scope's `extensions`. The application calls it before it streams a body.
-# The door then counts only the bytes held, instead of the whole body, and requires progress instead of
-# the end within 30 s.
+# The key, in a scope's `extensions`, of a function that the application calls before it streams a body.
+# The door then counts only the bytes held, not the whole body. The body can take longer than 30 s, if it
+# makes progress.
 STREAM = "angarium.stream"
 CLOSE_S = 5.0  # to close the source of an answer after its request was cancelled
 
 
 class Inflow(TrioBody):
-    """A request's body. It holds one part, and receives the next when the application has taken it. (The
-    framework's own body receives without a bound.)"""
+    """A request's body. It holds one part, and receives the next part when the application has taken this
+    one. (The framework's own class holds parts without a bound.)"""
 
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
         # No maximum here: each route sets its own.
@@ -76,7 +76,8 @@ class Inflow(TrioBody):
 
 
 class Request(TrioRequest):
-    """A request whose body is an `Inflow`. `endings` run after its answer was sent or abandoned."""
+    """A request whose body is an `Inflow`. After its answer was sent or abandoned, the callbacks in
+    `endings` are called."""
 
     body_class = Inflow
 
@@ -86,7 +87,8 @@ class Request(TrioRequest):
 
 
 class Outflow(ResponseBody):
-    """An answer's body, read as fast as the client takes it. The request's `endings` close it."""
+    """An answer's body, read as fast as the client takes it. A callback in the request's `endings` closes
+    the source."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks

@@ -31,7 +31,8 @@ RETRY_S = 2  # files take seconds, not minutes
 
 
 class UploadQuery(Query):
-    """The description of a file whose bytes are the body. The other forms have it in their body."""
+    """The description of a file whose bytes are the body. In the other forms the body has the
+    description."""
 
     environment: Word[Environment] | None = None
     file_name: str | None = None
@@ -55,7 +56,7 @@ async def received(call: Call) -> AsyncIterator[tuple[FileFields, Content]]:
     essence = content_type.partition(";")[0].strip(" \t").lower()
     if essence in (JSON, MULTIPART) and said:
         raise invalid(next(iter(said)), "must be in the body of this form, not in the query")
-    # Always closed, so that the garbage collector never gets a half-read iterator.
+    # Always close the body, so that the garbage collector never gets a half-read iterator.
     async with aclosing(cast("AsyncGenerator[bytes]", call.chunks)):
         if essence == JSON:
             form = _as_json(call)

@@ -35,8 +35,8 @@ Fields = Sequence[tuple[bytes, bytes]]
 
 
 def policy(images: str, ancestors: str) -> str:
-    """Return the Content-Security-Policy of a page that loads its own files and this API, and that
-    `ancestors` can frame.
+    """Return the Content-Security-Policy of a page that loads only its own files and this API. Pages of
+    `ancestors` can frame the page.
 
     `default-src` forbids everything that is not named; `frame-ancestors`, `base-uri` and `form-action`
     do not fall back to it.
@@ -100,7 +100,8 @@ class WebFiles:
     def answer(self, method: str, path: bytes, fields: Fields, request_id: str) -> Answer | None:
         """Return the answer to a request for the console; None for any other request.
 
-        `path` is as received. `/` is the console for clients that accept HTML; API clients do not.
+        `path` is percent-encoded, as received. `/` redirects clients that accept HTML, such as browsers,
+        to the console.
         """
         page = self._page
         if page is None:
@@ -194,7 +195,7 @@ class Portal:
         if not workspace:
             return no_such_path(request_id)
         origins = self._models.settings_of(workspace).origins
-        # `no-store`: a cached page would have old origins in its policy.
+        # `no-store`, because a cached page would keep the old origins after a change.
         headers = (
             ("Cache-Control", "no-store"),
             ("Content-Security-Policy", policy(IMAGES, " ".join(["'self'", *origins]))),

@@ -157,8 +157,8 @@ class Passing(Answering):
         return self._write(data)
 
     def _refuse_passed(self, refusal: Refusal) -> None:
-        """Refuse a request that is passed to the application, and cancel it there. If its answer has begun,
-        close the connection."""
+        """Refuse a request that is passed to the application, and cancel it there. If the answer has
+        begun, close the connection."""
         exchange, self._exchange = self._exchange, None
         if exchange is None or exchange.started:
             self._exchange = exchange

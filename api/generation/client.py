@@ -124,7 +124,8 @@ _STANDARD = [
 ]
 
 
-# Replacements in their order. A pattern matches only at the beginning of a word.
+# The replacements that make a synchronous module, in order. Each pattern matches at the beginning of a
+# word only.
 _REPLACEMENTS = [
     (r"angarium\.aio", "angarium.sync"),
     (r"async (def|with|for) ", r"\1 "),

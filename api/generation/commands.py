@@ -1,5 +1,5 @@
-"""The generated modules of the command line: the plain commands as values, and the API's
-enumerations."""
+"""The generated modules of the command line: commands that only call one method of the client, and the
+API's enumerations."""
 
 import re
 from pathlib import Path

@@ -78,8 +78,8 @@ class Methods:
         self._types = types
 
     def class_of(self, group: str) -> str:
-        """Return the name of a group's class. The synchronous class has the name without `Async`, which
-        must not be a shape's name."""
+        """Return the name of a group's class. The synchronous class has that name without `Async`, and
+        must not have the name of a shape."""
         name = group.title().replace("_", "")
         return f"Async{name}Methods" if name in self._types.schemas else f"Async{name}"
 
@@ -154,7 +154,7 @@ class Methods:
         if chosen and not narrowed:
             given += ["*", *(f"{name}: {type_} = None" for name, type_ in chosen.items())]
             query += [f'"{name}": {name}' for name in chosen]
-        # By default some lists already have the largest pages. The others ask for them.
+        # Ask for the largest pages, unless the list returns these by default.
         query += ['"limit": PAGE'] if limit["default"] < limit["maximum"] else []
         name = "iterate" if operation.method == "list" else operation.method
         return (
@@ -262,7 +262,7 @@ def _path_arguments(operation: Operation) -> list[str]:
 
 
 def path_names(operation: Operation) -> list[str]:
-    """Return the arguments of a path: the `{id}` below `routing-rules` is `rule_id`."""
+    """Return the arguments for the variables of a path: `rule_id` for `/routing-rules/{id}`."""
     found = []
     for before, name in re.findall(r"/([^/]+)/{(\w+)}", operation.route.path):
         noun = _NOUNS.get(before) or before.rpartition("-")[2].removesuffix("s")

@@ -11,12 +11,12 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
-# Shapes of a large group with a separate module, by the end of their names.
+# Shapes whose names end so have a module of their own, because their group is large.
 APART = {"Authentication": "authentication", "Patch": "patches"}
 
 
 class Shapes:
-    """The shapes that operations refer to. `operations`: the schemas of the operations, by group."""
+    """The shapes of the schemas in `operations` (by group), and of all schemas to which these refer."""
 
     def __init__(self, types: Types, operations: Mapping[str, Iterable[Any]]) -> None:
         self._types = types
@@ -100,7 +100,7 @@ class Shapes:
 
 
 def _is_type(types: Types, name: str) -> bool:
-    """Return False for shapes without their own type: pages, unions, and the empty body."""
+    """Return True if a shape gets a type. Pages, unions and the empty body get none."""
     schema = types.schemas[name]
     return bool(schema.get("properties")) and types.item_of(schema) is None
 

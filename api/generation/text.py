@@ -9,7 +9,8 @@ from pathlib import Path
 
 WIDTH = 100
 MADE = "# Made of the API's routes by `python -m api.generation`; do not edit.\n"
-# The project's rules, independent of the working directory and of the file's existence.
+# The project's rules for Ruff, as options. The file of rules that Ruff finds would depend on the working
+# directory, and on the existence of the generated file.
 _RUFF = ["--isolated", "--line-length", str(WIDTH), "--target-version", "py311"]
 _SORTED = ["--select", "F401,I,UP", "--config", 'lint.isort.known-first-party=["angarium"]']
 
@@ -32,7 +33,7 @@ def docstring(text: str, indent: int) -> str:
 
 
 def module(sentence: str, parts: Sequence[str], *, wanted: Iterable[str] = ()) -> str:
-    """Return a module of these parts, not yet formatted. `wanted`: names that it only re-exports."""
+    """Return a module of the given parts, not yet formatted. `wanted`: names that it only re-exports."""
     names = {*re.findall(r"[A-Za-z_]\w*", "\n".join(parts)), *wanted}
     return (
         f"{MADE}{docstring(sentence, 0)}\n%IMPORTS {' '.join(sorted(names))}\n\n"
@@ -41,7 +42,8 @@ def module(sentence: str, parts: Sequence[str], *, wanted: Iterable[str] = ()) -
 
 
 def with_imports(text: str, homes: Sequence[tuple[str, Iterable[str]]]) -> str:
-    """Add the imports of a module's names. A name is imported from the first of `homes` that has it."""
+    """Add the imports of a module's names. `homes` are modules with the names that they export; a name is
+    imported from the first module that has it."""
     names = set(re.search(r"%IMPORTS (.*)", text)[1].split())  # type: ignore[index]  # `module` wrote it
     lines = []
     for home, offered in homes:

@@ -14,8 +14,8 @@ Connect = Callable[[Environment | None], AsyncClient]
 class Desk:
     """One caller's access to the API.
 
-    `connect` returns a client for an environment; None is the key's own. `environment` is the default
-    of tool calls. `manages` is True if the key's scope is `manage`.
+    `connect` returns a client for an environment; None: the environment of the key. `environment` is the
+    default of tool calls. `manages` is True if the key's scope is `manage`.
     """
 
     connect: Connect

@@ -30,7 +30,7 @@ def desk_of(
     manages: bool,
     address: str,
 ) -> Desk:
-    """Return the desk of a caller for an application in this process."""
+    """Return the desk of a caller whose client calls an application in this process."""
     transport = InsideTransport(application, address)
 
     def connect(named: Environment | None) -> AsyncClient:

@@ -1,4 +1,4 @@
-"""The requests to an ASGI application in this process, with whole bodies and answers."""
+"""A client of an ASGI application in this process. It holds each body and answer whole."""
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ async def ask(
     query: bytes = b"",
     address: str = "",
 ) -> InsideAnswer:
-    """Return an application's answer. `path` is decoded. `address` is the address of the client."""
+    """Call the application, and return its answer. `path` is not percent-encoded. `address` is the
+    client's."""
     requests: list[_Message] = [{"type": "http.request", "body": body, "more_body": False}]
     answers: list[_Message] = []
     scope = {
@@ -73,7 +74,7 @@ async def ask(
 
 
 class InsideTransport(httpx.AsyncBaseTransport):
-    """The client library's transport to an application in this process."""
+    """A transport that connects the client library with an application in this process."""
 
     def __init__(self, application: Application, address: str) -> None:
         self._application = application

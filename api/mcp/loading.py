@@ -1,7 +1,7 @@
 """The loading of the library of the Model Context Protocol, which takes 0.5 s of CPU and 21 MB.
 
-A server loads it once, in a thread: as soon as it knows an MCP key, otherwise at the first message of an
-agent. Nothing else here may import the library.
+A server loads it once, in a thread: as soon as it knows an MCP key, or else at an agent's first message.
+No other module that a server imports when it starts may import the library.
 """
 
 from typing import Any

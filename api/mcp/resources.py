@@ -39,7 +39,7 @@ class _Page(BaseModel):
 
 @cache
 def pages() -> dict[str, _Page]:
-    """Return the pages by address. They are read once. A page's title is its first heading."""
+    """Return the pages by address. The files are read once. A page's title is its first line."""
     found = {}
     for name in PAGES:
         path = FOLDER / f"{name}.md"

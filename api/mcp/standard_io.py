@@ -12,7 +12,7 @@ from api.mcp.server import make_server
 
 
 def serve(url: str, key: str, environment: Environment | None, timeout_s: float) -> None:
-    """Serve until the agent closes its output. Raises AngariumError if the API refuses the key."""
+    """Serve until standard input ends. Raises AngariumError if the API refuses the key."""
     connect = partial(_connected, url, key, timeout_s)
     anyio.run(_serve, connect, environment, backend="trio")
 

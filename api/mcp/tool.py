@@ -36,8 +36,8 @@ class ToolChange(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `run` returns a JSON object. `destructive`: its effect cannot be undone. `manage`: a
-    key needs that scope; tools that change something always need it."""
+    """One tool. `run` returns a JSON object. `destructive`: its effect cannot be undone. `manage`: its
+    caller needs a key of scope `manage`, as for every tool that changes something."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""The alert rules: conditions that an operator must know, each with its remedy."""
+"""The alert rules: conditions that an operator must know of, each with its remedy."""
 
 from collections.abc import Sequence
 

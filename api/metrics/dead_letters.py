@@ -20,7 +20,7 @@ MOST = 10_000  # dead letters counted in an environment: 2 ms of PostgreSQL
 
 
 class DeadLetterCount:
-    """The counts. `sizes`: by environment, for those that this process serves."""
+    """The counts. `sizes` has them by environment, for the environments that this process serves."""
 
     def __init__(self, server: "Server", troubles: Troubles) -> None:
         self.sizes: dict[int, int] = {}
@@ -29,7 +29,7 @@ class DeadLetterCount:
         self._visibility = Visibility(server.plans, server.clock.now)
 
     async def keep_counting(self) -> None:
-        """Count until cancelled. While the store is away, the counts stay as they are."""
+        """Count until cancelled. While the database is unavailable, keep the counts as they are."""
         outage = Outage("sizes of dead-letter queues")
         while True:
             with outage.survived():

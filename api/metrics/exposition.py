@@ -31,7 +31,7 @@ END = b"# EOF\n"  # the end of a text in OpenMetrics
 
 
 class _One(CollectorRegistry):
-    """A registry of one family, the form that the library's writers need."""
+    """A registry with one family: the library's writers take only a registry."""
 
     def __init__(self, family: Family) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
-"""The generated files of the lists: documentation, Grafana's dashboard, and Prometheus' alert rules.
+"""The files generated from the lists of metrics and alerts: documentation, Grafana's dashboard, and
+Prometheus' alert rules.
 
 `python -m api.metrics` writes them.
 """

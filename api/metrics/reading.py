@@ -78,14 +78,15 @@ def destinations_of(value: Callable[["Labelled"], float]) -> Reader:
 
 
 def buckets_of(histogram: Histogram) -> list[tuple[str, float]]:
-    """Return cumulative counts by their bounds in seconds. Every third bound is used."""
+    """Return the cumulative counts below every third bound, with the bounds in seconds."""
     totals = list(accumulate(histogram.buckets))
     kept = [(f"{bound / 1000:.4g}", totals[k]) for k, bound in enumerate(BOUNDS_MS) if k % 3 == 0]
     return [*kept, ("+Inf", totals[-1])]
 
 
 def _copied(by_environment: Mapping[int, T]) -> Iterable[tuple[int, T]]:
-    """Yield the items of a mapping to which other tasks can add. Copying a key takes 8 ns."""
+    """Yield the items of a mapping to which other tasks can add items meanwhile. Copying a key takes
+    8 ns."""
     return ((number, by_environment[number]) for number in list(by_environment))
 
 

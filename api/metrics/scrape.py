@@ -1,7 +1,8 @@
 """The state of the server for one scrape: values that several metrics share, read in short steps.
 
-Labels are bounded: metrics name the first ENVIRONMENTS environments that had work, the BUSIEST
-destinations and the FAILING ones. All other environments share the label `others`.
+The number of labels is bounded. The first ENVIRONMENTS environments with work have their own labels; all
+others share the label `others`. Of the destinations, the BUSIEST with the most work and the FAILING with
+the most failures in a row have labels.
 """
 
 import heapq
@@ -24,7 +25,7 @@ from engine.runtime.slices import in_slices, no_pause
 if TYPE_CHECKING:
     from api.composition import Server
 
-# Environments with their own labels: with a dozen series each some 6,000 lines, 0.5 MB a scrape.
+# Environments with their own labels. Each has a dozen series: some 6,000 lines, or 0.5 MB a scrape.
 ENVIRONMENTS = 500
 BUSIEST = 50  # destinations with labels for the most work: more than a person looks at
 FAILING = 50  # destinations with labels for the most failures in a row: they can have little work
@@ -54,8 +55,8 @@ class Scrape:
         named: dict[int, Labels],
         dead_letters: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """`named`: the labels of environments that have their own; the caller keeps them between
-        scrapes. `dead_letters`: the sizes of dead-letter queues, by environment."""
+        """`named`: the environments with their own labels; the scrape adds to it, and the caller keeps it
+        between scrapes. `dead_letters`: the sizes of dead-letter queues, by environment."""
         self.server = server
         self.measured = server.measures or Measured()
         self.pending: list[Sample] = []
@@ -109,7 +110,7 @@ class Scrape:
 
     @property
     def dead_letters(self) -> Iterable[Sample]:
-        """The counts of dead letters. A count of 0 is left out if its environment has no own labels."""
+        """The counts of dead letters, without those of 0 in environments that have no labels yet."""
         return self.by_environment(
             (number, (), size)
             for number, size in list(self._dead_letters.items())
@@ -117,7 +118,8 @@ class Scrape:
         )
 
     def by_environment(self, values: Iterable[tuple[int, Labels, int]]) -> Iterable[Sample]:
-        """Return the sums of counts by all labels. `values`: environment, further labels, count."""
+        """Return the counts by labels; counts with equal labels are added. `values`: environment, further
+        labels, count."""
         found: Counter[Labels] = Counter()
         for index, (number, more, count) in enumerate(values, 1):
             found[*self._labels(number), *more] += count
@@ -135,7 +137,7 @@ class Scrape:
         return labels
 
     def _in_trouble(self, part: Iterable[Ranked]) -> Iterable[Trouble]:
-        """Yield the given destinations that fail or have an open circuit."""
+        """Yield the destinations of `part` that fail or have an open circuit."""
         actors = self.server.directory.actors
         for _, each in part:
             machine = None if (actor := actors.get(each)) is None else actor.machine
@@ -146,7 +148,7 @@ class Scrape:
                 yield machine.failing.failures, each, opened
 
     def _sends(self, destination: str) -> bool:
-        """Return True if a destination is active. Its owner already knows about a disabled one."""
+        """Return True if a destination is active. Failures of disabled destinations are known already."""
         config = self.server.models.destinations.get(destination)
         return config is not None and config.status is DestinationStatus.ACTIVE
 

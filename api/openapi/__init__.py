@@ -59,6 +59,6 @@ def document(
 
 
 def _forms(routes: Sequence[Route]) -> dict[str, Any]:
-    """Return the schemas with a title of bodies that are not JSON, by title."""
+    """Return the schemas of bodies that are not JSON, by title; those without a title are left out."""
     schemas = [schema for route in routes for schema in route.body_schemas.values()]
     return {schema["title"]: plain(dict(schema)) for schema in schemas if "title" in schema}

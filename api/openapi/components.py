@@ -108,8 +108,7 @@ def _rename(value: Any, names: dict[str, str]) -> None:
 
 
 def _name_codes(schemas: dict[str, Any]) -> None:
-    """Add the list of error codes. The models do not have it, because answers are not made from
-    them."""
+    """Add the list of error codes to the schemas of errors, whose models do not have it."""
     for name in ("Error", "Rejection"):
         if name in schemas:
             schemas[name]["properties"]["code"]["enum"] = list(STATUS_OF_CODE)

@@ -1,8 +1,7 @@
-"""The examples, generated from schemas: a value from `words` if the field has one, otherwise any
-allowed value.
+"""The examples of the document, generated from its schemas. A field has its value in
+`api.openapi.words`, otherwise any allowed value.
 
-An explicit example (of a route or a field) always wins. Tests validate every example against its
-schema.
+An explicit example of a route or field comes first. Tests validate every example against its schema.
 """
 
 from typing import Any
@@ -63,7 +62,7 @@ class Examples:
         return {"boolean": True, "null": None}.get(kind or "", {})
 
     def _fits(self, word: Any, schema: dict[str, Any]) -> bool:
-        """Return True if a word has the schema's type, without validating it fully."""
+        """Return True if the value has the schema's type. Its other rules are not checked."""
         if "$ref" in schema:
             return self._fits(word, self._schemas[schema["$ref"].rpartition("/")[2]])
         if found := choices(schema):

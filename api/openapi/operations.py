@@ -33,8 +33,8 @@ _KEY = {
     "in": "header",
     "description": "The same as `idempotencyKey`. If both are sent and differ, the answer is 400.",
     "schema": {"type": "string", "pattern": PATTERN},
-    # The query of a file upload has `idempotencyKey` too, and oapi-codegen would give both the same
-    # name.
+    # A file upload also has `idempotencyKey` in its query. Without this name, oapi-codegen would use one
+    # name for header and query parameter.
     "x-go-name": "IdempotencyKeyHeader",
 }
 
@@ -172,7 +172,7 @@ def _own_headers(route: Route) -> dict[str, Any]:
 
 
 def path_parameters(route: Route) -> dict[str, dict[str, Any]]:
-    """Return the schemas of a path's parameters: ids, unless the route says otherwise."""
+    """Return the schemas of a path's parameters: those of the route, otherwise a UUID."""
     return {
         name: dict(route.path_schemas.get(name, _UUID))
         for name in re.findall(r"{(\w+)}", route.path)
@@ -245,6 +245,6 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(kind: str) -> str:
-    """Return a media type for the document. Any type becomes bytes, because client generators do not
-    support ranges of types."""
+    """Return a media type for the document. `*/*` becomes `application/octet-stream`, because client
+    generators do not support ranges of types."""
     return OCTETS if kind == ANY_TYPE else kind

@@ -56,7 +56,7 @@ WEBHOOKS_TAG = (
     "received bytes, then drop duplicates by `webhook-id`."
 )
 
-# The description of each error's response, and its headline on the page.
+# The description of the response with each error status, in the document and on its page.
 ERRORS = {
     400: "The request is malformed.",
     401: "There is no valid credential.",

@@ -9,13 +9,14 @@ from typing import Any
 
 REFERENCE = re.compile(r"#/components/schemas/(\w+)")
 _KINDS = ("object", "array", "string", "number", "boolean", "null")
-# For values that are JSON Schemas. An `anyOf` of an object and a boolean does not work:
-# openapi-generator makes Java from it that does not compile. oapi-codegen refuses a list of types.
+# A field whose value is a JSON Schema, an object or a boolean, is described as not having these types:
+# openapi-generator makes Java that does not compile from an `anyOf` of an object and a boolean, and
+# oapi-codegen refuses a list of types.
 _JSON_SCHEMA = [kind for kind in _KINDS if kind not in ("object", "boolean")]
 
 
 def choices(schema: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-    """Return the schemas of a choice; none if the schema is not a choice."""
+    """Return the alternatives that a schema allows; none if the schema is not a choice."""
     excluded = schema.get("not", {}).get("type", ())
     if excluded:
         return [{"type": kind} for kind in _KINDS if kind not in excluded]
@@ -33,7 +34,8 @@ def readable(schema: dict[str, Any]) -> dict[str, Any]:
             "not": {"type": _JSON_SCHEMA, "items": {}},
         }  # Spectral requires `items` for arrays
     if "default" in schema and len([kind for kind in kinds if kind != "null"]) > 1:
-        # The Go of openapi-generator assigns the plain default to a variable of the choice's own type.
+        # Go code of openapi-generator does not compile: it assigns the default to a variable whose type
+        # is that of the whole choice.
         default = rest.pop("default")
         return {
             **rest,

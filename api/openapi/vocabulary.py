@@ -1,5 +1,5 @@
-"""The enumerations that many fields share, each once in the document, so that a generated client has one
-type for each."""
+"""The enumerations that many fields share. The document defines each once, so that a generated client has
+one type for it."""
 
 from typing import Any, get_args
 
@@ -68,7 +68,7 @@ def shared() -> dict[str, Any]:
 
 
 def sharing(node: Any) -> Any:
-    """Return a part of the document with references instead of the shared enumerations."""
+    """Return a part of the document in which references replace the shared enumerations."""
     if isinstance(node, list):
         return [sharing(inner) for inner in node]
     if not isinstance(node, dict):

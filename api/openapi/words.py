@@ -1,5 +1,5 @@
-"""The values of fields in examples: by model, then by field only. None means null. This module has only
-data."""
+"""The values of fields in the document's examples. A value for a field of certain models comes before a
+value for all fields of that name. None means null. This module has only data."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ PATHS = {
     "transform-scripts": SCRIPT,
 }
 
-# By prefix of a model's name; the longest matching prefix that has the field is used.
+# Values for models whose names begin so. The longest prefix that has the field is used.
 MODELS: dict[str, dict[str, Any]] = {
     "ActorState": {"state": "ACTIVE", "mailbox": 0},
     "Analytics": {**_SUMS, "granularity": "hour", "errorCategories": {"TIMEOUT": 12}},

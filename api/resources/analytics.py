@@ -32,8 +32,8 @@ MINUTE_MS = 60_000
 HOUR, DAY = 60, 1_440  # in minutes, as all times in this module
 PERIODS = {"1h": HOUR, "6h": 6 * HOUR, "24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY}
 GRANULARITIES = {"minute": 1, "hour": HOUR, "day": DAY}
-# Minutes read and summed at once. They take some 2 ms, for which other requests wait; 30 days by the
-# minute are 6 MB. 1,440 minutes at once doubled that wait and made the request no faster.
+# Minutes that are read and summed at once, in some 2 ms. A series of 30 days by minutes has 6 MB. With
+# 1,440 minutes at once, other requests waited twice as long, and the request was no faster.
 PORTION = 360
 AT_ONCE = 200  # points rendered between two checkpoints: some 2 ms, and at most 64 KiB
 TOP = 10  # destinations named for an environment
@@ -69,9 +69,10 @@ def default_granularity(period: int) -> GranularityName:
 
 
 def bounds(now: int, period: int) -> tuple[int, int]:
-    """Return the first minute of a period and its exclusive end, the minute after the present one.
+    """Return the first minute of a period and its exclusive end, the minute after the current one.
 
-    The period is the same at every granularity, so it can cut the first and the last point.
+    They are the same at every granularity, so the first and the last point can cover less time than the
+    others.
     """
     return now + 1 - period, now + 1
 
@@ -162,7 +163,7 @@ async def _parts(
 
 
 def _point(at: int, tally: CounterSums | None) -> bytes:
-    # Most points of a long series are empty, and differ only in their instant.
+    # Most points of a long series have no counts. Only their instant differs, so the rest is ready-made.
     return b'{"at":"%b",%b' % (_at(at).encode(), _EMPTY if tally is None else _inside(tally))
 
 

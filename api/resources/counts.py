@@ -1,4 +1,4 @@
-"""Counts of an environment's present objects: waiting deliveries, dead letters, disabled destinations."""
+"""The current counts of an environment: waiting deliveries, dead letters, disabled destinations."""
 
 from collections.abc import AsyncIterator
 

@@ -53,8 +53,8 @@ ATTEMPTS = (
     ("ERROR", "errorCategory"),
     ("MESSAGE", "errorMessage"),
 )
-# The most bytes of a delivery's attempts as JSON: 32 receivers' answers of 16 KiB, or five of escaped
-# control characters. With event and request, the whole answer has at most 2 MiB.
+# The most bytes of a delivery's attempts as JSON: 32 receivers' answers of 16 KiB, or five if JSON must
+# escape all their characters. With event and request, the whole answer has at most 2 MiB.
 ATTEMPT_BYTES = 512 * 1024
 MOST_ATTEMPTS = 2**31 - 1
 FEW = 64  # destinations that a list reads one by one
@@ -62,8 +62,8 @@ UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.DeliveryItem:
-    """Return the view of a delivery in lists. `flying`: the ids in flight, which rows do not show. A
-    delivery that waits for a retry is PENDING while its destination is DISABLED."""
+    """Return the view of a delivery in lists. `flying`: the ids of deliveries in flight, because rows do
+    not show that. A delivery that waits for a retry is PENDING while its destination is DISABLED."""
     created_at = iso(created_at_ms(entry.id))
     status = DeliveryStatus.DELIVERING if entry.id in flying else _shown(call, entry)
     return {
@@ -204,7 +204,7 @@ async def _page(
 async def _stored(
     call: Call, which: DeliveryFilter, statuses: tuple[DeliveryStatus, ...] | None
 ) -> list[DeliveryFilter]:
-    """Return the filters that find the rows of the given shown statuses. Rows do not show which
+    """Return the filters that find the deliveries with these statuses in the API. Rows do not show which
     deliveries are in flight, so DELIVERING needs a filter by ids."""
     if statuses is None:
         return [which]
@@ -220,8 +220,8 @@ async def _stored(
 
 
 async def own(call: Call, which: DeliveryFilter) -> DeliveryFilter:
-    """Limit a filter to deliveries that the caller can see: in an embed session, those to its
-    customer's destinations. Few destinations are read by their own index, many by the environment's."""
+    """Limit a filter to deliveries that the caller can see: in an embed session, deliveries to its
+    customer's destinations. The filter names these if they are few, so that each one's index is read."""
     customer = call.customer
     if customer is None or which.customers == ():
         return which

@@ -28,7 +28,7 @@ COLUMNS = (
     ("URL", "url"),
 )
 LISTING = "/destinations"
-# The fields of a destination that a customer can set only with this permission of the workspace.
+# Fields of a destination, each with the permission of the workspace that a customer needs to set it.
 OPTIONS = {
     "headers": Ability.EDIT_HEADERS,
     "authentication": Ability.EDIT_HEADERS,  # it sets or replaces the header Authorization

@@ -117,7 +117,7 @@ class DlqSelection(Document):
     rate_per_second: float | None = Field(
         None, gt=0, le=MOST, description="The most deliveries a second. Null: no limit."
     )
-    # Null is refused, because a request that intends to count must never discard.
+    # Null is refused, not read as False: a request that intends to count must never discard.
     dry_run: bool = Field(False, description="Only count the selected deliveries.")
 
     def judged(self) -> DeliveryFilter:
@@ -175,7 +175,7 @@ def _visible(call: Call, which: DeliveryFilter) -> DeliveryFilter:
 
 
 async def _place(call: Call, delivery: str | None) -> DeadPosition | None:
-    """Return the place of a cursor's delivery in the queue, also if it has left the queue."""
+    """Return the position of a cursor's delivery in the queue, even if the delivery has left it."""
     if delivery is None:
         return None
     entry = await call.services.delivery_log.entry(call.number, delivery)
@@ -220,7 +220,7 @@ def group_view(group: DeadGroup, *, whole: bool) -> DlqGroup:
 
 
 async def get(call: Call) -> DlqEntryOrNull:
-    """Show one entry; None for a delivery that is not in the queue."""
+    """Show one entry, or null if the delivery is not in the queue."""
     identifier = call.identifier("deliveryId")
     entry = await call.services.dead_letters.entry(call.number, identifier, call.customer)
     return None if entry is None else entry_view(call, entry)

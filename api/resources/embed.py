@@ -53,7 +53,7 @@ def permissions_of(settings: WorkspaceSettings, limits: AccountLimits) -> dict[s
 
 
 async def context(call: Call) -> EmbedContext:
-    """Show the customer of the session, and the look and abilities of its portal."""
+    """Show the customer of the session, and the branding and the permissions of the portal."""
     credential = call.admitted.credential
     customer, expires_at = call.customer, credential.expires_at
     assert customer is not None

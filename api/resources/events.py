@@ -30,13 +30,13 @@ LISTING = "/events"
 
 
 def seen_customers(call: Call, given: list[str] | None) -> tuple[str, ...] | None:
-    """Return the customers of a filter that the caller can see; None for no filter."""
+    """Return those of the given customers that the caller can see; None for no filter."""
     return None if given is None else tuple(each for each in given if call.sees_customer(each))
 
 
 async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None:
-    """Return, by event, the number of deliveries to destinations of an embed session's customer. None
-    for keys, which see all deliveries."""
+    """Return the number of deliveries of each event to destinations of the session's customer. None for
+    keys, which see all deliveries."""
     if call.customer is None:
         return None
     customer = call.customer.external_id
@@ -46,7 +46,7 @@ async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None
 def item_view(
     call: Call, entry: EventEntry, counts: Mapping[str, int] | None = None
 ) -> shapes.EventItem:
-    """Return the view of an event in lists; `counts` come from `counted`."""
+    """Return the view of an event in lists. `counts`: the result of `counted`."""
     return {
         "id": entry.id,
         "environment": word(call.environment_name),
@@ -68,7 +68,7 @@ def item_view(
 def detail_view(
     call: Call, event: EventDetail, counts: Mapping[str, int] | None = None
 ) -> shapes.Event:
-    """Return the view of a whole event. JSON parts keep their exact bytes."""
+    """Return the view of a whole event. Payload, metadata and attachments keep their exact bytes."""
     return {
         **item_view(call, event.entry, counts),
         "payload": orjson.Fragment(event.payload),

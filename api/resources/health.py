@@ -1,4 +1,4 @@
-"""The health of a destination, the lift of its hold, and its test with a sample."""
+"""The routes for a destination's health: show it, lift a hold, and send a signed sample."""
 
 import math
 from collections.abc import Mapping
@@ -55,7 +55,8 @@ async def ages_in_store(
     services: Services, environment: int, reports: Mapping[str, DestinationReport]
 ) -> dict[str, float]:
     """Return the age in seconds of the oldest waiting delivery, for each destination whose waiting
-    deliveries are not all in memory. It takes one read, or none if all are in memory."""
+    deliveries are not all in memory. The store is read once, or not at all if there is no such
+    destination."""
     asked = [
         each
         for each, report in reports.items()
@@ -74,8 +75,9 @@ def health_view(
     report: DestinationReport,
     stored_age_s: float | None = None,
 ) -> shapes.DestinationHealth:
-    """Return the view of a destination's health. `stored_age_s` comes from `ages_in_store`. Without it,
-    the age of the oldest waiting delivery is shown only if all are in memory."""
+    """Return the view of a destination's health. `stored_age_s`: the destination's age in the result of
+    `ages_in_store`. Without it, the age of the oldest waiting delivery is shown only if all waiting
+    deliveries are in memory."""
     known = report.health or _at_rest(record, report)
     return {
         "destinationId": record.id,
@@ -139,7 +141,7 @@ def _actor_view(actor: ActorReport) -> shapes.ActorState:
 
 
 def _at_rest(record: DestinationRecord | Destination, report: DestinationReport) -> Health:
-    """Return the health of a destination without an actor in memory."""
+    """Return the health of a destination that has no actor in memory."""
     if record.status is not DestinationStatus.ACTIVE:
         state = HealthState.DISABLED
     else:

@@ -18,7 +18,8 @@ from engine.model.words import Word, word
 
 MOST = 20  # objects of each kind that are found by something else than their id
 RECENT = 200  # events and deliveries of a part's time that are compared with it: some milliseconds
-# The beginning of an id, and perhaps its end, as lists show it. Its first 12 digits are milliseconds.
+# The beginning of an id, with or without its end: `01939b2e`, or `01939b2e…6b10` as in the lists of the
+# console. The first 12 digits of an id are its time in milliseconds.
 _PART = re.compile(r"([0-9a-f]{8}[0-9a-f-]*)(?:(?:…|\.\.\.)([0-9a-f]{1,12}))?")
 _TIME_DIGITS = 12
 Find = Callable[[Call, str], Awaitable[str | None]]
@@ -82,7 +83,8 @@ async def _by_key(call: Call, text: str) -> list[Found]:
 
 
 async def _by_part(call: Call, head: str, tail: str) -> list[Found]:
-    """Return the events and deliveries made in the time of an id's beginning that have both its ends."""
+    """Return the events and deliveries whose ids begin with `head` and end with `tail`. `head` has their
+    time; only the latest of that time are compared."""
     time = head.replace("-", "")[:_TIME_DIGITS]
     low = int(time.ljust(_TIME_DIGITS, "0"), 16)
     high = int(time.ljust(_TIME_DIGITS, "f"), 16) + 1

@@ -15,9 +15,10 @@ from engine.model.documents import invalid
 from engine.model.words import word
 
 BODY_BYTES = 512 * 1024  # an event's payload has at most 256 KiB, and escapes can double it
-# The most characters of `params` without a tool's arguments. The protocol's library examines each member.
+# The most characters of `params` without a tool's arguments, because the protocol's library examines each
+# field.
 PARAMS_CHARACTERS = 16 * 1024
-# The headers passed on. The others concern the client's connection.
+# The headers that are passed to the MCP server. All other headers concern the client's connection.
 _PASSED = frozenset({"mcp-protocol-version", "mcp-method", "mcp-name"})
 _TAKES = "application/json, text/event-stream"
 

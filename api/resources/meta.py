@@ -54,8 +54,8 @@ class StaticDocument:
 
 
 def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) -> tuple[Route, ...]:
-    """Return the routes. The two functions render the OpenAPI document, which also describes these
-    routes, and cache the result."""
+    """Return the routes. `openapi_json` and `docs_html` render the OpenAPI document, and cache the
+    result. They are functions because the document also describes these routes."""
     openapi = StaticDocument(openapi_json, JSON)
     docs = StaticDocument(docs_html, "text/html; charset=utf-8")
     return (

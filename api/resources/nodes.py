@@ -1,4 +1,4 @@
-"""The servers on this database, from the memory of the answering server."""
+"""The servers on this database, as the answering server has them in memory."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -75,7 +75,7 @@ async def undrain(call: Call) -> shapes.Success:
 
 
 def _actor(call: Call) -> Principal:
-    """Return the actor, in the environment of the key: machines belong to no environment."""
+    """Return the actor with the environment of its key, because machines belong to no environment."""
     own = call.admitted.credential.environment
     return structs.replace(call.actor, environment=own.number if own else None)
 

@@ -61,7 +61,7 @@ class SchemaQuery(PageQuery):
 
 
 def view(call: Call, schema: SchemaRecord) -> SchemaVersion:
-    """Return the view of a version. JSON parts keep their stored bytes."""
+    """Return the view of a version. Schema and example keep their stored bytes."""
     example = schema.example
     return {
         "id": schema.id,

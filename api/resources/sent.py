@@ -19,8 +19,8 @@ from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 
 FILES = HEADER.decode()
-# The most bytes of a shown body as JSON. Any event's body fits: 256 KiB, even if JSON escapes all its
-# characters as quotes. A larger body of a script or template is cut.
+# The most bytes of a body in the answer, as JSON. The body of every event fits: it has 256 KiB, and
+# escaped quotes can double it. A larger body, made by a script or template, is cut.
 BODY_BYTES = 640 * 1024
 
 
@@ -91,7 +91,7 @@ async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the beginning of a text that has at most `most` bytes as JSON."""
+    """Return the longest beginning of a text whose JSON has at most `most` bytes."""
     written = orjson.dumps(text)
     if len(written) <= most:
         return text
@@ -102,7 +102,7 @@ def beginning(text: str, most: int) -> str:
 
 
 def _trace(call: Call, trace: str, delivery: str, number: int) -> dict[str, str]:
-    """Return the trace headers that a server with these settings sends."""
+    """Return the trace headers of an attempt, as this server's settings make them."""
     if call.services.tracing is not None and is_sampled(trace):
         trace = with_span(trace, attempt_span(delivery, number))
     return {

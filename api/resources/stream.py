@@ -69,8 +69,8 @@ class LiveSights:
     async def health(
         self, destination: Destination, *, whole: bool
     ) -> tuple[DestinationReport, DestinationHealth]:
-        """Return a destination's health, and its view. `whole`: include the values that only the store
-        has."""
+        """Return the report on a destination's health, twice: as the engine has it, and in the API's
+        shape. `whole`: include the values that only the store has."""
         report, ages = self._services.directory.health(destination.id), {}
         if whole:
             with suppress(StoreAwayError):  # the stream continues without the database

@@ -50,8 +50,8 @@ COLUMNS = (
     ("ID", "destination.id"),
     ("NAME", "destination.name"),
 )
-# The lowest number comes first. A disabled destination with waiting deliveries needs a person, like a
-# failing one. Other disabled destinations come last (`_OFF`).
+# The lowest number comes first. A disabled destination with waiting deliveries is as urgent as a failing
+# one: a person must act. Other disabled destinations come last (`_OFF`).
 _URGENCY = {
     HealthState.FAILING: 0,
     HealthState.DEGRADED: 1,
@@ -114,7 +114,8 @@ def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bo
 
 
 async def aged(call: Call, survey: Survey) -> Survey:
-    """Return a survey with ages for the longest queues whose ages only the database knows."""
+    """Return the survey with more ages of queues: for the longest queues whose age only the database
+    knows."""
     unknown = (each for each, found in survey.items() if found.pending and found.oldest_s is None)
     asked = nsmallest(MOST_AGES, unknown, key=lambda each: -survey[each].pending)
     sent = call.services.directory.in_flight(call.number)
@@ -125,8 +126,8 @@ async def aged(call: Call, survey: Survey) -> Survey:
 
 
 async def summaries(call: Call) -> shapes.Page[DestinationSummary]:
-    """List summaries. A cursor names a destination; the page begins after its place in the present
-    order."""
+    """List summaries. A cursor names a destination. The page begins after the current place of that
+    destination in the order."""
     query = call.query_as(SummaryQuery)
     after = position(f"{LISTING}?{query.sort}", call.number, query.cursor)
     survey = await call.services.surveys.of(call.number)

@@ -37,7 +37,8 @@ async def throughput(call: Call) -> Throughput:
 
 
 def _loop(call: Call) -> LoopHealth:
-    """Return the state of the process's event loop, with the long steps of the caller's own work."""
+    """Return the state of the process's event loop, with the number of long steps that the caller's
+    environment and workspace have caused."""
     watch = call.services.watch
     known = watch.statistics()
     return {
