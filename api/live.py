@@ -1,9 +1,9 @@
 """The live channels of `GET /stream`. All listeners that can see and ask for the same share a channel, so
 that its messages are made once.
 
-The listeners do the channel's work: each waits for a message or a pause, and the first one whose pause
-ends makes the messages and wakes the others. A channel keeps its last messages. If a slow listener
-misses some, it gets their number instead.
+The listeners do the channel's work: each waits for a message, or until its pause ends. The first one
+whose pause ends makes the messages and wakes the others. A channel keeps its last messages. If a slow
+listener misses some, it gets their number instead.
 """
 
 from collections import Counter, deque
@@ -44,7 +44,7 @@ Message = tuple[int, Topic, bytes]
 
 
 class Audience(Struct, frozen=True):
-    """What the listeners of a channel can see and ask for. A field that is None does not limit it."""
+    """What the listeners of a channel can see and ask for. None in a field is no limit."""
 
     environment: int
     account: str | None  # of the customer whose sessions listen

@@ -31,8 +31,8 @@ _SECRET_SHAPES = re.compile(
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
-# Incidents that can repeat with every statement or request. Each is logged once a minute for each value
-# of its field named here.
+# Incidents that can repeat with every statement or request, with the field that has their subject. They
+# are logged once a minute for each subject.
 ONCE_A_MINUTE = {
     "database.slow": "purpose",
     "spool.refused": "folder",
@@ -144,7 +144,7 @@ def _naming(
 def without_secrets(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Hide the values that have a secret's or payload's name, or look like one. A structlog processor."""
+    """Hide every value that has the name or the look of a secret or a payload. A structlog processor."""
     for name, value in event.items():
         if name != "event" and _SECRET_NAMES.search(name) and not isinstance(value, (int, float)):
             event[name] = _HIDDEN

@@ -96,7 +96,7 @@ class _WorkspaceLine:
         self.told = False  # a refusal was logged (once while the workspace has requests)
 
     def may_work(self, caller: str) -> bool:
-        """Return True if this caller can get a place that is free."""
+        """Return True if this caller can get a free place."""
         if caller == KEYS:
             return True
         return self.at_work.of(caller) < self._most and self.sessions < self._together

@@ -24,7 +24,7 @@ class Stream(Side, Protocol):
         """Continue the answer; False if the caller must wait until the stream calls `flushed`."""
 
     def keep(self, untaken: UntakenAnswers, account: str) -> None:
-        """Count the unsent part of the answer as drawn from `untaken` until the client has taken it."""
+        """Count the unsent part of the answer in `untaken` until the client has taken it."""
 
 
 class StreamExchange(Exchange):

@@ -2,7 +2,7 @@
 them, and bounds their sizes and their cost.
 
 `h2` buffers all bytes that it gets, and answers each frame. This module refuses an oversized frame as
-soon as the frame's nine-byte header is here. Nothing here does I/O.
+soon as the frame's nine-byte header has arrived. Nothing here does I/O.
 """
 
 from h2.errors import ErrorCodes
@@ -14,8 +14,8 @@ DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTI
 END_STREAM = 0x1
 END_HEADERS = 0x4
 HEADER_BYTES = 9  # of a frame
-# The search for a request's body ends after so many frames, 30 us at most. If it finds the body, `h2`
-# need not handle the request, which would take 100 us.
+# The search for a request's body ends after this many frames, 30 us at most. If it finds the body, the
+# request bypasses `h2`, which would take 100 us.
 LOOK_AHEAD = 128
 FRAME_BYTES = 16 * 1024  # of a payload: the protocol's default, which this server keeps
 # CONTINUATION frames of one header block. One frame holds half of the largest block; real clients do
@@ -208,8 +208,8 @@ class Turns:
         self._share = MOST_COST
 
     def begin(self, number: int) -> int:
-        """Begin a connection's turn in the pass `number`; return how much its frames can cost: PASS_COST,
-        divided among as many connections as had a turn in the previous pass."""
+        """Begin a connection's turn in the pass `number`; return how much its frames can cost. All
+        connections share PASS_COST equally, by the number of turns in the previous pass."""
         if number != self._pass:
             self._share = max(LEAST_COST, min(MOST_COST, PASS_COST // max(1, self._at_work)))
             self._pass, self._at_work = number, 0

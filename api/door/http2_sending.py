@@ -193,7 +193,8 @@ class Sending(Channel):
             self._again()  # other connections are served first
 
     def _put_bodies(self) -> None:
-        """Put parts of answers into frames, in turns: a slice together, as far as the windows allow."""
+        """Put parts of answers into frames, in turns: together at most a slice, and no more than the
+        client's windows allow."""
         room = SLICE_BYTES
         protocol, sending = self._h2, self._sending
         while sending and room > 0:

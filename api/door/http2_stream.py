@@ -1,7 +1,8 @@
 """One HTTP/2 request, from its head to the end of its answer. The rules are those of HTTP/1.1 in
 `api.door.connection`, `api.door.passing` and `api.door.answering`.
 
-At most a window of the body and a slice of the answer are held. Nothing here awaits.
+The stream's window bounds the held bytes of the body. Of the answer, at most a slice is held. Nothing
+here awaits.
 """
 
 from h2.errors import ErrorCodes
@@ -52,8 +53,8 @@ class StreamRequest(StreamAnswering):
     # --- what comes from the client
 
     def begin(self, admitted: Admitted | None, body: bytes = b"") -> None:
-        """Judge the head. `admitted`: the caller whom an equal head has admitted before. `body`: the
-        whole body, if it came with the head."""
+        """Judge the head. `admitted`: the result of an earlier equal head. `body`: the whole body, if it
+        came with the head."""
         head = self.head
         elsewhere = self._lane.elsewhere
         if elsewhere is not None and admitted is None:
@@ -149,8 +150,8 @@ class StreamRequest(StreamAnswering):
         if self.ended:
             self._submit(admitted)
         elif self._allowed - self._came < STREAM_WINDOW // 2:
-            # Let the client send as many bytes again as have come. The sum can exceed the limit of a
-            # body, so that an oversized body is noticed.
+            # Double the window: the client can send as many bytes again as have come. The sum can exceed
+            # the limit of a body, so that an oversized body is noticed.
             self._allow(self._came + max(STREAM_WINDOW, min(self._came, admitted.limit)))
 
     def _submit(self, admitted: Admitted) -> None:
@@ -182,8 +183,8 @@ class StreamRequest(StreamAnswering):
     # --- requests that the application answers
 
     def _pass(self, part: int | None = None, body: bytes = b"") -> None:
-        """Pass the request on: to the application, or to another worker, if that serves the caller's part
-        of the workspaces."""
+        """Pass the request to the application. With `part`, pass it to the worker of that part of the
+        workspaces instead."""
         head, heads = self.head, self._lane.heads
         entry: Entry | None = None
         if heads is not None and part is None:

@@ -62,8 +62,8 @@ class Passing(Answering):
     _progress: Progress  # of the body, set with each request
 
     def _begin_passed(self, head: Head, part: int | None = None) -> None:
-        """Pass a request on: to the application, or to another worker, if that serves the caller's part
-        of the workspaces."""
+        """Pass a request to the application. With `part`, pass it to the worker of that part of the
+        workspaces instead."""
         body = self._body = decoder(head)
         self._admitted = None
         entry: Entry | None = None

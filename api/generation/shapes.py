@@ -11,7 +11,7 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
-# Shapes whose names end so have a module of their own, because their group is large.
+# Shapes of a large group that have a module of their own: by the end of the shape's name.
 APART = {"Authentication": "authentication", "Patch": "patches"}
 
 

@@ -1,4 +1,4 @@
-"""A client of an ASGI application in this process. It holds each body and answer whole."""
+"""A client of an ASGI application in this process. Bodies and answers are held whole."""
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass

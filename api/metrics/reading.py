@@ -78,7 +78,7 @@ def destinations_of(value: Callable[["Labelled"], float]) -> Reader:
 
 
 def buckets_of(histogram: Histogram) -> list[tuple[str, float]]:
-    """Return the cumulative counts below every third bound, with the bounds in seconds."""
+    """Return the cumulative counts up to every third bound, with the bounds in seconds."""
     totals = list(accumulate(histogram.buckets))
     kept = [(f"{bound / 1000:.4g}", totals[k]) for k, bound in enumerate(BOUNDS_MS) if k % 3 == 0]
     return [*kept, ("+Inf", totals[-1])]

@@ -9,8 +9,8 @@ from typing import Any
 
 REFERENCE = re.compile(r"#/components/schemas/(\w+)")
 _KINDS = ("object", "array", "string", "number", "boolean", "null")
-# A field whose value is a JSON Schema, an object or a boolean, is described as not having these types:
-# openapi-generator makes Java that does not compile from an `anyOf` of an object and a boolean, and
+# The types that a JSON Schema, an object or a boolean, cannot have: `not` excludes them. The direct ways
+# fail: openapi-generator makes Java that does not compile from an `anyOf` of an object and a boolean, and
 # oapi-codegen refuses a list of types.
 _JSON_SCHEMA = [kind for kind in _KINDS if kind not in ("object", "boolean")]
 

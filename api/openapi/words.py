@@ -75,7 +75,8 @@ PATHS = {
     "transform-scripts": SCRIPT,
 }
 
-# Values for models whose names begin so. The longest prefix that has the field is used.
+# Values of fields, by the beginning of their model's name. The longest beginning that has the field is
+# used.
 MODELS: dict[str, dict[str, Any]] = {
     "ActorState": {"state": "ACTIVE", "mailbox": 0},
     "Analytics": {**_SUMS, "granularity": "hour", "errorCategories": {"TIMEOUT": 12}},
