@@ -1,4 +1,5 @@
-"""`python -m tests.sim`: runs histories by their seeds, tells the story of one that breaks a promise."""
+"""The command `python -m tests.sim`: it runs histories by their seeds, and tells the story of those that
+break a promise."""
 
 import argparse
 import os
@@ -20,9 +21,9 @@ from tests.sim.several import draw_several
 from tests.sim.shrink import shrink
 from tests.sim.story import story
 
-LONGEST_S = 120  # of CPU, as a machine may stand still; ordinary histories take a tenth of a second
+LONGEST_S = 120  # CPU time, since a machine can pause; ordinary histories take 0.1 s
 LOT = 20  # seeds that a worker takes at once
-HASHES = "0"  # for PYTHONHASHSEED: a history depends on the order of sets of texts
+HASHES = "0"  # for PYTHONHASHSEED: a history depends on the order of sets of strings
 
 
 class Result(Struct):
@@ -40,7 +41,7 @@ class EndlessError(Exception):
 
 
 def planned(seed: int, nodes: int | None) -> Plan:
-    """Return the plan of a seed: with one node (None), with as many as the seed draws (0), or so many."""
+    """Return the plan of a seed. `nodes`: None for one node, 0 for as many as the seed draws."""
     return draw(seed) if nodes is None else draw_several(seed, nodes or None)
 
 
@@ -58,7 +59,7 @@ def judge(seed: int, nodes: int | None) -> Result:
 
 @contextmanager
 def _patience() -> Iterator[None]:
-    """Break off a history that takes longer than any history should."""
+    """Raise EndlessError if the block takes longer than any history should."""
 
     def ring(number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -79,7 +80,7 @@ def judge_lot(seeds: list[int], nodes: int | None) -> list[Result]:
 
 
 def told(seed: int, nodes: int | None) -> str:
-    """Return the story of a seed that breaks a promise, shrunk."""
+    """Shrink a history that breaks a promise, and return its story."""
     plan = planned(seed, nodes)
     promise = _promises(violations(run_plan(plan)))[:1]
 
@@ -99,7 +100,7 @@ def _promises(breaches: list[str]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what the command line asks for. Returns 1 where a promise was broken."""
+    """Run the histories that the command line names. Return 1 if one broke a promise."""
     parser = argparse.ArgumentParser(prog="python -m tests.sim", description=__doc__)
     parser.add_argument(
         "--seeds", default="0-999", help="FIRST-LAST, or single ones, comma separated"

@@ -1,6 +1,6 @@
-"""The callers: they post events, and post them again where they may.
+"""The callers: they post events, and repeat a post where that is allowed.
 
-Callers know only the answers that they got; nothing here looks into a process.
+Callers know only their answers; nothing here looks into a process.
 """
 
 import json
@@ -28,7 +28,7 @@ class Callers:
         self._chance = world.chance("callers")
 
     async def post(self, post: Post) -> None:
-        """Post, and again as the plan says."""
+        """Post events, and repeat the post as the plan says."""
         for left in range(post.times, -1, -1):
             answer = await self._post_once(post)
             keyed = all(item.key is not None for item in post.items)

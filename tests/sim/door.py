@@ -1,6 +1,7 @@
-"""The requests of callers to a process, and their answers: a process that has died gives none.
+"""The door of a simulated process: it takes callers' requests and answers them, unless the process is
+dead.
 
-The door's own relay passes a request to another node, if that node has the request's workspace.
+The real relay passes a request to the node that has the request's workspace.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,7 +32,7 @@ HALVED = 0.3  # this share of the relayed requests comes in two pieces
 
 
 class Client:
-    """One request and its result. `work`: the work of a request that is not bytes."""
+    """One request and its result. `work`: the work of a request that posts no events."""
 
     def __init__(
         self, request: int, environment: int, body: bytes, *, batch: bool = False,
@@ -56,7 +57,7 @@ class Door:
             self._elsewhere = Elsewhere(process.part, _credential, self._dial, _caught_up)
 
     async def take(self, client: Client, patience_s: float) -> Reply | None:
-        """Take a request of events. None if no answer comes."""
+        """Take a request that posts events. Return None if no answer comes."""
         if (
             self._elsewhere is not None
             and (part := self._elsewhere.part_of(_fields(client))) is not None
@@ -83,7 +84,7 @@ class Door:
         return replies[0] if replies else None
 
     async def perform(self, client: Client, patience_s: float) -> Sequence[Any | Exception]:
-        """Have other work done. Returns its result, or nothing if no answer comes."""
+        """Run a client's `work`. Return its result in a list, or nothing if no answer comes."""
         if (
             self._elsewhere is not None
             and (part := self._elsewhere.part_of(_fields(client))) is not None
@@ -118,7 +119,7 @@ class Door:
 
     @property
     def asked(self) -> bool:
-        """Whether any caller waits for an answer."""
+        """True if a caller waits for an answer."""
         return bool(self._waiters)
 
     def close(self) -> None:
@@ -131,7 +132,7 @@ class Door:
     ) -> None:
         try:
             self._process.background.spawn(work)
-        except RuntimeError:  # the node is ending by itself, and its connections close
+        except RuntimeError:  # the node is ending: its connections close
             return
         self._waiters[answered] = None
         with trio.move_on_after(patience_s):
@@ -141,7 +142,7 @@ class Door:
     # --- several nodes
 
     async def answer(self, client: Client, body: bytes) -> tuple[int, bytes] | None:
-        """Answer a request that another node relays: status and body, or None where no answer comes."""
+        """Answer a relayed request: return status and body, or None if no answer comes."""
         assert body == client.body
         self._process.world.tell(Relayed, client.request, self._process.number)
         if client.work is not None:
@@ -184,7 +185,7 @@ class Door:
 
 
 class _Exchange:
-    """A relayed request at the node that received it: the part of `api.door.exchange` that the relay
+    """A relayed request at the node that received it, with the part of `api.door.exchange` that the relay
     uses."""
 
     def __init__(self, process: "Process", client: Client, *, halved: bool) -> None:
@@ -253,4 +254,4 @@ def _credential(authorization: bytes | None) -> Credential | None:
 
 
 async def _caught_up() -> None:
-    """Here every node knows every key."""
+    """Return at once: here every node knows every key."""

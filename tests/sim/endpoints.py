@@ -1,7 +1,7 @@
-"""Token endpoints, and the sender of a process, which has tokens fetched from them.
+"""Token endpoints, and the sender of a process, which fetches tokens from them.
 
-The tokens are the real ones of `engine.outbound`; only the fetch is simulated. Endpoints fail, hang or
-answer late as their kinds say, and are well once the faults are over.
+The tokens are those of `engine.outbound`; only the fetch is simulated. Endpoints fail, hang or answer
+late as their kinds say. Once the faults are over, all succeed.
 """
 
 import json
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from tests.sim.process import Process
     from tests.sim.world import World
 
-SHARE = 0.12  # of the histories have destinations with tokens
-REVOKING = 0.5  # of the destinations with tokens
+SHARE = 0.12  # share of histories in which destinations use tokens
+REVOKING = 0.5  # share of the destinations with tokens whose receivers revoke tokens
 KINDS = ("prompt", "fails", "hangs", "late", "short")
 NEVER_S = 1e9
-LIVES_S = (3, 8, 20)  # of the tokens of an endpoint of kind "short"
+LIVES_S = (3, 8, 20)  # lifetimes of tokens from an endpoint of kind "short"
 _URL = "https://tokens.example/"
 
 
@@ -52,7 +52,7 @@ def with_tokens(
 def with_revocations(
     chance: Random, destinations: tuple["NewDestination", ...]
 ) -> tuple["NewDestination", ...]:
-    """Return the destinations of a plan: some receivers refuse tokens before their end."""
+    """Return the destinations of a plan. Some receivers refuse tokens before these expire."""
     return tuple(
         replace(each, revokes=each.endpoint is not None and chance.random() < REVOKING)
         for each in destinations
@@ -89,7 +89,7 @@ class Endpoints:
         self._fetches = 0
 
     async def ask(self, process: "Process", number: int) -> tuple[bytes | Failure, float]:
-        """Answer a fetch as `engine.outbound.tokens.Tokens` reads answers."""
+        """Answer a fetch, in the form that `engine.outbound.tokens.Tokens` expects."""
         world = self._world
         self._fetches += 1
         fetch, token, life_s = self._fetches, "", 0.0
@@ -110,7 +110,8 @@ class Endpoints:
         return Failure(ErrorCategory.AUTHENTICATION, words), FAILED_S
 
     def _answer(self, number: int) -> tuple[float, int, float]:
-        """Return after how long an endpoint answers, with which status, and how long its token lives."""
+        """Return an endpoint's answer: its delay in seconds, its status, and the lifetime of its token in
+        seconds."""
         chance = self._chance
         kind = self._world.plan.destinations[number].endpoint
         if self._world.calm or kind == "prompt":
@@ -141,7 +142,8 @@ class SimulatedTokens(Tokens):
 
 
 class Outbound:
-    """The sender of a process: the network behind the real stages. It knows when attempts began."""
+    """The sender of a process: the real stages before the simulated network. It knows when attempts
+    began."""
 
     def __init__(self, process: "Process") -> None:
         self._process = process
@@ -170,11 +172,11 @@ class Outbound:
         self._stages.send(transmission, ended)
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Send a complete request: the stages use this in place of the wire. After a 401 they send a
+        """Send a complete request. The stages call this instead of the wire. After a 401 they send a
         second request in the same attempt."""
         world = self._process.world
         began = self._begun[transmission.delivery.id, transmission.number]
         world.network.send(self._process, transmission, done, world.now() - began)
 
     def forget(self, destination: str) -> None:
-        """Take note that an actor leaves: nothing is kept for it here."""
+        """Do nothing when an actor leaves memory: nothing is kept for it here."""

@@ -1,6 +1,6 @@
 """The faults of a history: the fate of each statement, and the strikes of the plan.
 
-A strike falls at the n-th call, send or step of the history, and so between any two steps.
+A strike falls at the n-th call, send or step of the history, so it can fall between any two steps.
 """
 
 from collections.abc import Callable
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 QUICK_S = 0.002  # the longest time of a statement without a fault
-HANGS_S = 8.0  # a statement without an answer is given up after so long
-# How late a busy process hears of an answer, at most; the second is for statements that others overtake.
+HANGS_S = 8.0  # after this time, a statement without an answer is given up
+# The longest delays until a busy process reads an answer. The second list is for `OVERTAKEN`.
 BEHIND_S = (0.0, 0.0, 0.005, 0.05, 0.4)
 FAR_BEHIND_S = (*BEHIND_S, 2.0, 2.0)
 OVERTAKEN = ("settle", "read queue", "read due")
-# Statements that the engine may be told to run again: the others are single writes of a pool, which
-# does that for itself, and reads, which never race.
+# Statements that can fail with contention: the engine runs them again. The others are single writes,
+# which the pool repeats, and reads, which never race.
 RACING = ("accept", "accept part", "settle", "requeue", "discard", "enqueue", "forget backlog")
-# The statements of transactions in parts. They are few, so they have faults more often.
+# Statements of transactions in several parts. They are rare, so they have faults `PARTS_TROUBLE` times as
+# often.
 PARTS = ("accept part", "commit")
 PARTS_TROUBLE = 2
 
@@ -35,7 +36,7 @@ class Fate(Struct):
 
     before_s: float  # until the database runs it
     after_s: float = 0.0  # until its answer arrives
-    outlives: bool = False  # whether it is run even if its process is killed meanwhile
+    outlives: bool = False  # it runs even if its process is killed meanwhile
     contention: bool = False
     unsent: bool = False
     unheard: bool = False
@@ -58,7 +59,7 @@ class Faults:
         self.strike: Callable[[Strike, Process | None], None] = lambda strike, process: None
 
     def start(self) -> None:
-        """Begin: set the strikes that have an instant, and count steps if a strike needs that."""
+        """Schedule the strikes that have an instant, and count steps if a strike needs that."""
         for each in self._laid.pop("time", []):
             self._world.later(each.number, lambda each=each: self._fall(each, None))  # type: ignore[misc]
         if "step" in self._laid:
@@ -67,8 +68,8 @@ class Faults:
     # --- strikes
 
     def count(self, what: str, process: "Process | None") -> None:
-        """Count a call, settle, send, step, turn or pass (a hand-over). If a strike is due at this
-        number, strike."""
+        """Count a call, settle, send, step, turn or pass (a hand-over). Carry out the strikes that are
+        due at this number."""
         self._counts[what] += 1
         laid = self._laid.get(what)
         while laid and laid[-1].number <= self._counts[what]:
@@ -81,12 +82,12 @@ class Faults:
     # --- the database
 
     def leave(self, lasts_s: float) -> None:
-        """Take the database away for some seconds."""
+        """Make the database unreachable for some seconds."""
         self._away_until = max(self._away_until, self._world.now() + lasts_s)
         self._world.tell(Fault, "away", "", lasts_s)
 
     def refuses(self, now: float) -> bool:
-        """Whether the database is away."""
+        """Return True if the database is unreachable."""
         return now < self._away_until and not self._world.calm
 
     def fate(self, statement: str, *, writes: bool) -> Fate:

@@ -1,4 +1,5 @@
-"""The gateway between the simulated store and callers: statements are late, lost, or done and denied."""
+"""The gateway between the simulated store and its database: a statement can be late, be lost, or run and
+be reported as failed."""
 
 from collections.abc import Callable
 from math import inf
@@ -12,25 +13,26 @@ Result = TypeVar("Result")
 
 
 class Gateway(Protocol):
-    """One connection of one process to the simulated database. `work` is a whole transaction: it is
-    synchronous, does everything or raises and does nothing, and is done at most once a `call`."""
+    """One connection of one process to the simulated database. `work` is a whole transaction. It is
+    synchronous, and it does everything, or raises and does nothing. A `call` completes it at most
+    once."""
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
-        """Have a statement done, and return or raise what it gives.
+        """Run a statement: return its result or raise its error.
 
-        The call can be late. It can raise StoreAwayError without having called `work` (`maybe_written`
-        True or False), after `work` was done, or before the database does `work` all the same: the epoch
-        that `work` checks then tells whether it still may write. A kill can come at any await within. If
-        `work` raises LockedError, nothing is done, and `work` is called again when that transaction has
+        The call can be late. It can raise StoreAwayError in three cases: `work` never runs
+        (`maybe_written` True or False), `work` has run, or the database still runs `work` later. A late
+        `work` checks its epoch to know whether it can still write. A kill can come at any await within.
+        If `work` raises LockedError, it has done nothing. It is called again when that transaction has
         ended.
         """
 
 
 class Direct:
-    """A gateway without any fault: each statement is done at once."""
+    """A gateway without faults: each statement runs at once."""
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
-        """Do it."""
+        """Run `work`, again after each LockedError."""
         del statement, writes
         await trio.lowlevel.checkpoint()
         while True:

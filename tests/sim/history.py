@@ -1,4 +1,4 @@
-"""The run of a history: a phase in which everything can go wrong, then a quiet phase to drain in."""
+"""The run of a history: a phase with faults, then a quiet phase in which everything must drain."""
 
 import sys
 from typing import Any
@@ -25,10 +25,10 @@ from tests.sim.virtual import run_virtually
 from tests.sim.wishes import Wishes
 from tests.sim.world import World
 
-LOOK_S = 2.0  # between two looks whether all has drained
-# The time to drain, besides a schedule's waits: for time-outs, probes of a circuit, actors that leave.
+LOOK_S = 2.0  # between two checks that everything has drained
+# Time to drain, beyond a schedule's waits: for time-outs, circuit probes, and actors that leave memory.
 DRAIN_S = 400.0
-STOP_S = 60.0  # by then a process that was told to end has ended
+STOP_S = 60.0  # longest time in which a process ends in order
 _WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 _PLANNED = (PlannedCrash, OwnershipLostError)
 
@@ -39,7 +39,7 @@ def run(seed: int) -> History:
 
 
 def run_plan(plan: Plan) -> History:
-    """Run a history that is planned already."""
+    """Run the history of a plan."""
     heard: list[str] = []
 
     def hear(level: str, entry: dict[str, Any]) -> None:
@@ -75,7 +75,7 @@ class _History:
         create_workspaces(world.database.tables, plan.workspaces)
 
     async def run(self) -> History:
-        """Run it from its beginning to its end."""
+        """Run the history from its beginning to its end."""
         world = self._world
         async with trio.open_nursery() as nursery:
             world.nursery = nursery
@@ -130,7 +130,7 @@ class _History:
         world.broken += left
 
     def _left(self) -> list[str]:
-        """Return what has not drained."""
+        """Return a text for each thing that has not drained."""
         tables = self._world.database.tables
         left = [
             f"callers of process {process.number} wait for ever"
@@ -152,7 +152,7 @@ class _History:
         left += [
             f"destination {identifier} has a backlog row for ever"
             for _, identifier in tables.backlog
-            if identifier not in owed | held  # disabled destinations are looked at when enabled
+            if identifier not in owed | held  # disabled: read once enabled
         ]
         if self._plan.machines:
             left += self._keeper.misplaced()

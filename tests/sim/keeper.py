@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 CLOCKS_S = (-172_800.0, -3_600.0, -90.0, 0.0, 0.0, 45.0, 1_800.0, 100_000.0)
 DRIFTS_S = (-86_400.0, -300.0, 120.0, 7_200.0)
-SUCCEEDED_S = (0.0, 0.5, 2.0, 3.0)  # after a node has stalled
-TAKEN_OVER_S = (0.0, 0.1, 1.3)  # after a part was handed over
+SUCCEEDED_S = (0.0, 0.5, 2.0, 3.0)  # delays from a node's freeze or loss to its successor
+TAKEN_OVER_S = (0.0, 0.1, 1.3)  # delays from the hand-over of a part to its new node
 PARTS = (1, 2, 3, 4, 5)  # numbers of parts that another parent can have
-SPARE = 2  # processes besides one for each part
+SPARE = 2  # most processes beyond one for each part
 
 
 class Keeper:
@@ -78,7 +78,7 @@ class Keeper:
         return self._machines.belongs_on(process.part.number, self._working(), self._parts)
 
     def misplaced(self) -> list[str]:
-        """Return which parts are not on the machine on which they must be once everything is quiet."""
+        """Return the parts that are on a wrong machine although everything is quiet."""
         return self._machines.misplaced(self._working())
 
     async def wait_none(self) -> None:

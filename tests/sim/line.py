@@ -1,6 +1,7 @@
-"""One process's line to the simulated database: statements are late, lost, or done and denied.
+"""One process's connection to the simulated database: a statement can be late, be lost, or run and be
+reported as failed.
 
-A statement that was sent is up to the database: it may be done after its process was killed, or never.
+A statement that was sent can run after its process was killed, or never.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# The server ends a transaction that is idle for so long: its client is gone, and the server was not told.
+# The server ends a transaction that has been idle for this time, because its client may be gone.
 IDLE_TRANSACTION_S = 30.0
 
 
@@ -36,13 +37,13 @@ class _Statement:
         self._fate = fate
         self._writes = writes
         self._task = trio.lowlevel.current_task()
-        self._left = True  # whether the database has it, and does it
+        self._left = True  # it has left the process, so the database runs it
         self._answer: outcome.Outcome[Any] | None = None
         self._refused: RaiseCancelT | None = None  # a cancellation that has to wait for the answer
         line.world.under_way += writes
 
     def run(self) -> None:
-        """Let the database do it."""
+        """Run the statement in the database, as its fate says."""
         line, fate = self._line, self._fate
         if not self._left:
             self._end()
@@ -62,7 +63,7 @@ class _Statement:
         self._reply()
 
     def _end(self) -> None:
-        """Note that the database will not do it any more."""
+        """Note that the database will no longer change anything for this statement."""
         self._line.world.under_way -= self._writes
 
     def _do(self) -> None:
@@ -76,8 +77,8 @@ class _Statement:
             self._reply()
 
     def _wait(self, transaction: Transaction, patience_s: float | None) -> None:
-        """Run again when a transaction has ended. That transaction is ended after `patience_s`, or by the
-        database at the latest."""
+        """Run again when a transaction has ended. The database ends that transaction after `patience_s`,
+        or after its idle limit if `patience_s` is None."""
         transaction.after(self._after_wait)
         if patience_s is None:
             patience_s = IDLE_TRANSACTION_S
@@ -109,7 +110,7 @@ class _Statement:
         trio.lowlevel.reschedule(self._task, self._answer)
 
     def abort(self, raise_cancel: RaiseCancelT) -> Abort:
-        """Refuse a cancellation: only the death of its process cancels a statement half way."""
+        """Refuse a cancellation: a running statement is cancelled only if its process dies."""
         if not self._line.process.dead:
             self._refused = raise_cancel
             return Abort.FAILED
@@ -127,7 +128,7 @@ class Line:
         self.faults = faults
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
-        """Have a statement done; see the protocol."""
+        """Run a statement, as `Gateway.call` says."""
         self.faults.count("call", self.process)
         if statement == "settle":
             self.faults.count("settle", self.process)

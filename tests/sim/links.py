@@ -1,7 +1,7 @@
 """Links between nodes: they carry a request to the node that has its workspace, and its answer back.
 
-The relay is the door's own (`api.door.elsewhere`). Bytes of a link come in order, late or never. A link
-that breaks loses the bytes on it. A node can be cut off from others, and stand still at either end.
+The relay is the real one (`api.door.elsewhere`). The bytes of a link arrive in order, late or never. A
+link that breaks loses its bytes. A node can be cut off from others, and the node at either end can stall.
 """
 
 from collections import deque
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from tests.sim.process import Process
     from tests.sim.world import World
 
-WAY_S = (0.0, 0.0002, 0.0002, 0.001)  # of bytes without a fault
+WAY_S = (0.0, 0.0002, 0.0002, 0.001)  # seconds that bytes take without a fault
 LATE_S = (0.01, 0.05, 0.4, 2.5)
-LATE_SHARE = 0.1  # of what is sent, if the plan has faults of links
-BREAK_SHARE = 0.04  # of what is sent then: the link breaks, and half of these bytes are lost
-LOOK_S = 0.05  # between two looks whether the other node goes on
+LATE_SHARE = 0.1  # share of sends that are late, if the plan has link faults
+BREAK_SHARE = 0.04  # share of sends that break the link then; half of these bytes are lost
+LOOK_S = 0.05  # between two looks at a stalled node
 PIECE = 65_536
-RESTS_S = (0.01, 0.1, 1.0)  # of an idle link, until its node closes it
+RESTS_S = (0.01, 0.1, 1.0)  # idle times after which a node closes a link
 TROUBLE = frozenset({"links", "cut", "freeze", "stall"})  # without these a handshake succeeds
 
 
 class End:
-    """One end of a link: what the relay and a node's server use of a `trio.SocketStream`."""
+    """One end of a link, with the part of `trio.SocketStream` that the relay and a node's server use."""
 
     def __init__(self, link: "Link", process: "Process") -> None:
         self.process = process
         self.other: End
-        self.last_at = 0.0  # when the last of the bytes that the other end has sent is here
+        self.last_at = 0.0  # when the last byte from the other end arrives
         self.on_the_way: deque[bytes | None] = deque()  # sent by the other end; None: its end
         self.unread = 0  # bytes that the other end has sent and this end has not read
-        self.busy = self.parted = False  # it has a request in hand; it takes none any more
+        self.busy = self.parted = False  # it serves a request; it takes no more requests
         self.served = 0  # requests
         self.link = link
         self._come = bytearray()
@@ -50,7 +50,7 @@ class End:
 
     @property
     def socket(self) -> "End":
-        """This end itself, in place of a socket: it can be readable, and be closed."""
+        """This end itself, in place of a socket."""
         return self
 
     @property
@@ -59,11 +59,11 @@ class End:
         return AF_UNIX
 
     def is_readable(self) -> bool:
-        """Whether a read would not wait."""
+        """Return True if a read would not wait."""
         return bool(self._come) or self._ended
 
     def shutdown(self, how: int) -> None:
-        """End the link for both at once: between two workers of a machine that takes no time."""
+        """End the link at both ends at once: two workers of a machine notice it without delay."""
         del how
         self._closed = True
         self.other.come(None)
@@ -75,12 +75,12 @@ class End:
             self.link.send(self, None)
 
     async def aclose(self) -> None:
-        """Close it."""
+        """Close this end."""
         self.close()
         await trio.lowlevel.checkpoint()
 
     async def send_all(self, data: bytes) -> None:
-        """Send bytes. Raises BrokenResourceError."""
+        """Send bytes. Raises BrokenResourceError if the link has ended."""
         await self.process.awake()
         if self._closed or self._ended:
             raise trio.BrokenResourceError("the link has ended")
@@ -89,7 +89,7 @@ class End:
         await trio.lowlevel.checkpoint()
 
     async def receive_some(self, most: int) -> bytes:
-        """Return bytes that have come, none at the end."""
+        """Return received bytes, or none at the end of the link."""
         while True:
             await self.process.awake()
             if self._come:
@@ -106,7 +106,7 @@ class End:
             await self._news.wait()
 
     def come(self, data: bytes | None) -> None:
-        """Take bytes from the world; None: no more will come."""
+        """Receive bytes. None: no more will come."""
         if data is None:
             self._ended = True
         elif not self._ended:
@@ -119,12 +119,12 @@ class Link:
 
     def __init__(self, links: "Links", near: "Process", far: "Process") -> None:
         self._links = links
-        self._lost = False  # all bytes on the way are lost, as a cut will break the link
+        self._lost = False  # a cut will break the link, so its bytes are lost
         self.near, self.far = End(self, near), End(self, far)
         self.near.other, self.far.other = self.far, self.near
 
     def send(self, end: End, data: bytes | None) -> None:
-        """Let bytes come to the other end, after all bytes that were sent before."""
+        """Send bytes to the other end, behind all bytes sent before."""
         links, to = self._links, end.other
         now = trio.current_time()
         to.last_at = max(now + links.way_s(), to.last_at)
@@ -137,7 +137,7 @@ class Link:
             links.world.later(to.last_at - now, self.break_off)
 
     def _deliver(self, to: End) -> None:
-        """Let the next bytes come to an end. A cut delays them, or they are lost and the link breaks."""
+        """Deliver the next bytes to an end. A cut delays them, or loses them and breaks the link."""
         if self._lost:
             return
         left_s = self._links.cut_s(to.process, to.other.process)
@@ -150,7 +150,7 @@ class Link:
             self._links.world.later(left_s, partial(self._deliver, to))
 
     def break_off(self) -> None:
-        """End it for both nodes."""
+        """End the link for both nodes."""
         for end in (self.near, self.far):
             end.come(None)
 
@@ -163,26 +163,27 @@ class Links:
         self.chance = world.chance("links")
         self._links: list[Link] = []
         self._cut_until: dict[frozenset[int], float] = {}
-        self.clients: dict[int, Client] = {}  # by request: its work and results, which are no bytes
+        self.clients: dict[int, Client] = {}  # by request; their work and results are not bytes
 
     # --- the way of bytes
 
     def way_s(self) -> float:
-        """Return how long some bytes take."""
+        """Return the seconds that some bytes take."""
         way_s = self.chance.choice(WAY_S)
         if self._troubled and self.chance.random() < LATE_SHARE:
             way_s += self.chance.choice(LATE_S) * self.chance.random()
         return way_s
 
     def breaks(self) -> str:
-        """Decide whether a link breaks `before` or `after` its bytes have come."""
+        """Return `before` or `after` if the link breaks before or after its bytes arrive, else an empty
+        text."""
         if not self._troubled or self.chance.random() >= BREAK_SHARE:
             return ""
         self.world.tell(Fault, "link")
         return self.chance.choice(("before", "after"))
 
     def release(self) -> Release | None:
-        """Return the release of a node that begins; None where all nodes have one release."""
+        """Return the release of a new node, or None if all nodes have one release."""
         if not self.world.plan.releases:
             return None
         first = len(self.world.processes) < self.world.plan.nodes
@@ -193,13 +194,13 @@ class Links:
         return "links" in self.world.plan.faults and not self.world.calm
 
     def cut(self, one: "Process", other: "Process", lasts_s: float) -> None:
-        """Let nothing pass between two nodes for so long."""
+        """Cut two nodes off from each other."""
         pair = frozenset({one.number, other.number})
         self._cut_until[pair] = max(self._cut_until.get(pair, 0.0), trio.current_time() + lasts_s)
         self.world.tell(Fault, "cut", f"{one.number} {other.number}", lasts_s)
 
     def cut_s(self, one: "Process", other: "Process") -> float:
-        """Return for how long nothing passes between two nodes any more."""
+        """Return the seconds for which two nodes are still cut off from each other."""
         until = self._cut_until.get(frozenset({one.number, other.number}), 0.0)
         return 0.0 if self.world.calm else max(0.0, until - trio.current_time())
 
@@ -212,7 +213,7 @@ class Links:
         await trio.sleep(self.way_s())
         if far is None or not far.ready:
             raise ConnectionRefusedError("no node of this part listens")
-        # The handshake waits while the node stands still, or is cut off.
+        # The handshake waits while the node stalls or is cut off.
         while (left_s := self.cut_s(near, far)) or far.stalled:  # noqa: ASYNC110 - nobody tells
             await trio.sleep(left_s or LOOK_S)
         if far.dead or self.breaks():
@@ -240,8 +241,8 @@ class Links:
             raise ConnectionResetError("the handshake failed") from error
 
     def part(self, process: "Process") -> None:
-        """Let a node that ends in order close its idle links: the next release says so, the former does
-        not."""
+        """Close the idle links of a node that ends in order. The next release says goodbye; the former
+        does not."""
         if process.release is None:
             return
         for link in self._links:
@@ -249,7 +250,7 @@ class Links:
                 self._rest(link.far, link.far.served)
 
     def _rest(self, end: End, served: int) -> None:
-        """Close a link that has been idle since it `served` so many requests."""
+        """Close a link that has been idle since its `served` count was taken."""
         process = end.process
         idle = not (process.dead or end.busy or end.parted or end.is_readable())
         if idle and end.served == served:
@@ -268,7 +269,7 @@ class Links:
         return nodes[-1] if nodes else None
 
     def died(self, process: "Process") -> None:
-        """End the links of a process that has ended. What it had sent may still come."""
+        """End the links of a process that has ended. Bytes that it sent can still arrive."""
         for link in [
             each for each in self._links if process in (each.near.process, each.far.process)
         ]:
@@ -278,7 +279,7 @@ class Links:
                     end.close()
 
     async def _serve(self, end: End) -> None:
-        """Answer what comes over a link, one request after another."""
+        """Answer the requests of a link, one after another."""
         come = b""
         release = end.process.release
         with suppress(trio.BrokenResourceError, LinkError):
@@ -286,7 +287,7 @@ class Links:
                 await self._accept(end)
             while data := await end.receive_some(PIECE):
                 if end.parted:
-                    return None  # the other node has been told, or learns by the end
+                    return None  # the other node got a goodbye, or sees the end of the link
                 end.busy = True
                 come += data
                 while (found := _split(come)) is not None:
@@ -305,7 +306,7 @@ class Links:
         return end.close()
 
     async def _accept(self, end: End) -> None:
-        """Accept the other node's handshake, whatever its release. Raises LinkError."""
+        """Accept the other node's handshake, of either release. Raises LinkError."""
         end.busy = True
         try:
             await accept(cast(trio.abc.Stream, end), KEYS)
@@ -316,7 +317,7 @@ class Links:
 
 
 def unread(link: trio.SocketStream) -> int:
-    """Return how many bytes the other end has not read: for a real link, the kernel says so."""
+    """Return how many bytes the other end has not read. For a real link, the kernel knows this."""
     return cast(End, link).other.unread
 
 

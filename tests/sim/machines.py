@@ -1,6 +1,7 @@
-"""The machines of a history: which join, are drained or are lost, and where each part belongs.
+"""The machines of a history: machines join, are drained or are lost, and each part belongs on one of
+them.
 
-The placement is the real one (`engine.nodes.placement`), of rows as the table of nodes has them: each
+The placement is the real one (`engine.nodes.placement`), over rows like those of the table of nodes. Each
 machine has a process for each part, and one process of a part works.
 """
 
@@ -38,7 +39,7 @@ class Machines:
         return self._names[-1]
 
     def belongs_on(self, number: int, living: Iterable["Process"], parts: int) -> str | None:
-        """Return the machine that a part belongs on; None if no machine is to work for it."""
+        """Return the machine that a part belongs on, or None if no machine can work for it."""
         return placement(places_of(self._rows(living, parts), parts)).get(number)
 
     def place(self, number: int, living: Iterable["Process"], parts: int) -> str:
@@ -70,7 +71,7 @@ class Machines:
         )
 
     def strike(self, kind: str) -> str | None:
-        """Let a machine join, be drained or not be drained any more, or be lost; return a lost one."""
+        """Let a machine join, be drained, be undrained or be lost. Return the name of a lost machine."""
         left = [name for name in self._names if name not in self._drained]
         if kind == "join" and len(self._names) < MOST:
             self._world.tell(Fault, kind, self._begin())
@@ -91,7 +92,7 @@ class Machines:
         return name
 
     def misplaced(self, living: Iterable["Process"]) -> list[str]:
-        """Return which parts are not where they must be once everything is quiet."""
+        """Return the parts that are on a wrong machine although everything is quiet."""
         free = [name for name in self._names if name not in self._drained]
         if not free:
             return []

@@ -1,5 +1,5 @@
-"""The network between a process and its receivers. The real wire's head signs requests; receivers read
-and verify them with code of their own.
+"""The network between a process and its receivers. The wire's real head signs requests; receivers verify
+them with their own code.
 
 A request that has left can arrive even if its process has died.
 """
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 LONGEST_WAY_S = 0.03
-# How long after a rotation a request may carry the former key's signature alone: the process that sent
-# it had not yet heard of the rotation.
+# For this time after a rotation, a request can carry the former key's signature alone: its process has
+# not yet heard of the rotation.
 UNHEARD_S = 60.0
-GRACE_S = 23 * 3600.0  # a rotated-out key must sign at least so long
+GRACE_S = 23 * 3600.0  # a rotated-out key must sign for at least this time
 _MARK = re.compile(rb'"mark": ?"([^"]*)"')
 
 
@@ -105,7 +105,7 @@ class Flight:
             world.later(wait_s, lambda: self.reply(reception))
 
     def reply(self, reception: Reception) -> None:
-        """Reach the process again, if it still lives."""
+        """Deliver the answer to the process, if it still lives."""
         process = self._process
         if self.ended:
             return
@@ -182,7 +182,7 @@ class Network:
         done: Callable[[Outcome], None],
         waited_s: float,
     ) -> None:
-        """Send an attempt of a process, which has waited for its token."""
+        """Send an attempt of a process. `waited_s`: how long it has waited for its token."""
         if process.dead:
             return
         destination, event = transmission.destination, transmission.delivery.event
@@ -203,8 +203,8 @@ class Network:
             flight.die(lost=self._chance.random() < 0.5)
 
     def genuine(self, destination: str, fields: dict[str, str], body: bytes) -> bool:
-        """Whether a receiver accepts a request: signed by its present key or, for a day after a
-        rotation, by the former key."""
+        """Return True if a receiver accepts a request's signature: by the present key or, for a day after
+        a rotation, by the former key."""
         keys, now = self.world.keys[destination], self.world.now()
         signed = f"{fields['webhook-id']}.{fields['webhook-timestamp']}.".encode() + body
         given = [

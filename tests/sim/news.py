@@ -1,5 +1,5 @@
-"""News of configuration that other processes wrote: `storage.audit.changes` over the simulated
-database.
+"""News of configuration that other processes wrote: a stand-in for `storage.audit.changes` over the
+simulated database.
 
 After a lost connection, the whole configuration is read again.
 """
@@ -13,7 +13,7 @@ RETRY_S = 1.0  # after a loss, until it listens again
 
 
 class News:
-    """The changes that were heard of and not read yet. Owner: the task in `run`."""
+    """The changes that were announced and are not yet read. Owner: the task in `run`."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -27,7 +27,7 @@ class News:
         self._wake.set()
 
     def lose(self) -> None:
-        """Lose the connection, and all notifications meanwhile."""
+        """Lose the connection, with all notifications that are not yet read."""
         self._lost = True
         self._heard.clear()
         self._wake.set()

@@ -1,4 +1,4 @@
-"""Parts of the engine that can stand still or raise, by hooks that the real parts have."""
+"""Parts of the engine that can stall or raise. Each extends or wraps the real part."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-A_TURN_S = 0.0004  # so that a dispatcher yields after some turns, as a real one does
-A_CALL_S = SLICE_S / 256  # and timers after as many calls of the short kind as a real one makes
-HALF = 0.5  # of the work that needs no turn gets one nevertheless, in a busy process
-# How long an actor of a busy process waits for its turn, at most: below what the oracle allows a way.
+A_TURN_S = 0.0004  # time of a turn: a dispatcher yields after some turns, like a real one
+A_CALL_S = SLICE_S / 256  # time of a timer's call: timers yield after 256 calls
+HALF = 0.5  # in a busy process, share of the inline work that needs a turn after all
+# The longest waits of an actor for its turn in a busy process, shorter than the oracle's `NETWORK_S`.
 BEHIND_S = (0.0, 0.0, 0.002, 0.02, 0.04)
 
 
 class PlannedCrash(Exception):  # noqa: N818 - it is no error: the plan says so
-    """What an actor's turn raises when the plan says so."""
+    """The error that an actor's turn raises when the plan says so."""
 
 
 class StallingTimers(Timers):
-    """The timers of a process: none fires while it stands still."""
+    """The timers of a process: none fires while the process stalls."""
 
     def __init__(self, process: "Process", on_error: Callable[[Exception], None]) -> None:
         self._passed_s = 0.0
@@ -49,7 +49,7 @@ class StallingTimers(Timers):
 
 
 class StallingDispatcher(Dispatcher):
-    """The dispatcher of a process: no actor gets a turn while the process stands still."""
+    """The dispatcher of a process: no actor gets a turn while the process stalls."""
 
     def __init__(self, process: "Process") -> None:
         self._passed_s = 0.0
@@ -57,14 +57,14 @@ class StallingDispatcher(Dispatcher):
         self._process = process
         self._busy = process.world.plan.busy
         self._chance = process.world.chance("turns")
-        self._behind = 0  # actors that wait, and are not in line yet
+        self._behind = 0  # actors that wait, but are not yet in the queue
 
     def _elapsed(self) -> float:
         self._passed_s += A_TURN_S
         return self._passed_s
 
     def enqueue(self, actor: Turn) -> None:
-        """Give `actor` a turn, later where the process is behind or stands still."""
+        """Queue an actor for a turn, later if the process is behind or stalls."""
         wait_s = 0.0
         if self._busy and not self._process.world.calm:
             wait_s = self._chance.choice(BEHIND_S) * self._chance.random()
@@ -85,21 +85,22 @@ class StallingDispatcher(Dispatcher):
             super().enqueue(actor)
 
     def try_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Let `actor` do a part of its work, unless the process is behind or stands still."""
+        """Let `actor` do a part of its work, unless the process is behind or stalls."""
         process = self._process
         if process.stalled or (self._busy and self._chance.random() < HALF):
             return False
         return process.dead or super().try_inline(actor, part, about)
 
     async def wait_idle(self) -> None:
-        """Wait until nobody waits for a turn. Time passes meanwhile, so that this may end in vain."""
+        """Wait until no actor waits for a turn. Time passes meanwhile, so this can fail to end in
+        time."""
         while self._behind or self._waiting:  # noqa: ASYNC110 - a dispatcher tells nobody that it rests
             await trio.sleep(A_TURN_S)
 
 
-# Calls between two modules. A second call changes nothing, except for what is handed over for good
-# (`FOR_GOOD`): a call that raises has not taken that. An append to a line or a heap (`enqueue`, `submit`,
-# `call_at`) is not among the calls: it fails only if the process is out of memory.
+# Calls between two modules. A second call changes nothing, except for calls in `FOR_GOOD`: if one of
+# these raises, it has taken nothing. Appends to a queue or heap (`enqueue`, `submit`, `call_at`) are left
+# out: they fail only if the process is out of memory.
 HAND_OVERS = (
     ("directory", ("arrived", "untold", "spare", "configure")),
     ("recorder", ("put", "mark", "write_snapshot")),
@@ -108,7 +109,7 @@ FOR_GOOD = frozenset({"put"})
 
 
 def break_hand_overs(process: "Process") -> None:
-    """Let calls between two modules raise when the plan says so: before they are done, or after."""
+    """Let calls between two modules raise when the plan says so, before or after their work."""
     for part, names in HAND_OVERS:
         owner = getattr(process, part)
         for name in names:
@@ -133,10 +134,10 @@ def _breaking(
 
 
 def crashing(process: "Process") -> type[DestinationMachine]:
-    """Return a machine that raises when the plan says so."""
+    """Return a machine class that raises when the plan says so."""
 
     class CrashingFastPath(FastPath):
-        """A fast path that may raise."""
+        """A fast path that can raise."""
 
         __slots__ = ("destination",)
         destination: str
@@ -148,7 +149,7 @@ def crashing(process: "Process") -> type[DestinationMachine]:
             super().begin(delivery, now)
 
     class CrashingMachine(DestinationMachine):
-        """A machine that may raise in each turn."""
+        """A machine that can raise in each turn."""
 
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)

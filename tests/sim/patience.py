@@ -9,17 +9,17 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from tests.sim.plan import NewDestination, Plan, Strike
 
-SHARE = 0.12  # of the histories
+SHARE = 0.12  # share of the histories
 PATIENCES_S = (5, 20, 60, 300)
-TROUBLED = 0.7  # of such destinations are at receivers that fail for long
+TROUBLED = 0.7  # share of such destinations whose receivers fail for long
 RECEIVERS = ("dead", "flapping")
-SCHEDULE_S = (1,) * 9 + (15,) * 11  # of those: one delivery is a row of failures
-# This share of them has one process and one destination that always fails. In half of those the actor
-# leaves memory between failures. The clock is set meanwhile.
+SCHEDULE_S = (1,) * 9 + (15,) * 11  # of those destinations: one delivery is a series of failures
+# This share of the histories has one process and one destination that always fails. In some, the actor
+# leaves memory between failures. The clock is set several times.
 ASLEEP = 0.4
-DOWN = "down"  # a receiver of these histories alone
+DOWN = "down"  # a kind of receiver that only these histories have
 ASLEEP_S = 600.0
-ASLEEP_SCHEDULE_S = (1,) * 9 + (90,) * 8  # an actor leaves over a wait of more than a minute
+ASLEEP_SCHEDULE_S = (1,) * 9 + (90,) * 8  # an actor leaves memory during a long wait
 ASLEEP_PATIENCES_S = (100, 200, 400)
 POSTS = 1
 DRIFTS = 4

@@ -1,7 +1,7 @@
-"""The plan of a history, drawn from its seed: data only, so that a part of it can be left out.
+"""The plan of a history, drawn from its seed. It is data only, so the shrinker can leave parts out.
 
-Whatever depends on the engine's progress (the delay of each statement and answer) is drawn during the
-run, from streams of its own. Everything else is here.
+The delay of each statement and answer depends on the engine's progress, so the run draws it from a stream
+of its own. Everything else is here.
 """
 
 from random import Random
@@ -13,12 +13,12 @@ from tests.sim.endpoints import with_revocations, with_tokens
 from tests.sim.patience import with_patience
 from tests.sim.trace import Item
 
-# Faults, and how many of a hundred histories have them: each history has a few, so that rare ones meet.
+# Faults, and the percentage of histories with each. A history has several, so rare faults meet.
 FAULTS = {
     "late": 50,  # statements that take long
     "unsent": 35,  # statements that never left
     "unheard": 40,  # statements that were done, but the connection was lost before the answer
-    "delayed": 35,  # statements that were reported as failed, and done later all the same
+    "delayed": 35,  # statements that run after they were reported as failed
     "contention": 25,  # statements that lost a race and wrote nothing
     "poison": 12,  # events that the database refuses
     "away": 30,  # the database cannot be reached for a while
@@ -70,27 +70,27 @@ SCHEDULES_S: tuple[tuple[int, ...], ...] = (
 )  # fmt: skip
 LONG_SCHEDULES_S: tuple[tuple[int, ...], ...] = ((5, 300, 900), (60, 600), (1, 1200))
 ENVIRONMENTS = (1, 2)
-LONG_SHARE = 0.06  # part of the histories that last an hour, not minutes: idle time also costs
-AUTO_SHARE = 0.3  # of a dense history's destinations: they get enough events to move a limit
-AUTO_MOST = 12  # the bound of those limits: little above their first value
+LONG_SHARE = 0.06  # share of histories that last an hour, not minutes: idle time also costs
+AUTO_SHARE = 0.3  # share of a dense history's destinations: they get enough events to move a limit
+AUTO_MOST = 12  # highest value of those limits: little above the first one
 DENSE_SHARE = 0.15  # many events for few destinations, within small bounds: spills are read back
 # Histories with slow processes: actors wait for their turns, and answers wait to be read. Operators act
 # quickly there, and kills fall between two groups of outcomes.
 BUSY_SHARE = 0.15
 # Histories in which calls between two modules raise: a hand-over breaks in the middle.
 BREAK_SHARE = 0.15
-AIMED_SHARE = 0.6  # part of the kills of a busy history
-AIMED_MOST = 40  # a kill falls at one of so many groups of outcomes
-LEAVES_AFTER_S = 0.3  # idle actors leave so soon there: sooner than some answers are read
-# Histories in which callers send single deliveries now, or cancel them.
+AIMED_SHARE = 0.6  # share of a busy history's kills that are aimed
+AIMED_MOST = 40  # an aimed kill falls at one of this many groups of outcomes
+LEAVES_AFTER_S = 0.3  # idle actors leave memory so early there that some answers are read later
+# Histories in which callers send single waiting deliveries now, or cancel them.
 ORDERS_SHARE = 0.3
 ORDERS = ("hasten", "withdraw")  # wishes that have a count of their own
 ORDERS_MOST = 8
-# A longer history would cost too much: the engine looks for idle actors all the time.
+# The longest history in which actors leave that early: the engine looks for idle actors all the time.
 HASTY_S = 60.0
 
 
-# Histories with batches of many parts besides single events: each batch costs as much as a history.
+# Histories that also have large batches. Each batch costs as much as a history.
 LARGE_SHARE = 0.06
 LARGE_EVENTS = (8, 15, 30)
 
@@ -113,12 +113,12 @@ class NewDestination(Struct, frozen=True):
     priority: str = "STANDARD"  # of its first rule
     adapts: bool = False  # its concurrency is "auto"
     endpoint: str | None = None  # the kind of its token endpoint
-    revokes: bool = False  # its receiver refuses tokens before their end
+    revokes: bool = False  # its receiver refuses tokens before they expire
     disable_after_s: int | None = None
 
 
 class Post(Struct, frozen=True):
-    """A request of events. `times`: how often it is sent again if its result is unknown."""
+    """A request that posts events. `times`: how often it is repeated if its result is unknown."""
 
     at: float
     environment: int
@@ -128,7 +128,7 @@ class Post(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """Another wish of a caller, for destination, rule or job number `which` (modulo their number)."""
+    """Another request of a caller, for destination, rule or job number `which` (modulo their number)."""
 
     at: float
     kind: str
@@ -179,7 +179,7 @@ class Plan(Struct, frozen=True):
 
 
 def stream(seed: int, name: str) -> Random:
-    """Return a random source of its own, so that the draws of one part do not change another's."""
+    """Return a random source of its own, so that draws of one part do not change those of another."""
     return Random(f"{seed} {name}")
 
 
@@ -301,8 +301,8 @@ def _posts(
 def _large_posts(
     chance: Random, span_s: float, wanted: frozenset[str], faults: frozenset[str]
 ) -> tuple[Post, ...]:
-    """Return large batches: several at once, since a single one would use only one intake. Other posts
-    of the same environment come before, beside and behind them."""
+    """Return large batches. Several come at once, because a single one would use only one intake. Other
+    posts of the same environment come before, beside and behind them."""
     if chance.random() >= LARGE_SHARE:
         return ()
     posts: list[Post] = []
@@ -354,7 +354,7 @@ def _wishes(
 def _strikes(
     chance: Random, span_s: float, faults: frozenset[str], aim: Random | None
 ) -> tuple[Strike, ...]:
-    """Return the strikes. `aim`: a kill falls just before a group of outcomes is written."""
+    """Return the strikes. `aim` draws kills that fall just before a group of outcomes is written."""
     numbers = {"kill": 4, "takeover": 2, "stop": 2, "stall": 3, "crash": 4, "away": 2, "drift": 3}
     strikes = []
     for kind, most in numbers.items():

@@ -1,7 +1,7 @@
-"""One process of the service: the engine's real parts, wired as `api.composition` wires them, under the
-real supervisor.
+"""One process of the service: the engine's real parts under the real supervisor, wired as
+`api.composition` wires them.
 
-It can be killed between any two steps: from then on nothing that it does has an effect.
+It can be killed between any two steps. After that, nothing that it does has an effect.
 """
 
 from collections.abc import Callable
@@ -73,14 +73,14 @@ ALONE = 10  # factor on this pause if no other process ever takes over
 LARGE_ROWS = 4  # rows of a submission for the large intake: batches have 2 to 6 events
 TOLD_AT_ONCE = 2  # deliveries: groups here are small
 MARK_AFTER = 3  # settlements: destinations here have few
-FLUSH_S = 3.0  # of the grace time, as in `api.composition`
+FLUSH_S = 3.0  # part of the grace time, as in `api.composition`
 GRACE_S = 25.0
 HAND_OVER_S, LAST_REQUESTS_S = 5.0, 2.0  # of a hand-over, as in `api.composition`
 
 
 class Process:
-    """One process. `stalled_until`: an instant of trio's clock until which it stalls. `group`: the
-    processes of one parent, which share the database by parts."""
+    """One process. It stalls until `stalled_until`, an instant of trio's clock. `group`: the number of
+    its parent; the processes of one parent share the database by parts."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Process:
         self.group = group
         self.machine = machine
         self.release = world.links.release()
-        self.handed_over = False  # its part, in order, to another machine
+        self.handed_over = False  # it gave its part to another machine, in order
         self.faults = faults
         self.number = number
         self.clock_s = clock_s
@@ -110,7 +110,7 @@ class Process:
         self._awake = trio.Event()
         self._scope = trio.CancelScope()
         self._opened = trio.Event()
-        self._told = False  # whether it was told to end in order
+        self._told = False  # it was told to end in order
         self._ending = trio.CancelScope()  # the scope of its orderly end
         self._build()
 
@@ -276,7 +276,7 @@ class Process:
 
     @property
     def _replays(self) -> list[Child]:
-        # The runner looks for jobs all the time: in a history without jobs it would be most of the
+        # The runner looks for jobs all the time. In a history without jobs this would be most of the
         # cost.
         if not any(wish.kind == "replay" for wish in self.world.plan.wishes):
             return []
@@ -297,7 +297,7 @@ class Process:
                 await self._hand_over()
 
     async def _hand_over(self) -> None:
-        """End for a process on another machine, as `api.composition.Server.hand_over`."""
+        """End in favour of a process on another machine, as `api.composition.Server.hand_over`."""
         self.handed_over = True
         self.world.tell(Fault, "hand over", str(self.number))
         await self.directory.drain(trio.current_time() + HAND_OVER_S)
@@ -373,7 +373,7 @@ class Process:
         self._scope.cancel()
 
     def _end(self) -> None:
-        """Let nothing that it does have an effect from now on."""
+        """Make everything that it does from now on ineffective."""
         self.dead = True
         self.ready = False
         self._ending.cancel()
@@ -414,7 +414,7 @@ class Process:
 
     @property
     def stalled(self) -> bool:
-        """Whether it stalls."""
+        """True while it stalls."""
         return not self.dead and trio.current_time() < self.stalled_until
 
     def stall(self, lasts_s: float) -> None:
@@ -457,14 +457,14 @@ class Process:
         return True
 
     def breaks(self, name: str, *, after: bool) -> str | None:
-        """Return whether a hand-over raises: `before` it is done or, where that is possible, `after`
-        it."""
+        """Return `before` or `after` if a hand-over raises before or after its work, or None. `after`:
+        the hand-over can raise after its work."""
         self.faults.count("pass", self)
         if not self.break_next or self.dead:
             return None
         self.break_next, self.broken = False, True
         self.world.tell(Fault, "break", name)
-        # any of these may have to read the store again
+        # Each of these actors may have to read the store again.
         for destination in list(self.models.destinations):
             self.world.tell(Fault, "crash", destination)
         return self.world.chance(f"break {name}").choice(("before", "after" if after else "before"))
@@ -474,7 +474,7 @@ class Process:
         return self.world.now() + self.clock_s + self.drift_s
 
     def drift(self, to_s: float) -> None:
-        """Let its wall clock jump; the next look at the clock follows."""
+        """Let its wall clock jump. Its next look at the clock notices that."""
         self.drift_s = to_s
         self.world.tell(Fault, "drift", str(self.number), to_s)
         self.world.later(LOOK_EVERY_S, self._look_at_clock)

@@ -1,4 +1,5 @@
-"""The receivers: each behaves as its kind in the plan says, and is well once the faults are over."""
+"""The receivers: each behaves as its kind in the plan says, and like kind `well` once the faults are
+over."""
 
 import zlib
 from collections.abc import Callable
@@ -18,7 +19,7 @@ REVOKED = 0.1  # the chance at each request that its token is revoked
 
 
 class Reception(Struct):
-    """How a receiver answers: after a while, with a status, or None where the connection breaks."""
+    """A receiver's answer: a delay, and a status or None if the connection breaks."""
 
     after_s: float
     status: int | None
@@ -27,7 +28,7 @@ class Reception(Struct):
 
 
 class Receivers:
-    """All receivers. A destination's URL says which one it leads to."""
+    """All receivers. A destination's URL contains the number of its receiver."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
@@ -36,7 +37,7 @@ class Receivers:
         self._revoked: set[str] = set()
         self._refused: set[tuple[int, str, int]] = set()
         span_s = world.plan.span_s
-        self._periods = {  # of receivers that come and go: when they are away
+        self._periods = {  # of receivers that come and go
             number: (self._chance.uniform(0, span_s / 2), self._chance.uniform(1, span_s / 2))
             for number in range(len(world.plan.destinations))
         }

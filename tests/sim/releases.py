@@ -1,8 +1,7 @@
-"""Two adjacent releases side by side, as in a rolling upgrade: what the one says on links, and the other.
+"""Two adjacent releases side by side, as in a rolling upgrade, with their messages on links.
 
-Both have the real handshake. The former release closes idle links without a word. The next one says
-goodbye as the present one does, says more in its handshake than the present one knows, and answers in
-chunks.
+Both have the real handshake. The former release closes idle links without a goodbye. The next release
+says goodbye as the present one does, adds unknown fields to its handshake, and answers in chunks.
 """
 
 import secrets
@@ -23,8 +22,8 @@ from engine.peers.handshake import (
 )
 
 KEYS = {b"key": b"k" * 32}
-MORE = {"since": 2, "speaks": ["chunks"]}  # what a later release may say of itself
-UPGRADED = 0.3  # share of the first nodes that have the next release; of later ones the rest
+MORE = {"since": 2, "speaks": ["chunks"]}  # fields that a later release can add
+UPGRADED = 0.3  # share of the first nodes that have the next release; 0.7 of later nodes have it
 
 
 class Release(StrEnum):
@@ -35,12 +34,12 @@ class Release(StrEnum):
 
 
 def drawn(chance: Random, *, first: bool) -> Release:
-    """Return the release of a node that begins: a history begins with the former one, mostly."""
+    """Return the release of a new node: mostly the former one at first, mostly the next one later."""
     return Release.NEXT if (chance.random() < UPGRADED) == first else Release.FORMER
 
 
 async def shake(release: Release, link: trio.abc.Stream, client: Address) -> None:
-    """Open a link in a release's words. Raises LinkError."""
+    """Open a link with a release's handshake. Raises LinkError."""
     if release is Release.FORMER:
         await dial(link, KEYS, client)
         return

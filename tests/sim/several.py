@@ -1,5 +1,5 @@
-"""The plan of a history with several nodes, drawn from its seed: a history of `plan`, spread over
-workspaces that several nodes share by parts, with the faults between nodes."""
+"""The plan of a history with several nodes, drawn from its seed. It spreads a history of `plan` over
+workspaces that the nodes share by parts, and adds faults between nodes."""
 
 from collections.abc import Sequence
 from random import Random
@@ -10,19 +10,19 @@ from tests.sim.plan import NewDestination, Plan, Post, Strike, draw, stream
 from tests.sim.tenants import environment_of
 
 NODES = (2, 2, 3, 4, 5)
-# Faults between nodes, and how many of a hundred histories have them.
+# Faults between nodes, and the percentage of histories with each.
 FAULTS = {
     "links": 60,  # bytes arrive late, links break
     "cut": 35,  # nothing passes between two nodes
     "freeze": 40,  # a node freezes for longer than its fence: another takes its part meanwhile
     "regroup": 25,  # nodes with another number of parts take the database, slot by slot
 }
-MACHINES_SHARE = 40  # histories of a hundred in which parts move between machines
+MACHINES_SHARE = 40  # percentage of histories in which parts move between machines
 MACHINES = (1, 2, 2, 3)  # at the beginning
 MOVES = ("join", "join", "drain", "drain", "undrain", "lose")
 MOVES_MOST = 6
-RELEASES_SHARE = 30  # histories of a hundred in which nodes of two releases work side by side
-SPAN_S = 120.0  # at most: each node costs time per simulated second
+RELEASES_SHARE = 30  # percentage of histories in which nodes of two releases work side by side
+SPAN_S = 120.0  # longest span: each node costs time per simulated second
 FROZEN_S = (3.0, 8.0, 20.0)
 CUT_S = (0.3, 2.0, 5.0, 15.0)
 STRIKES_MOST = {"cut": 4, "freeze": 3, "regroup": 2}
@@ -119,7 +119,7 @@ def _strikes(chance: Random, span_s: float, faults: frozenset[str]) -> tuple[Str
 
 
 def _moves(chance: Random, span_s: float) -> tuple[Strike, ...]:
-    """Return what happens to machines."""
+    """Return the strikes on machines."""
     return tuple(
         Strike(chance.choice(MOVES), "time", chance.uniform(1, span_s), 0.0)
         for _ in range(chance.randint(2, MOVES_MOST))

@@ -1,4 +1,5 @@
-"""The shrinking of a history that breaks a promise, as long as it breaks the same promise."""
+"""The shrinker: it leaves out parts of a history that breaks a promise, as long as the same promise
+breaks."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,12 +7,12 @@ from msgspec.structs import replace
 
 from tests.sim.plan import Bounds, Plan
 
-TRIES = 200  # histories: some twenty seconds
+TRIES = 200  # histories: about 20 s
 Breaks = Callable[[Plan], bool]
 
 
 def shrink(plan: Plan, breaks: Breaks) -> Plan:
-    """Return the smallest plan that was found for which `breaks` holds, as it does for `plan`."""
+    """Return the smallest plan found for which `breaks` is true. It must be true for `plan`."""
     left = TRIES
     smaller = True
     while smaller:
@@ -35,7 +36,8 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
         yield from _without(plan, name)
     if plan.bounds != Bounds():
         yield replace(plan, bounds=Bounds())
-    # A destination keeps its number, by which its receiver is known: it is never made instead.
+    # A receiver is known by its destination's number. So that the others keep their numbers, a
+    # destination that is left out stays in the plan and is never made.
     for number, each in enumerate(plan.destinations):
         if each.at <= plan.span_s:
             never = replace(each, at=float("inf"))

@@ -32,7 +32,7 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MARK = re.compile(r"\bm\d+\b")
 _REQUEST = re.compile(r"\brequest (\d+)")
 _ALWAYS = (Booted, Ready, Killed, Ended, Quiet)
-FAULTS_SHOWN = 40  # the first faults say enough
+FAULTS_SHOWN = 40  # the first faults are enough
 
 
 class Names:
@@ -63,7 +63,7 @@ class Names:
 
 
 def story(history: History, breaches: Sequence[str]) -> str:
-    """Return the story of what was broken."""
+    """Return the story of the breaches."""
     names = Names(history)
     about = _concerned(history, breaches)
     begin = history.facts[0].at
@@ -85,7 +85,8 @@ def story(history: History, breaches: Sequence[str]) -> str:
 
 
 def _concerned(history: History, breaches: Iterable[str]) -> set[str]:
-    """Return what the breaches name: ids, marks, requests, and what belongs to deliveries among them."""
+    """Return the ids, marks and requests that breaches name, with the events and destinations of named
+    deliveries."""
     text = "\n".join(breaches)
     about = set(_ID.findall(text)) | set(_MARK.findall(text))
     about |= {f"request {number}" for number in _REQUEST.findall(text)}
@@ -104,7 +105,7 @@ def _concerned(history: History, breaches: Iterable[str]) -> set[str]:
 
 
 def _words(fact: AnyFact) -> list[str]:
-    """Return what a fact is about."""
+    """Return the ids, marks and requests that a fact is about."""
     if isinstance(fact, Posted | Relayed | Answered | Asked | Told):
         return [f"request {fact.request}"]
     if isinstance(fact, Configured):
@@ -119,7 +120,7 @@ def _words(fact: AnyFact) -> list[str]:
 
 
 def _line(fact: AnyFact) -> str:
-    """Return a fact in a line."""
+    """Return a fact as one line."""
     if isinstance(fact, Posted):
         items = ", ".join(
             " ".join(filter(None, (item.mark, item.type, item.customer, item.key)))

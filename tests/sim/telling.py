@@ -1,7 +1,7 @@
-"""Histories written by hand, for tests of the oracle: a method for each kind of fact.
+"""Histories written by hand, for tests of the oracle, with a method for each kind of fact.
 
-The facts agree with each other unless a test says otherwise: the rows are those that a service without
-bugs would have.
+The facts agree with each other unless a test says otherwise: the rows are those of a service without
+bugs.
 """
 
 from collections.abc import Sequence
@@ -188,7 +188,7 @@ class Telling:
     # --- callers
 
     def ask(self, at: float, kind: str, answer: str = "done", **fields: Any) -> None:
-        """A caller asks for a change, and is told a hundredth of a second later that it is done."""
+        """A caller asks for a change, and gets its answer a hundredth of a second later."""
         self._request += 1
         told: Sequence[str] = fields.pop("ids", ())
         self.tell(Asked(NOW + at, self._request, 1, kind, 1, **fields))

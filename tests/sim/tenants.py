@@ -20,14 +20,14 @@ def environment_of(workspace: int, place: int) -> int:
 
 
 def caller_in(environment: int) -> tuple[Principal, int]:
-    """Return a caller that may do everything in an environment, and the environment: the first arguments
-    of commands."""
+    """Return the first two arguments of commands: a caller with all permissions in an environment, and
+    the environment."""
     principal = Principal(kind="API_KEY", id="caller", workspace=workspace_of(environment))
     return principal, environment
 
 
 def create_workspaces(tables: Tables, count: int) -> None:
-    """Make the first workspaces, of which each has three environments."""
+    """Make `count` workspaces, each with three environments."""
     for number in range(1, count + 1):
         identifier = _id(number)
         create_workspace(

@@ -1,4 +1,5 @@
-"""The same seed is the same history, to the last instant: in every process, however sets are ordered."""
+"""The same seed gives the same history, to the last instant: in every process, and for every order of
+sets."""
 
 import os
 import subprocess
@@ -18,7 +19,7 @@ SEVERAL = (1, 8, 24)
 
 
 def digests(hashes: str) -> list[str]:
-    """The digests that another process comes to."""
+    """Return the digests that another process computes."""
     seeds = ",".join(map(str, SEEDS))
     code = (
         "import sys\n"

@@ -1,6 +1,6 @@
-"""The mutation check, in short: each planted bug is caught by the seed that is kept for it.
+"""The short mutation check: each planted bug is caught by the seed that is kept for it.
 
-`python -m tests.sim.mutants --keep` finds the seeds anew when the world has changed.
+`python -m tests.sim.mutants --keep` finds new seeds after a change of the simulated world.
 """
 
 import pytest

@@ -1,4 +1,5 @@
-"""The oracle finds each breach in a history told by hand, and finds nothing where all is well."""
+"""The oracle finds each breach in a history written by hand, and finds nothing in a history without
+one."""
 
 import ast
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Planting a bug: what may change about a function without the bug losing its place, and what may not."""
+"""The planting of bugs: which changes of a function keep the place of a bug, and which do not."""
 
 import sys
 from collections.abc import Iterator

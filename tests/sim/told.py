@@ -57,7 +57,7 @@ def torn(there: tuple[str, ...]) -> Telling:
 
 
 def not_answered(waited_s: float, killed_at: float | None = None) -> Telling:
-    """A caller leaves if it gets no answer in this time."""
+    """A caller gets no answer in the given time, and leaves."""
     telling = well()
     item = Item("c", "order.created")
     telling.tell(Posted(NOW + LATE + 20, 9, 1, 1, (item,)))
@@ -98,7 +98,7 @@ def without_a_rule() -> Telling:
 
 
 def rule_of_late(gone_s: float) -> Telling:
-    """A rule that ends this long before the event is posted."""
+    """A rule that ends `gone_s` before the event is posted."""
     telling = a_telling()
     telling.rule(LATE - gone_s, live=False)
     telling.send(LATE + 1, events(telling, "a")[0])
@@ -121,7 +121,7 @@ def unsigned() -> Telling:
 
 
 def sent_twice(process: int) -> Telling:
-    """Sent, not recorded, and sent again: by the same process or by its successor."""
+    """A delivery is sent, not recorded, and sent again: by the same process or by its successor."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, judged=False, recorded=False)
@@ -303,7 +303,7 @@ def after_success() -> Telling:
 
 def retried(after_s: float, clock_s: float | None = None, set_s: float | None = None) -> Telling:
     """A delivery is attempted again a given time after a failure, by a process with a given clock.
-    `set_s`: how far the former process's clock was set meanwhile."""
+    `set_s`: how far the former process's clock was stepped meanwhile."""
     telling = a_telling(schedule_s=(10,))
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, 500)
@@ -335,8 +335,8 @@ def held(status: str, at: float) -> Telling:
 
 
 def archived_meanwhile(kind: str) -> Telling:
-    """Something is asked for and told while an archiving is under way, whose author is told only after a
-    request was sent."""
+    """A caller asks for something and gets an answer while a destination is being archived. The archiving
+    is answered only after a request was sent."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.tell(Asked(NOW + LATE + 1, 8, 1, "patch", 1, "d1"))
@@ -384,8 +384,8 @@ def replayed(job: JobRow, times: int = 1) -> Telling:
 
 
 def asked_for_a_replay(*shown: str) -> Telling:
-    """A replay of a destination's deliveries is asked for, and one of two is replayed. `shown`: by a
-    list."""
+    """A caller asks to replay a destination's deliveries, and one of two is replayed. `shown`: the
+    deliveries that a list showed."""
     telling = well()
     telling.ask(
         LATE + 15, "replay", of="d1", ids=("j",), wanted=json.dumps({"destinationId": "d1"}),
@@ -544,8 +544,8 @@ def stopped(*, recorded: bool = True, late: bool = False) -> Telling:
 
 
 def quarantined(crashes: int, *, again: bool = False) -> Telling:
-    """An actor crashes a given number of times over an attempt's outcome. Its process is told to end
-    later, and sends it `again` before, because a caller asked for that."""
+    """An actor crashes a given number of times over an attempt's outcome. Later its process is told to
+    end. If `again`, a caller first has the delivery sent once more."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, recorded=False)

@@ -1,5 +1,5 @@
-"""Short histories told by hand of tokens and of destinations that fail for long: some keep all promises,
-others break one."""
+"""Short histories about tokens and about destinations that fail for long, written by hand: each keeps all
+promises, or breaks one."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ LIFE_S = 30.0
 
 
 def fetch(telling: Telling, number: int, at: float, token: str, lasts_s: float = 0.1) -> None:
-    """A token is asked for and told; an empty one: the fetch failed."""
+    """A token is fetched. An empty `token`: the fetch failed."""
     telling.tell(TokenAsked(NOW + at, number, 1, 0))
     telling.tell(TokenTold(NOW + at + lasts_s, number, token, LIFE_S if token else 0.0))
 
@@ -28,8 +28,8 @@ def with_tokens(*tokens: str, after_s: float = 1.0) -> Telling:
 
 
 def refused(*later: str, status: int = 200) -> Telling:
-    """A receiver refuses a token; the same attempt goes on with the first of these, the next attempts
-    with the others."""
+    """A receiver refuses a token. The same attempt continues with the first token of `later`, the next
+    attempts with the others."""
     telling = with_tokens()
     fetch(telling, 2, LATE + 4.8, "Bearer b")
     first, *others = [events(telling, f"e{number}")[0] for number in range(len(later))]
@@ -41,7 +41,7 @@ def refused(*later: str, status: int = 200) -> Telling:
 
 
 def fetched(*after_s: float, token: str = "Bearer a", lasts_s: float = 0.1) -> Telling:
-    """Tokens are fetched, each a time of `after_s` after the fetch before it had begun."""
+    """Tokens are fetched. Each item of `after_s` is the time between the beginnings of two fetches."""
     telling = with_tokens()
     at = LATE + 10
     fetch(telling, 2, at, token, lasts_s)
@@ -62,8 +62,8 @@ def sent_to_who_was_disabled(waited_s: float) -> Telling:
 
 
 def failing(disabled_after_s: float | None, patience_s: int | None = PATIENCE_S) -> Telling:
-    """A delivery fails once a second ten times, and every twenty seconds then. The destination is
-    disabled so long after its tenth failure, if ever."""
+    """A delivery fails ten times, once a second, and then every twenty seconds. Its destination is
+    disabled a given time after the tenth failure, or never."""
     schedule_s = (1,) * 10 + (20,) * 12
     settings: dict[str, Any] = {
         "disable_after_s": patience_s,

@@ -1,8 +1,8 @@
-"""What an observer of a simulated history sees: facts in the order in which they happened.
+"""The facts that an observer of a simulated history sees, in the order in which they happened.
 
-Only what the outside can know is here: what callers asked and were told, what receivers got and said,
-what was committed of the configuration, and which faults struck. The oracle judges by these and by the
-rows at the end; nothing in it comes from inside the engine. Two runs of a seed have equal digests.
+Only outside knowledge is here: callers' requests and answers, receivers' requests and answers, committed
+configuration, and faults. The oracle judges by these facts and by the rows at the end, never by the
+engine's state. Two runs of a seed have equal digests.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class Ready(Fact, frozen=True):
 
 
 class Killed(Fact, frozen=True):
-    """A process ended between two steps, without a word."""
+    """A process was killed between two steps."""
 
     process: int
 
@@ -66,7 +66,7 @@ class Quiet(Fact, frozen=True):
 
 
 class Item(Struct, frozen=True):
-    """One event as it was posted. `mark` is unique to it and stands in its payload."""
+    """One event as it was posted. Its payload contains `mark`, which no other event has."""
 
     mark: str
     type: str
@@ -169,19 +169,19 @@ class Arrived(Fact, frozen=True):
     send: int
     process: int
     destination: str
-    delivery: str  # webhook-id or what stands for it
+    delivery: str  # webhook-id or its equivalent
     event: str
     mark: str  # of the payload, "" where it could not be read
     body: str  # digest of the bytes
-    number: int  # the attempt's
+    number: int  # of the attempt
     signed: bool  # by a secret that was valid then
     token: str = ""  # the header Authorization
     waited_s: float = 0.0  # for its token, before it was sent
 
 
 class Replied(Fact, frozen=True):
-    """The end of an `Arrived`: a status, or None for a time-out or a broken connection. `judged`:
-    whether the process was there to hear of it. `retry_after_s`: what it asked for."""
+    """The end of an `Arrived`: a status, or None for a time-out or a broken connection. `judged`: the
+    process got the answer. `retry_after_s`: the pause that the receiver asked for."""
 
     send: int
     status: int | None
@@ -193,13 +193,13 @@ class Replied(Fact, frozen=True):
 
 
 class TokenRefused(Fact, frozen=True):
-    """A receiver answered a request with 401, since its token is no longer good, and looked at nothing
-    else. `heard`: whether the process was there to hear of it."""
+    """A receiver answered a request with 401 because of its token, and looked at nothing else. `heard`:
+    the process got the answer."""
 
     process: int
     destination: str
     delivery: str
-    number: int  # the attempt's
+    number: int  # of the attempt
     token: str
     heard: bool
 
@@ -213,8 +213,8 @@ class TokenAsked(Fact, frozen=True):
 
 
 class TokenTold(Fact, frozen=True):
-    """The end of a `TokenAsked`: the header that it gave, and for how long its token is good. An empty
-    header: the fetch failed, or the process waited no longer."""
+    """The end of a `TokenAsked`: the header that the process got, and the lifetime of the token. An empty
+    header: the fetch failed, or the process no longer waited."""
 
     fetch: int
     token: str
@@ -318,7 +318,7 @@ class JobRow(Struct, frozen=True):
 
 
 class Rows(Struct, frozen=True):
-    """What the database holds at the end."""
+    """The database's rows at the end."""
 
     events: tuple[EventRow, ...]
     deliveries: tuple[DeliveryRow, ...]
@@ -329,15 +329,15 @@ class Rows(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """A whole run. `broken`: what the simulation itself found wrong (an actor's crash that nobody
-    planted, a task that never ended, work that did not drain)."""
+    """A whole run. `broken`: what the simulation itself found wrong (an actor's crash that was not
+    planned, a task that never ended, work that did not drain)."""
 
     seed: int
     facts: tuple[AnyFact, ...]
     rows: Rows
     broken: tuple[str, ...] = ()
     virtual_s: float = 0.0
-    leaves_after_s: float = 30.0  # an actor that has nothing to do
+    leaves_after_s: float = 30.0  # how long an idle actor stays in memory
 
     @property
     def digest(self) -> str:

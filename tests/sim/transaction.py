@@ -1,7 +1,8 @@
-"""A transaction of several statements: rows that they write are locked, and not seen before its commit.
+"""A transaction of several statements: the rows that they write are locked, and invisible before its
+commit.
 
-It belongs to the database: it ends with its commit, or when a waiting statement has its backend ended.
-Nothing here awaits.
+It belongs to the database. It ends with its commit, or when a waiting statement ends its backend. Nothing
+here awaits.
 """
 
 from collections.abc import Callable
@@ -10,8 +11,8 @@ from engine.ports import StoreAwayError
 
 
 class LockedError(Exception):
-    """A statement has to wait until a transaction has ended, and is then done from its beginning on.
-    After `patience_s` the waiting side has the transaction's backend ended."""
+    """A statement has to wait until a transaction has ended, and then runs again from its beginning.
+    After `patience_s` the waiting statement ends the transaction's backend."""
 
     def __init__(self, transaction: "Transaction", patience_s: float | None = None) -> None:
         super().__init__("a row is locked")
@@ -20,7 +21,7 @@ class LockedError(Exception):
 
 
 class Transaction:
-    """What the parts of one group have done so far. `open`: it may still be committed."""
+    """The work that the parts of one group have done so far. `open`: it can still be committed."""
 
     def __init__(self) -> None:
         self.open = True
@@ -47,7 +48,7 @@ class Transaction:
             raise StoreAwayError("57P01 terminating connection due to administrator command")
 
     def end(self) -> None:
-        """End: write nothing any more, and call all that wait."""
+        """End the transaction, and call everything that waits for that."""
         if not self.open:
             return
         self.open = False

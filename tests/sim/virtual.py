@@ -18,12 +18,12 @@ from trio._core import _run as scheduler
 T = TypeVar("T")
 EPOCH = 1_800_000_000.0  # a day in January 2027: the true time at which every history begins
 
-IDLE_S = 1.0  # real seconds that trio's own sockets are waited for
+IDLE_S = 1.0  # real seconds to wait for trio's own sockets
 IDLE_MOST = 3
 
 
 class VirtualClock(trio.abc.Clock):
-    """A clock that stands while any task can run, and then jumps to the next deadline at once.
+    """A clock that stops while any task can run, and then jumps to the next deadline at once.
 
     trio's own mock clock first sleeps, and reads the real time: each wake would cost twice as much.
     """
@@ -39,20 +39,20 @@ class VirtualClock(trio.abc.Clock):
         heapq.heappush(self._calls, (self._now + delay_s, next(self._order), call))
 
     def start_clock(self) -> None:
-        """Do nothing: the clock stands."""
+        """Do nothing: virtual time needs no start."""
 
     def current_time(self) -> float:
         """Return the virtual instant in seconds."""
         return self._now
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Jump to `deadline`, or to a call before: trio asks when no task can run."""
+        """Jump to `deadline`, or to an earlier call. trio calls this when no task can run."""
         if self._calls and self._calls[0][0] <= deadline:
             due, _, call = heapq.heappop(self._calls)
             self._now = max(self._now, due)
             call()
             return 0
-        if deadline == inf:  # only a socket of trio's own, as at its end, can still wake a task
+        if deadline == inf:  # only a socket of trio's own can still wake a task, as at its end
             self._idle += 1
             if self._idle > IDLE_MOST:
                 raise RuntimeError("every task waits for another: nothing would ever happen again")

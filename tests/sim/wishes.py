@@ -1,6 +1,7 @@
-"""Callers who want something else: destinations and rules made and changed, dead letters, replays.
+"""Callers who do not post events: they make and change destinations and rules, and handle dead letters
+and replays.
 
-They know the ids that they were told, and what a list would show them.
+They know the ids in their answers, and what a list would show them.
 """
 
 import json
@@ -32,20 +33,20 @@ if TYPE_CHECKING:
 PATIENCE_S = 30.0
 NOBODY_S = 40.0
 AGAIN_S = 3.0  # before a refused request is repeated
-TRIES = 6  # to make a destination that a history is about
+TRIES = 6  # to make a destination
 LOOK_S = 0.02  # between two looks of an operator who waits for a dead letter
 LOOKS = 500
 
 
 class Known(Struct, frozen=True):
-    """A destination, rule or job that a caller was told of."""
+    """A destination, rule or job that a caller knows."""
 
     id: str
     environment: int
 
 
 class Wishes:
-    """All callers that want something else than to post. Owner of what they know."""
+    """All callers that do not post events. Owner of what they know."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
@@ -115,7 +116,8 @@ class Wishes:
         work: Callable[[Process], Awaitable[str]],
         of: str = "",
     ) -> str | None:
-        """Ask until the answer is that it is done, or that its result is unknown."""
+        """Repeat a refused request, at most `TRIES` times. Return the result if it was done, else
+        None."""
         for _ in range(TRIES):
             answer, result = await self._ask(kind, environment, work, of=of, wanted=wanted)
             if answer == "done":
@@ -259,7 +261,7 @@ class Wishes:
         for identifier in self._waiting(of, chance):
 
             async def cancel(process: Process, identifier: str = identifier) -> str | None:
-                """Return its id where it was discarded before the caller was told."""
+                """Return the delivery's id if it was discarded before the answer."""
                 entry = await process.deliveries.cancel(
                     *caller_in(of.environment), identifier, None
                 )
@@ -268,7 +270,8 @@ class Wishes:
             await self._ask("withdraw", of.environment, cancel, deliveries=(identifier,))
 
     async def _order_all(self, of: Known, chance: Random, kind: JobKind) -> bool:
-        """Now and then, in histories that run jobs, have all waiting deliveries sent or cancelled."""
+        """Return True after a job was asked to send or cancel all waiting deliveries. Histories without
+        replays run no jobs."""
         jobs = any(wish.kind == "replay" for wish in self._world.plan.wishes)
         if not jobs or chance.random() < 0.5:
             return False
@@ -283,7 +286,7 @@ class Wishes:
         return True
 
     def _listed(self, of: Known) -> list[str]:
-        """Return what a list of a destination's deliveries shows as PENDING or RETRYING."""
+        """Return the ids that a list of a destination's deliveries shows as PENDING or RETRYING."""
         return [
             row.id
             for row in self._world.database.tables.deliveries.values()
@@ -291,7 +294,8 @@ class Wishes:
         ]
 
     def _waiting(self, of: Known, chance: Random) -> list[str]:
-        """Return some of what a list of a destination's deliveries shows as PENDING or RETRYING."""
+        """Return some of the ids that a list of a destination's deliveries shows as PENDING or
+        RETRYING."""
         listed = self._listed(of)
         return chance.sample(listed, min(len(listed), chance.choice((1, 2, 4))))
 
@@ -303,7 +307,7 @@ class Wishes:
             await trio.sleep(LOOK_S)
 
     def _dead(self, of: Known) -> list[str]:
-        """What a list of the dead-letter queue shows."""
+        """Return the ids that a list of the dead-letter queue shows."""
         return [
             row.id
             for row in self._world.database.tables.deliveries.values()
@@ -311,7 +315,7 @@ class Wishes:
         ]
 
     def _delivered(self, of: Known) -> tuple[str, ...]:
-        """What a list of a destination's deliveries shows as DELIVERED."""
+        """Return the ids that a list of a destination's deliveries shows as DELIVERED."""
         return tuple(
             row.id
             for row in self._world.database.tables.deliveries.values()
@@ -364,7 +368,7 @@ class Wishes:
         wanted: str = "",
         deliveries: tuple[str, ...] = (),
     ) -> tuple[str, Any]:
-        """Ask a process, and take note of what the caller was told."""
+        """Ask a process, and note the answer. Return the answer and the result."""
         world = self._world
         process = await world.front(NOBODY_S)
         if process is None:
@@ -381,14 +385,14 @@ class Wishes:
 
 
 def _judged(results: Any) -> tuple[str, str]:
-    """Return what a caller knows, and the code of a refusal."""
+    """Return the answer as the caller sees it, and the code of a refusal."""
     if not results:
         return "lost", ""
     result = results[0]
     if isinstance(result, Refusal):
         return ("unknown" if result.code == "internal" else "refused"), result.code
     if isinstance(result, StoreAwayError):
-        return "refused", "overloaded"  # as the API has it
+        return "refused", "overloaded"  # as the API answers
     if isinstance(result, Exception):
         return "unknown", "internal"
     return "done", ""

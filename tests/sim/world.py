@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.sim.process import Process
     from tests.sim.store import Database
 
-ONLY = 'event.customerExternalId == "%s"'  # the one filter that rules have here
+ONLY = 'event.customerExternalId == "%s"'  # the only filter that rules have here
 
 
 class World:
@@ -34,7 +34,7 @@ class World:
         self.broken: list[str] = []
         self.over = False  # no process begins any more
         self.calm = False  # no faults any more, and receivers are well
-        self.under_way = 0  # statements that write, and that the database has not done yet
+        self.under_way = 0  # writing statements that the database has not yet run
         clock = trio.lowlevel.current_clock()
         assert isinstance(clock, VirtualClock)
         self._clock = clock
@@ -46,7 +46,7 @@ class World:
         self.on_ended: Callable[[Process], None] = lambda process: None
         self.belongs_on: Callable[[Process], str | None] = lambda process: None
         self.processes: list[Process] = []  # all that ever were, the newest last
-        self.keys: dict[str, list[tuple[float, bytes]]] = {}  # by destination: since when which one
+        self.keys: dict[str, list[tuple[float, bytes]]] = {}  # by destination: since, and key
         self._streams: dict[str, Random] = {}
         self._requests = 0
         self._readied = trio.Event()
@@ -80,7 +80,7 @@ class World:
     # --- what is seen
 
     def tell(self, fact: Callable[..., AnyFact], *values: Any, **fields: Any) -> None:
-        """Take note of a fact, now."""
+        """Record a fact, with the present time."""
         self.facts.append(fact(self.now(), *values, **fields))
 
     def next_request(self) -> int:
@@ -89,25 +89,25 @@ class World:
         return self._requests
 
     def report(self, error: Exception) -> None:
-        """Take note of what must never happen."""
+        """Record an error that must never happen."""
         self.broken.append(f"{type(error).__name__}: {error}")
 
     # --- the processes
 
     def readied(self) -> None:
-        """Learn that a process takes requests now."""
+        """Note that a process takes requests now."""
         self._readied.set()
         self._readied = trio.Event()
 
     def ended(self, process: "Process", why: str) -> None:
-        """Learn that a process has ended by itself or was killed, and nothing of it is left."""
+        """Note that a process has ended by itself or was killed, and none of its tasks is left."""
         if why == "gave up" and not (process.dead or process.broken):
             self.broken.append(f"process {process.number} gave up")
         self.on_ended(process)
 
     async def front(self, patience_s: float) -> "Process | None":
-        """Return a process that takes requests: mostly the newest, any of several nodes; None where there
-        is none for long."""
+        """Return a process that takes requests: mostly the newest, or any of several nodes. Return None
+        if there is none for long."""
         with trio.move_on_after(patience_s):
             while True:
                 ready = [process for process in self.processes if process.ready]
@@ -122,7 +122,7 @@ class World:
     # --- configuration, as it is committed
 
     def configured(self, record: DestinationRecord) -> None:
-        """Take note of a version of a destination, and tell all processes."""
+        """Record a version of a destination, and notify all processes."""
         self.tell(
             Configured,
             record.id,
@@ -145,7 +145,7 @@ class World:
         self._notify("destination", record.id)
 
     def ruled(self, rule: RuleModel, live: bool) -> None:
-        """Take note of a version of a rule, or of its end, and tell all processes."""
+        """Record a version of a rule, or its end, and notify all processes."""
         prefix = ONLY.partition("%s")[0]
         only = None if rule.filter is None else rule.filter.removeprefix(prefix).rstrip('"')
         self.tell(
