@@ -40,7 +40,7 @@ _URL = "https://tokens.example/"
 def with_tokens(
     chance: Random, destinations: tuple["NewDestination", ...]
 ) -> tuple["NewDestination", ...]:
-    """Return the destinations of a plan, some with an endpoint of one of the kinds."""
+    """Return the destinations of a plan, some with a token endpoint."""
     if chance.random() >= SHARE:
         return destinations
     return tuple(

@@ -1,8 +1,8 @@
 """The process manager of a history: it restarts processes, and it carries out the strikes.
 
 Some time after a process has ended, the keeper starts another for its part, unless one lives. Several
-nodes have one parent, which restarts each part's node. Nodes with another number of parts belong to
-another parent: if a node loses its part to them, it is told to end, with all nodes of its parent.
+nodes have one parent, which restarts them. Nodes with another number of parts belong to another parent.
+If a node of the former parent then loses its part, the keeper ends all nodes of that parent in order.
 """
 
 from functools import partial

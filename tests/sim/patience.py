@@ -31,7 +31,7 @@ ALONE = frozenset({"kill", "takeover", "stop", "crash", "clock", "stall", "away"
 def with_patience(
     chance: Random, plan: "Plan", make_strike: Callable[[str, str, float, float], "Strike"]
 ) -> "Plan":
-    """Return a plan, in some histories with a bound on how long destinations can fail. A plan with busy
+    """Return a plan, in some histories with a limit on how long destinations can fail. A plan with busy
     processes stays as it is."""
     if plan.busy or chance.random() >= SHARE:
         return plan

@@ -1,7 +1,7 @@
 """Simulated histories of several nodes on one database: killed, frozen, cut off, and started again.
 
-A working node is never succeeded, and the database is never without a node for long. A test breaks each
-rule on purpose, and the histories must notice.
+No node takes over from a working node, and the database is never without a node for long. A test breaks
+each rule on purpose, and the histories must notice.
 """
 
 import random

@@ -341,5 +341,5 @@ class History(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """What two runs of the same seed have in common."""
+        """The hash that two runs of a seed have in common."""
         return hashlib.sha256(msgspec.msgpack.encode(self)).hexdigest()

@@ -64,7 +64,7 @@ class VirtualClock(trio.abc.Clock):
 
 @contextmanager
 def _decided_by(seed: int) -> Iterator[None]:
-    """Let the seed decide in which order tasks that can run do run."""
+    """Let the seed decide in which order runnable tasks run."""
     module: Any = scheduler
     before = module._ALLOW_DETERMINISTIC_SCHEDULING, module._r
     module._ALLOW_DETERMINISTIC_SCHEDULING, module._r = True, random.Random(f"{seed} order")
@@ -97,6 +97,6 @@ def _heard_by(hear: Callable[[str, dict[str, Any]], None]) -> Iterator[None]:
 def run_virtually(
     main: Callable[[], Awaitable[T]], seed: int, hear: Callable[[str, dict[str, Any]], None]
 ) -> T:
-    """Run `main` to its end under virtual time. `hear` is told of each error that is logged."""
+    """Run `main` to its end under virtual time. `hear` gets each error that is logged."""
     with _decided_by(seed), _heard_by(hear):
         return trio.run(main, clock=VirtualClock())

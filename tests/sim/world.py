@@ -63,7 +63,7 @@ class World:
 
     @property
     def passed_s(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the history began."""
         return trio.current_time()
 
     def chance(self, name: str) -> Random:

@@ -1,4 +1,4 @@
-"""A destination as both databases are given it."""
+"""A destination's record for both databases."""
 
 from typing import Any
 

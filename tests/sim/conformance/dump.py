@@ -16,7 +16,7 @@ from tests.sim.store.rights import NOBODY, Lease, Rights
 from tests.sim.store.stored import StoredAttempt, StoredDelivery, StoredEvent, StoredMinute
 
 Dump = dict[str, list[Any]]
-# The walk dates its outcomes some hours back: a more recent time comes from the database's clock.
+# The walk's outcomes are hours old: a more recent time comes from the database's clock.
 RECENT_MS = 600_000
 
 _EVENTS = """
@@ -58,8 +58,8 @@ _LEGS = """
     SELECT environment, job, destination, counted, total, cursor, enqueued, skipped, all_counted,
            exhausted, step, ordered
     FROM replay_legs"""
-# The epoch of each process that can write, and of its leases: whether any process holds them, how many
-# they are, and the sum of their slots.
+# The epoch of each process that can write. For leases, by epoch: whether any process holds them, their
+# number, and the sum of their slots.
 _EPOCHS = """
     SELECT 'process' AS kind, epoch, false AS vacant, 1::bigint AS held, 0::bigint AS slots FROM processes
     UNION ALL

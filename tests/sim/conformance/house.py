@@ -27,7 +27,7 @@ from tests.storage.world import (
     settle_group,
 )
 
-PAST_S = 7_200  # outcomes are dated so long back, to tell them from times of the database's clock
+PAST_S = 7_200  # age of outcomes, which tells them from times of the database's clock
 
 
 class House:
@@ -57,7 +57,7 @@ class House:
         return self
 
     def audit(self, changes: bytes | None = None) -> AuditEntry:
-        """An audit entry of its own."""
+        """Return a new audit entry."""
         return AuditEntry(
             id=identity.other(),
             workspace=self.workspace,
@@ -71,12 +71,12 @@ class House:
         )
 
     def chunk_audit(self, counted: str | None = None, before: int = 0) -> ChunkAudit:
-        """An audit entry of a requeue or discard."""
+        """Return an audit entry of a requeue or discard."""
         changes = b'{"retried":{"from":0,"to":0}}' if counted else b'{"dlqStatus":{}}'
         return ChunkAudit(self.audit(changes), counted, before)
 
     def record(self, identifier: str, **fields: Any) -> DestinationRecord:
-        """A destination."""
+        """Return a destination."""
         return destination_record(
             identifier, **{"environment": ENVIRONMENT, "updated_at_ms": 5, **fields}
         )
@@ -90,7 +90,7 @@ class House:
         return record
 
     async def accept(self, *events: Event, to: Sequence[str], **fields: Any) -> list[Delivery]:
-        """Accept events with a delivery to every destination each; return the deliveries in order."""
+        """Accept events, each with a delivery to every destination. Return the deliveries in order."""
         deliveries = [each for one in events for each in deliveries_of(one, *to, **fields)]
         accepted = await self.ports.intake.accept(intake_group(events, deliveries, dirty=list(to)))
         for seq, delivery in enumerate(deliveries, accepted.base):
@@ -98,7 +98,7 @@ class House:
         return deliveries
 
     async def waiting(self, count: int, to: str, **fields: Any) -> list[Delivery]:
-        """Deliveries that wait."""
+        """Return deliveries that wait."""
         return await self.accept(*[event(**fields) for _ in range(count)], to=[to])
 
     async def settle(self, *settlements: Settlement, **fields: Any) -> None:
@@ -106,7 +106,7 @@ class House:
         await self.ports.settle.settle(settle_group(settlements, **fields))
 
     async def dead(self, count: int, to: str, **fields: Any) -> list[Delivery]:
-        """Deliveries that are in the dead-letter queue."""
+        """Return deliveries that are in the dead-letter queue."""
         deliveries = await self.waiting(count, to, **fields)
         await self.settle(
             *[failure(each, DeliveryStatus.FAILED, started_at=self.past) for each in deliveries]
@@ -128,10 +128,10 @@ class House:
         return [DirtyDestination(ENVIRONMENT, each, shard_of(each)) for each in destinations]
 
     async def row(self, of: Delivery) -> dict[str, Any]:
-        """A delivery's row."""
+        """Return a delivery's row."""
         (found,) = [row for row in await self.table("deliveries") if row[1] == of.id]
         return dict(zip(DELIVERY, found, strict=True))
 
     async def table(self, name: str) -> list[Any]:
-        """Return the rows of a table, as they are dumped."""
+        """Return the rows of a table, as dumped."""
         return (await self.side.dump())[name]

@@ -1,4 +1,5 @@
-"""The two databases under test, as a process uses each: the same ports, and connections to lose."""
+"""The two databases under test, as a process uses each: the same ports, and connections that can be
+lost."""
 
 from typing import Any, Protocol
 
@@ -47,7 +48,7 @@ class Ports(Struct):
     destinations: DestinationStore
     rules: RuleStore
     claims: ClaimReader
-    configuration: Any  # `tenants.create` and `load` are used
+    configuration: Any  # only `tenants.create` and `load` are used
 
 
 class Side(Protocol):
@@ -58,7 +59,7 @@ class Side(Protocol):
     former: Ports | None  # of the process before
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
-        """Begin another process, which takes a part of the database over; `ports` are its own."""
+        """Begin another process, which takes over a part of the database. `ports` are its own."""
 
     def lose(self, purpose: str) -> None:
         """Lose the present process's connection of this purpose: intake, large or settle."""
@@ -83,7 +84,7 @@ class Simulated:
         self._stores: Stores | None = None
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
-        """Begin another process; see the protocol."""
+        """Begin another process, which takes over a part of the database."""
         self.former = self.ports if self._processes else None
         self._processes += 1
         stores = self._stores = self.database.connect(self._processes, Direct(), part)
@@ -104,7 +105,7 @@ class Simulated:
         )
 
     def lose(self, purpose: str) -> None:
-        """Lose a connection; see the protocol."""
+        """Lose the present process's connection of this purpose."""
         assert self._stores is not None
         stores = self._stores
         purposes: dict[str, SimulatedIntake | SimulatedSettle] = {
@@ -115,7 +116,7 @@ class Simulated:
         purposes[purpose].connection.connected = False
 
     async def remove_event(self, environment: int, event: str) -> None:
-        """Remove an event; see the protocol."""
+        """Remove an event and leave its deliveries."""
         self.database.remove_event(environment, event)
 
     async def dump(self) -> Dump:
@@ -138,7 +139,7 @@ class Postgres:
         self._upkeep = bridge.connection(UPKEEP)
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
-        """Begin another process; see the protocol."""
+        """Begin another process, which takes over a part of the database."""
         bridge, ownership = self.bridge, Ownership(part=part)
         self.former = self.ports if self._hot else None
         await ownership.take(self._upkeep)
@@ -163,13 +164,13 @@ class Postgres:
         )
 
     def lose(self, purpose: str) -> None:
-        """Lose a connection; see the protocol."""
+        """Lose the present process's connection of this purpose."""
         raw = self._hot[purpose]._raw
         if raw is not None:
             raw.terminate()
 
     async def remove_event(self, environment: int, event: str) -> None:
-        """Remove an event; see the protocol."""
+        """Remove an event and leave its deliveries."""
         await self.bridge.pool.fetch(
             "DELETE FROM events WHERE environment = $1 AND id = $2::uuid", environment, event
         )

@@ -42,7 +42,7 @@ async def test_a_stretch_ends_where_rows_bytes_or_the_queue_do(house: House) -> 
     assert seqs(ordered.deliveries) == seqs([high[0], *waiting])
     few = await read(house, limit=2)
     assert (seqs(few.deliveries), few.through, few.end) == (seqs(waiting[:2]), low[0].seq, False)
-    small = await read(house, size=11)  # what is begun below the bound is taken
+    small = await read(house, size=11)  # an event that begins below the limit is taken whole
     assert (seqs(small.deliveries), small.end) == (seqs(waiting[:2]), False)
     exact = await read(house, size=10)
     assert seqs(exact.deliveries) == seqs(waiting[:1])

@@ -16,7 +16,7 @@ ALL = list(DestinationStatus)
 
 
 def rule_of(destination: str, **fields: Any) -> RuleModel:
-    """A rule."""
+    """Return a rule."""
     identifier = identity.other()
     given: dict[str, Any] = {
         "id": identifier,
@@ -62,9 +62,9 @@ async def test_destinations_have_versions_and_room(house: House) -> None:
     disabled = await house.switch(house.a, DestinationStatus.DISABLED)
     assert disabled.version == 2
     archived = await house.switch(house.a, DestinationStatus.ARCHIVED)
-    assert await house.table("backlog") != []  # a start goes on with discarding
+    assert await house.table("backlog") != []  # a start continues the discarding
     assert await store.page(ENVIRONMENT, [DestinationStatus.ARCHIVED], None, None, 9) == [archived]
-    # Now there is room again.
+    # The archived destination has left its room.
     assert await store.create(house.record(identity.other()), 3, house.audit())
     assert len(await house.table("versions")) == 6
     entry = house.audit()
@@ -107,12 +107,12 @@ async def test_rules_are_held_to_their_environments_tally(house: House) -> None:
     assert not await store.replace(renamed, house.audit(), tally=1)
     assert await store.replace(renamed, house.audit(), tally=2)
     assert await store.failures(ENVIRONMENT, [first.id]) != {}
-    assert not await store.replace(renamed, house.audit())  # although the tally moves on
+    assert not await store.replace(renamed, house.audit())  # although the tally's version rises
     assert (await store.filtered(ENVIRONMENT, None, 9)).tally == 4
     another = rule_of(house.b, filter="true")
     assert await store.create(another, 9, house.audit())
     assert len((await store.filtered(ENVIRONMENT, None, 9)).patterns) == 2
-    # the other is past the bound
+    # the other rule is past the limit
     assert len((await store.filtered(ENVIRONMENT, None, 0)).patterns) == 1
     assert await store.remove(another, house.audit())
     assert await store.get(ENVIRONMENT, first.id) == renamed == await store.find(first.id)

@@ -1,4 +1,5 @@
-"""The simulated database on a connection that fails: statements are late, lost, or done and denied."""
+"""The simulated database on a connection that fails: a statement is late, is lost, or runs and is
+reported as failed."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -26,7 +27,8 @@ Result = TypeVar("Result")
 
 
 class Failing:
-    """A gateway that does as the next word says: late, denied, lost or contended; else it is direct."""
+    """A gateway that obeys the next word: late, denied, lost or contended. Without a word it is
+    direct."""
 
     def __init__(self) -> None:
         self.next: list[str] = []
@@ -34,7 +36,7 @@ class Failing:
         self.statements: list[str] = []
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
-        """Do it, or not."""
+        """Run `work` as the next word says."""
         self.statements.append(statement)
         fate = self.next.pop(0) if self.next else ""
         if fate == "contended":
@@ -49,7 +51,7 @@ class Failing:
 
 
 async def process(database: Database, number: int) -> tuple[Stores, Failing]:
-    """A process that owns the database, and its gateway."""
+    """Return the stores of a process that owns the database, and their gateway."""
     gateway = Failing()
     stores = database.connect(number, gateway)
     await stores.take()
@@ -99,7 +101,7 @@ async def test_what_is_left_over_of_a_lost_transaction_writes_nothing(
             await stores.large_intake.accept(group)
         assert database.rows() == before
         group.again = True
-        held = len(lost) > 2  # by its first part: its backend still has the right to write
+        held = len(lost) > 2  # after its first part, its backend still has the right to write
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stores.intake.check)
             await wait_all_tasks_blocked()

@@ -1,5 +1,5 @@
-"""Groups that are written in parts, on both databases: they are written whole or not at all, and others
-write between two parts."""
+"""Groups that are written in parts, on both databases: they are written whole or not at all, and other
+groups are written between two parts."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,13 +18,13 @@ from tests.storage.world import ENVIRONMENT, claim, deliveries_of, event, identi
 
 
 class Gap:
-    """A halt of a group behind its first part, until the test lets the group go on."""
+    """A halt of a group after its first part, until the test lets the group continue."""
 
     def __init__(self) -> None:
         self.reached, self.over = trio.Event(), trio.Event()
 
     async def halt(self) -> None:
-        """Wait, the first time."""
+        """Wait until the test lets the group continue."""
         self.reached.set()
         await self.over.wait()
 
@@ -131,7 +131,7 @@ async def test_between_two_parts_nobody_sees_any_and_others_are_written(
         gap.over.set()
     rows = {row[1]: row[2] for row in await house.table("deliveries")}
     assert rows.keys() == {deliveries[0].id, beside.id}
-    # The seq that was drawn first is lower, even if its row was seen later.
+    # The seq that was drawn first is lower, even if its row became visible later.
     assert rows[deliveries[0].id] < rows[beside.id]
 
 

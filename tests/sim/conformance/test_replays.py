@@ -24,7 +24,7 @@ WINDOW = 1 << 20
 
 
 async def delivered(house: House, count: int, to: str, **fields: Any) -> list[Delivery]:
-    """Deliveries that were settled some time ago."""
+    """Return deliveries that were settled some time ago."""
     deliveries = await house.waiting(count, to, **fields)
     await house.settle(*[success(each, started_at=house.past) for each in deliveries])
     return deliveries
@@ -58,19 +58,19 @@ async def begin(house: House, **fields: Any) -> ReplayJob:
 
 
 async def now(house: House, job: ReplayJob) -> ReplayJob:
-    """The job's present version."""
+    """Return the job's present version."""
     found = await house.ports.jobs.get(ENVIRONMENT, job.id)
     assert found is not None
     return found
 
 
 async def legs_of(house: House, job: ReplayJob) -> list[Leg]:
-    """A job's legs."""
+    """Return a job's legs."""
     return await house.ports.replays.all_legs(job)
 
 
 def chunk_of(job: ReplayJob, leg: Leg, stretch: Stretch, **fields: Any) -> Chunk:
-    """A chunk of what was read."""
+    """Return a chunk of what was read."""
     replays = [replay_of(each, identity.other(), job) for each in stretch.originals]
     given: dict[str, Any] = {"paced_until_ms": 8, "deliveries": replays, **fields}
     return Chunk(
@@ -82,7 +82,7 @@ def chunk_of(job: ReplayJob, leg: Leg, stretch: Stretch, **fields: Any) -> Chunk
 async def enqueue(
     house: House, chunk: Chunk, base: int = 0, *, again: bool = False
 ) -> list[str] | None:
-    """Enter a chunk."""
+    """Write a chunk."""
     base = base or await house.ports.intake.draw()
     for seq, each in enumerate(chunk.deliveries, base):
         each.seq = seq
@@ -125,12 +125,12 @@ async def test_a_job_has_a_leg_for_each_destination_that_it_can_concern(house: H
 async def test_a_job_runs_from_its_count_to_its_end(narrow: House) -> None:
     house = narrow
     originals = await delivered(house, 8, house.a)
-    (waits,) = await house.waiting(1, house.a)  # is not settled
+    (waits,) = await house.waiting(1, house.a)  # it is not settled
     job = await begin(house)
     assert (job.total, job.status, job.started_at_ms) == (8, ReplayStatus.RUNNING, 77)
-    await delivered(house, 1, house.a)  # came later
+    await delivered(house, 1, house.a)  # came after the job was created
     await house.settle(success(waits, started_at=now_ms() / 1000 + 60))  # ended later
-    (leg,) = await legs_of(house, job)  # the other one had nothing
+    (leg,) = await legs_of(house, job)  # the other leg had nothing
     assert (leg.total, leg.all_counted) == (8, True)
     shown = await house.ports.jobs.legs(ENVIRONMENT, job.id, 9)
     assert [each.destination for each in shown] == [house.a]
@@ -192,11 +192,11 @@ async def test_a_step_is_made_once_and_in_its_turn(house: House) -> None:
     await house.side.remove_event(ENVIRONMENT, originals[1].event.id)
     chunk, base = chunk_of(job, leg, stretch), await house.ports.intake.draw()
     written = await enqueue(house, chunk, base)
-    assert written == [chunk.deliveries[0].id]  # the other one's event is gone
+    assert written == [chunk.deliveries[0].id]  # the other event is gone
     before = await house.side.dump()
     house.side.lose("intake")
     assert await enqueue(house, chunk, base, again=True) == written
-    assert await enqueue(house, chunk, base) is None  # not its turn any more
+    assert await enqueue(house, chunk, base) is None  # its turn is over
     after = await house.side.dump()
     del after["epochs"], before["epochs"]  # a new connection, a new epoch
     assert after == before
@@ -215,7 +215,7 @@ async def test_a_step_is_made_once_and_in_its_turn(house: House) -> None:
     lost = await house.ports.replays.read(job, _from(leg, originals[0].id), 9, WINDOW)
     assert lost.lost == {originals[1].id: None}
     more = chunk_of(job, leg, stretch, deliveries=[])
-    more.skipped = 5  # than were counted
+    more.skipped = 5  # more than were counted
     assert await house.ports.replays.pass_over(more)
     (leg,) = await legs_of(house, job)
     assert await house.ports.replays.abandon(job, leg)
@@ -224,7 +224,7 @@ async def test_a_step_is_made_once_and_in_its_turn(house: House) -> None:
 
 
 def _from(leg: Leg, first: str) -> Leg:
-    """Return the leg as if it stood before an id."""
+    """Return the leg with its cursor just before an id."""
     return Leg(
         destination=leg.destination, counted=leg.counted, total=0, cursor=shifted(first, -1),
         enqueued=0, skipped=0, all_counted=True, exhausted=False,

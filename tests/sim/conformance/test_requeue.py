@@ -26,7 +26,7 @@ async def test_what_is_dead_waits_again_at_the_tail_with_a_fresh_schedule(house:
     assert [row[3] for row in await house.table("backlog") if row[1] == house.a] == [one.seq]
     entry = [row for row in await house.table("audit") if row[1] == by.entry.id]
     assert entry[0][2] == {"retried": {"from": 0, "to": 5}}
-    # A settlement of its new life counts: it is dead again, and can be requeued again.
+    # A settlement after the requeue counts: the delivery is dead again, and can be requeued again.
     await house.settle(failure(alive, DeliveryStatus.FAILED, started_at=house.past))
     _, again = await house.requeue([two], house.chunk_audit())
     assert [each.id for each in again.alive] == [two.id]
@@ -53,7 +53,7 @@ async def test_a_requeue_whose_outcome_is_unknown_is_done_once(house: House) -> 
     house.side.lose("intake")
     _, again = await house.requeue([one, waits, two, three], by, again=True, base=base)
     assert (again.done, again.left) == ([one.id, two.id, three.id], [waits.id])
-    assert [each.id for each in again.alive] == [two.id]  # actors know of the others by now
+    assert [each.id for each in again.alive] == [two.id]  # actors already know of the others
     assert await house.table("deliveries") == before
     (fresh,) = await house.dead(1, house.a)
     _, never = await house.requeue([fresh], house.chunk_audit(), again=True)

@@ -13,7 +13,7 @@ STEPS = 40
 
 
 class Pair:
-    """One process as it is on both sides."""
+    """The ports of one process on both sides."""
 
     def __init__(self, twins: Twins, part: WorkerPart) -> None:
         self.ports: list[Ports] = [side.ports for side in twins.sides]
@@ -43,7 +43,7 @@ async def test_both_databases_agree_on_who_may_write(twins: Twins, seed: int) ->
 
 
 def written(by: str) -> Call:
-    """Return a statement that writes what needs the right to write, and little else."""
+    """Return a small statement that needs the right to write."""
     one = event()
 
     async def write(ports: Ports) -> None:
@@ -56,5 +56,5 @@ def written(by: str) -> Call:
 
 
 async def owns(twins: Twins, pair: Pair) -> bool:
-    """Whether a process can write on both sides."""
+    """Return True if a process can write on both sides."""
     return not isinstance(await twins.compared("owner", written("intake"), pair.ports), Refused)

@@ -1,4 +1,4 @@
-"""Both databases at once: each call goes to both, with the same outcome and the same rows afterwards."""
+"""Both databases at once: each call goes to both, and must give the same outcome and the same rows."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
@@ -38,7 +38,7 @@ class Twins:
 
     @property
     def sides(self) -> tuple[Side, Side]:
-        """Both."""
+        """Both sides."""
         return self.simulated, self.postgres
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
@@ -60,16 +60,17 @@ class Twins:
             await side.remove_event(environment, event)
 
     async def call(self, named: str, call: Call) -> Any:
-        """Make a call on both, compare what came of it, and return it; Refused where both refused."""
+        """Make a call on both, compare the outcomes, and return the outcome. Return Refused if both
+        refused."""
         return await self.compared(named, call, [side.ports for side in self.sides])
 
     async def call_former(self, named: str, call: Call) -> Any:
-        """Make a call as the process that was replaced; None where there was none."""
+        """Make a call as the process that was replaced. Return None if there was none."""
         ports = [side.former for side in self.sides if side.former is not None]
         return await self.compared(f"former: {named}", call, ports) if ports else None
 
     async def compared(self, named: str, call: Call, ports: list[Ports]) -> Any:
-        """Make a call by each side's ports, compare what came of it, and return it."""
+        """Make a call by each side's ports, compare the outcomes, and return the outcome."""
         self.calls.append(named)
         simulated, real = [await _outcome(call, each) for each in ports]
         assert _comparable(simulated) == _comparable(real), self._story(simulated, real)
@@ -78,7 +79,7 @@ class Twins:
         return simulated
 
     async def _align(self) -> None:
-        """Let both draw the same seq next: whether a refused call has drawn one is not compared."""
+        """Let both draw the same seq next. Whether a refused call has drawn one is not compared."""
         tables = self.simulated.database.tables
         rows = await self.postgres.bridge.pool.fetch(_ALIGN, tables.groups)
         tables.groups = rows[0][0]

@@ -1,7 +1,7 @@
-"""A seeded walk over both databases: any call that a process could make to its stores, nonsense
-included.
+"""A seeded walk over both databases: any call that a process could make to its stores, even a senseless
+one.
 
-Arguments are drawn from the simulated rows, so that most calls have an effect.
+Arguments are drawn from the simulated rows, so most calls have an effect.
 """
 
 from random import Random
@@ -39,7 +39,7 @@ from tests.sim.store.stored import WAITING, StoredDelivery
 LANES = ("c:a", "c:b", "k:c", None)
 KEYS = ("one", "two", "three")
 TYPES = ("order.created", "order.paid", "user.gone")
-# the walk's clock starts so far in the past that it is never mistaken for the database's clock
+# The walk's clock starts this far in the past, so its times are never mistaken for the database's.
 HOURS_MS = 5 * 3_600_000
 CLASSES = (DeliveryClass.CRITICAL, DeliveryClass.HIGH, DeliveryClass.STANDARD)
 
@@ -88,7 +88,7 @@ class World:
         return self.now_ms
 
     def audit(self, kind: str, changes: bytes | None = None) -> AuditEntry:
-        """An audit entry."""
+        """Return an audit entry."""
         return AuditEntry(
             id=self.identity.other(),
             workspace=self.workspace,
@@ -102,7 +102,7 @@ class World:
         )
 
     def record(self, identifier: str, **fields: Any) -> DestinationRecord:
-        """A destination."""
+        """Return a destination."""
         own = {"environment": self.environment, "updated_at_ms": self.now_ms}
         return destination_record(identifier, **{**own, **fields})
 
@@ -118,7 +118,7 @@ class World:
         return self.random.sample(chosen, min(len(chosen), self.random.randrange(1, most + 1)))
 
     async def doubtful(self, named: str, purpose: str, first: Any, again: Any) -> Any:
-        """Make a call. Sometimes its answer is lost, or the call never leaves: then it is made again."""
+        """Make a call. If its answer is lost or the call never leaves, make it again."""
         fate = self.random.random()
         if fate < 0.75:
             return await self.twins.call(named, first)
@@ -135,7 +135,7 @@ class World:
 
 
 def event(world: World) -> Event:
-    """An event of the walk."""
+    """Return an event of the walk."""
     random = world.random
     one = Event(
         world.identity.event(),
@@ -192,7 +192,7 @@ async def accept(world: World) -> None:
                     world.now_ms + random.choice((1_000, 60_000)),
                 )
             )
-    if random.random() < 0.9:  # as the intake does: the first event of each key
+    if random.random() < 0.9:  # like the intake: only the first event of each key
         claims = list({claim.key: claim for claim in reversed(claims)}.values())
     customers = [
         NewCustomer(world.environment, each.customer, world.identity.other())
@@ -241,7 +241,7 @@ async def holders(world: World) -> None:
 
 
 def settlement(world: World, row: StoredDelivery) -> Settlement:
-    """Return the next state of a delivery, sometimes one that the delivery has left already."""
+    """Return the next state of a delivery, sometimes a state that it has already left."""
     random = world.random
     held = world.tables.events.get((row.environment, row.event))
     event_of = held.event if held is not None else Event(row.event, row.environment, "x", 0, b"{}")

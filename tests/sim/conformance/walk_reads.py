@@ -1,4 +1,4 @@
-"""The walk's reads, of queues and of due and dead deliveries, and changes of what they read."""
+"""The walk's reads of queues and of due and dead deliveries, and changes of the rows that they read."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ async def read_queue(world: World) -> None:
 
 
 async def read_rest(world: World) -> None:
-    """Read all else that recovery and actors read."""
+    """Read everything else that recovery and actors read."""
     random, twins, environment = world.random, world.twins, world.environment
     destination = random.choice(world.destinations)
     before, limit = world.now_ms + random.randrange(90_000), random.choice((1, 2, 100))
@@ -90,7 +90,7 @@ async def read_dead(world: World) -> None:
 
 
 async def reconfigure(world: World) -> None:
-    """Change a destination; the last one may be archived, and is followed by another."""
+    """Change a destination. The last one can be archived; another then follows it."""
     random = world.random
     place = random.randrange(len(world.destinations))
     present = world.tables.destinations[world.environment, world.destinations[place]]

@@ -64,7 +64,7 @@ async def cancel(world: World) -> None:
 
 
 async def pace(world: World) -> None:
-    """Give a job another rate; sometimes others did so meanwhile."""
+    """Give a job another rate. Sometimes another caller has already done so."""
     job = await chosen(world)
     if job is None:
         return
@@ -89,7 +89,7 @@ async def read(world: World) -> None:
 
 
 async def chosen(world: World) -> ReplayJob | None:
-    """Return a job that is not finished, mostly."""
+    """Return a job, mostly one that is not finished."""
     known = [job.id for job in world.tables.replays.jobs.values() if world.random.random() < 0.2]
     jobs = await world.twins.call("unfinished", lambda ports: ports.replays.unfinished(known))
     table = world.tables.replays
@@ -103,7 +103,7 @@ async def chosen(world: World) -> ReplayJob | None:
 
 
 async def step(world: World) -> None:
-    """Take the next step of a job by its status, now and then another step."""
+    """Take the next step of a job by its status, sometimes a wrong step."""
     job = await chosen(world)
     if job is None:
         return
@@ -133,7 +133,7 @@ async def count(world: World, job: ReplayJob, leg: Leg) -> None:
 
 
 async def order(world: World, job: ReplayJob, leg: Leg) -> None:
-    """Read waiting deliveries and their states, and write down the next step."""
+    """Read waiting deliveries and their states, and record the next step."""
     random = world.random
     limit = random.choice((1, 3, 100))
     found = await world.twins.call(
@@ -165,7 +165,7 @@ async def look_for_missing(world: World, job: ReplayJob, leg: Leg) -> None:
 
 
 async def enqueue(world: World, job: ReplayJob, leg: Leg) -> None:
-    """Read on and enter what was read, or pass it over, or give up the leg."""
+    """Read further and write the result, or pass it over, or give up the leg."""
     random = world.random
     if job.mode is ReplayMode.MISSING:
         await look_for_missing(world, job, leg)
@@ -199,7 +199,7 @@ def bare(chunk: Chunk) -> Chunk:
 
 
 def chunk_of(world: World, job: ReplayJob, leg: Leg, stretch: Stretch, lane: str | None) -> Chunk:
-    """Make a chunk of a stretch, parking one of its lanes by chance."""
+    """Make a chunk of a stretch. By chance, park one of its lanes."""
     random = world.random
     replays = [replay_of(each, world.identity.other(), job) for each in stretch.originals]
     parks: dict[str, str] = {}

@@ -1,6 +1,6 @@
-"""The mutation check: planted bugs, each of which a few simulated histories must bring to light.
+"""The mutation check: planted bugs, each of which a few simulated histories must reveal.
 
-A mutant that survives says that the oracle or the world is blind to something.
+If a mutant survives, the oracle or the world is blind to something.
 """
 
 from tests.sim.mutants.commits import DATABASE, ENTRANCE, INTAKE, RECORDER, SIGNING

@@ -1,6 +1,6 @@
 """`python -m tests.sim.mutants [--seeds 2000] [NAME...]`: show which planted bugs are caught, and where.
 
-With `--keep` the seeds are kept for the test: do this when the simulated world has changed.
+`--keep` keeps the seeds for the test. Do this after a change of the simulated world.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from tests.sim.mutants.hunt import ENDLESS, hunted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the mutants and print a table; 1 where one survives."""
+    """Run the mutants and print a table. Return 1 if a mutant survives."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.sim.mutants", description="Hunt planted bugs."
     )

@@ -15,19 +15,19 @@ from tests.sim.oracle import violations
 from tests.sim.plan import Plan, draw
 from tests.sim.several import draw_several
 
-FAR_S = 75  # a wait of the schedule over which an actor leaves memory
-LONGEST_S = 30  # of CPU, as a machine may stand still; without a bug it takes a tenth of a second
+FAR_S = 75  # a wait of the schedule during which an actor leaves memory
+LONGEST_S = 30  # CPU time, since a machine can pause; without a bug it takes 0.1 s
 
 
 ENDLESS = "it never ends"
 
 
 class EndlessError(BaseException):
-    """A history did not end. Nothing in it may take this for an error of its own."""
+    """A history did not end. It is a BaseException, so that nothing in the history catches it."""
 
 
 class Catch(Struct, frozen=True):
-    """A seed that brings a bug to light, with the promises that it breaks."""
+    """A seed whose history shows a bug, with the promises that the history breaks."""
 
     seed: int
     promises: tuple[str, ...]
@@ -43,21 +43,21 @@ def judged(seed: int, *, nodes: bool = False) -> tuple[str, ...]:
     try:
         with _patience():
             found = violations(run_plan(planned(seed, nodes=nodes)))
-    except Exception as error:  # a bug may break anything, the simulation's own parts too
+    except Exception as error:  # a bug can break anything, even the simulation
         return (f"simulation: {type(error).__name__}",)
-    except (EndlessError, BaseExceptionGroup):  # in a group it comes out of a nursery
+    except (EndlessError, BaseExceptionGroup):  # a nursery wraps it in a group
         return (ENDLESS,)
     return tuple(dict.fromkeys(sentence.partition(":")[0] for sentence in found))
 
 
 @lru_cache(1024)
 def sound(seed: int, *, nodes: bool = False) -> bool:
-    """Whether a history keeps all promises where nothing is planted."""
+    """Return True if a history without a planted bug keeps all promises."""
     return not judged(seed, nodes=nodes)
 
 
 def features(plan: Plan) -> set[str]:
-    """Return the words for what a plan has."""
+    """Return the words for a plan's features, which `Mutant.needs` can name."""
     found = {*plan.faults, *(wish.kind for wish in plan.wishes)}
     found |= {"dense"} if plan.dense else set()
     found |= {"machines"} if plan.machines else set()
@@ -75,10 +75,10 @@ def features(plan: Plan) -> set[str]:
 
 
 def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
-    """Return the first seed that breaks a promise with the mutant and none without it. None: the mutant
-    survives.
+    """Return the first seed that breaks a promise with the mutant and none without it, or None if the
+    mutant survives.
 
-    The remains of a history that was broken off would disturb later ones in this process: it is the last.
+    A history that does not end is the last one: its remains would disturb later ones in this process.
     """
     for seed in seeds:
         if not mutant.needs <= features(planned(seed, nodes=mutant.nodes)):

@@ -12,5 +12,5 @@ def load() -> dict[str, int]:
 
 
 def save(seeds: dict[str, int]) -> None:
-    """Keep these."""
+    """Keep these seeds."""
     CAUGHT.write_text(json.dumps(dict(sorted(seeds.items())), indent=2) + "\n")

@@ -1,4 +1,5 @@
-"""Bugs around the two intakes: groups that are written in parts, and writes that must not be beside."""
+"""Bugs around the two intakes: groups that are written in parts, and writes that must not run beside each
+other."""
 
 from engine.intake.entries import EntryQueue
 from engine.intake.environment_locks import EnvironmentLocks

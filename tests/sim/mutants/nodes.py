@@ -1,4 +1,4 @@
-"""Bugs between nodes that share a database: parts taken by halves, fences with a gap, lost fates.
+"""Bugs between nodes that share a database: parts half taken over, fences with a gap, lost fates.
 
 Their histories have 2 to 5 nodes.
 """

@@ -1,8 +1,8 @@
 """Places in a function, by name: the kind of a piece of syntax, and names that are in it.
 
-`if retry_after_s` is the `if` whose condition has that name, `call leaves` the call of `leaves`, and
-`if _lines -add` the `if` with `_lines` and without `add`. The innermost piece counts, and exactly one
-must be there. Layout, operators, order and everything else around the names do not matter.
+`if retry_after_s` is the `if` whose condition has that name, `call leaves` the call of `leaves`, and `if
+_lines -add` the `if` with `_lines` and without `add`. The innermost piece counts, and there must be
+exactly one. Layout, operators, order and everything else around the names do not matter.
 """
 
 import ast
@@ -49,7 +49,7 @@ class Place(Struct):
         return found
 
     def replace(self, new: list[ast.stmt]) -> None:
-        """Have new code at the place."""
+        """Put new code at the place."""
         there, value = self.get(), expression(new)
         if value is not None and isinstance(there, ast.If | ast.While):
             return Place(there, "test", None).replace(new)
@@ -68,8 +68,8 @@ class Place(Struct):
 
 
 def places(tree: ast.AST, words: str) -> list[Place]:
-    """Return the places of a name in a function, innermost ones alone. The place of a call includes its
-    `await`, and the statement if the call is one by itself."""
+    """Return the places of a name in a function, only the innermost ones. The place of a call includes
+    its `await`, and the statement if the call is one by itself."""
     kind, *names = words.split()
     everywhere = [*_all(tree)]
     found = [each for each in everywhere if _is(each.get(), kind, names)]
@@ -91,7 +91,7 @@ def parsed(words: str) -> list[ast.stmt]:
 
 
 def expression(code: list[ast.stmt]) -> ast.expr | None:
-    """Return the expression of some code, if the code is nothing more than that."""
+    """Return the expression of some code, or None if the code is not just an expression."""
     return code[0].value if len(code) == 1 and isinstance(code[0], ast.Expr) else None
 
 
@@ -109,8 +109,8 @@ def _all(tree: ast.AST) -> Iterator[Place]:
 
 
 def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
-    """Return whether a node is of a kind and has all names. A call is named first after what it calls, a
-    name is one that is read."""
+    """Return True if a node is of a kind and has all names. A call's first name must be in what it calls.
+    A name is one that is read."""
     if not isinstance(node, KINDS[kind]) or isinstance(getattr(node, "ctx", None), ast.Store):
         return False
     if isinstance(node, ast.Call) and {*names[:1]}.isdisjoint(_names_of(node.func)):
@@ -123,7 +123,7 @@ def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
 
 
 def _within(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what is in a node; of a statement with statements below it, what is in its head."""
+    """Yield the nodes within a node. If a statement has statements below it, yield only its head."""
     for field, held in ast.iter_fields(node):
         if field in _BELOW and isinstance(node, ast.stmt):
             continue

@@ -1,7 +1,7 @@
-"""The planting of a bug: a function of the engine is compiled anew with other code at a named place.
+"""The planting of a bug: a function of the engine is compiled again with other code at a named place.
 
-The place must be there exactly once, so that a mutant whose place is gone fails loudly. No source is
-quoted: another layout, and a move to another function of the same module, do not matter.
+The place must be there exactly once, so that a mutant without its place fails with an error. No source is
+quoted: another layout, or a move to another function of the same module, does not matter.
 """
 
 import ast
@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from tests.sim.mutants.places import Place, parsed, places
 
-# New code of most bugs: a condition that never or always holds, or nothing at all.
+# New code of most bugs: a condition that is never or always true, or nothing at all.
 NEVER, ALWAYS, DROPPED = "False", "True", "pass"
 
 Owner = type | ModuleType
@@ -27,10 +27,10 @@ Point = tuple[Owner, str]
 
 
 class Edit(Struct, frozen=True):
-    """In `name` of `owner`, or near it, `new` code is at a place (`tests.sim.mutants.places`).
+    """New code for a place in `name` of `owner`, or near it (`tests.sim.mutants.places`).
 
     An expression is the new condition of an `if` or `while`. Other code replaces a statement. `HERE` in
-    the code is what was there.
+    the code is the former code.
     """
 
     owner: Owner
@@ -39,7 +39,7 @@ class Edit(Struct, frozen=True):
     new: str
 
     def point(self) -> Point:
-        """Return the function that has the place once. Raises LookupError if there is none."""
+        """Return the function that has the place once. Raises LookupError if no function has."""
         for points in _around(self.owner, self.name):
             found = [point for point in points for _ in _places(self.place, point)]
             if len(found) > 1:
@@ -51,8 +51,8 @@ class Edit(Struct, frozen=True):
 
 
 class Mutant(Struct, frozen=True):
-    """A bug, by a name and in words. `needs`: without these faults, wishes, receivers and orderings in
-    its plan a history cannot show it, and is not run. `nodes`: its histories have several nodes."""
+    """A bug, by a name and a description. `needs`: faults, wishes, receivers and orderings that a plan
+    must have to show the bug; other plans are not run. `nodes`: its histories have several nodes."""
 
     name: str
     bug: str
@@ -75,14 +75,14 @@ class Mutant(Struct, frozen=True):
 def mutant(
     name: str, bug: str, *edits: tuple[Owner, str, str, str], needs: str = "", nodes: bool = False
 ) -> Mutant:
-    """Return a mutant. `needs` are words."""
+    """Return a mutant. `needs`: words, separated by spaces."""
     found = tuple(Edit(*each) for each in edits)
     return Mutant(name, bug, found, frozenset(needs.split()), nodes)
 
 
 def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
     """Return the function with new code at its places. Raises LookupError if a place is not there exactly
-    once, or if the code uses a name that is not defined."""
+    once, or if the code uses an undefined name."""
     function = _function(owner, name)
     assert function is not None
     tree = _tree(function)
@@ -104,7 +104,8 @@ def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
 
 
 def _around(owner: Owner, name: str) -> Iterator[list[Point]]:
-    """Yield where to look: the function, the others of its owner, the others of its module."""
+    """Yield the places to search, nearest first: the function, other functions of its owner, others of
+    its module."""
     yield [(owner, name)]
     yield [(owner, other) for other in vars(owner) if other != name]
     if isinstance(owner, type):
@@ -119,13 +120,13 @@ def _around(owner: Owner, name: str) -> Iterator[list[Point]]:
 
 def _places(words: str, point: Point) -> list[Place]:
     function = _function(*point)
-    if function is None or function.__code__.co_filename.startswith("<"):  # made, and not written
+    if function is None or function.__code__.co_filename.startswith("<"):  # generated code
         return []
     return places(_tree(function), words)
 
 
 def _function(owner: Owner, name: str) -> FunctionType | None:
-    """Return the function that is written under a name, if there is one."""
+    """Return the written function of that name, if there is one."""
     found = inspect.getattr_static(owner, name, None)
     found = found.fget if isinstance(found, property) else found
     found = found.__func__ if isinstance(found, staticmethod) else found
@@ -141,7 +142,7 @@ def _known(function: FunctionType, name: str) -> bool:
 
 
 def _global_names(code: CodeType) -> Iterator[str]:
-    """Yield the names that a function looks for outside of itself."""
+    """Yield the global names that a function uses."""
     for each in code.co_consts:
         if isinstance(each, CodeType):
             yield from (

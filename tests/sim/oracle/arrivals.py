@@ -1,5 +1,5 @@
-"""Requests: each is of a delivery that exists, is signed, and has the same bytes each time. Two requests
-have one attempt number only if the first attempt was not recorded."""
+"""Requests: each belongs to an existing delivery, is signed, and has the same bytes as the delivery's
+other requests. Two requests have one attempt number only if the first attempt was not recorded."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tests.sim.oracle.sight import Sending, Sight
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield requests that should not have come."""
+    """Yield requests that must not have come."""
     for sending in sight.sendings:
         yield from _one(sight, sending)
     for delivery, sendings in sight.of_delivery.items():
@@ -57,8 +57,8 @@ def _repeated(sight: Sight, delivery: str, sendings: list[Sending]) -> Iterator[
         row = recorded.get(number)
         if row is None:
             continue
-        # A process knows what another one recorded, if it began after that one was ready. Of two that
-        # begin side by side, either can be replaced by the other while its request is under way.
+        # A process that began after another one was ready knows what that one recorded. Of two that begin
+        # side by side, either can be replaced by the other while its request is under way.
         ready = [sight.processes[each.arrived.process].ready_at for each in sight.maker(row)]
         late = [
             each

@@ -1,8 +1,8 @@
 """Attempts: numbered without a gap, no more than the schedule has, none early, none after a success.
 
-The schedule that counts is the one in force when an attempt ended. If the schedule was changed while a
-delivery waited, the shortest wait of all these schedules is the bound. A clock that jumped between two
-processes can make a wait shorter by its jump, and nothing else can.
+The schedule in force when an attempt ended counts. If the schedule was changed while a delivery waited,
+the shortest wait of all these schedules is the bound. Only a clock that jumped between two processes can
+shorten a wait, by its jump.
 """
 
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sending, Sight
 from tests.sim.trace import AttemptRow, Configured, DeliveryRow
 
 GONE = 410
-JITTER = 0.2  # of a scheduled wait, either way
+JITTER = 0.2  # share of a scheduled wait, either way
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield attempts that are not by the schedule."""
+    """Yield attempts that the schedule does not allow."""
     requeues = Requeues(sight)
     for row in sight.rows.deliveries:
         if row.origin == "INSPECTION":
@@ -50,9 +50,9 @@ def _recorded(sight: Sight, row: DeliveryRow) -> Iterator[str]:
 
 
 def _really(sight: Sight, attempt: AttemptRow) -> Iterator[str]:
-    """An attempt that is recorded with an answer came to a receiver, which gave this answer."""
+    """Yield a recorded attempt whose answer no receiver gave."""
     if attempt.status is None and not attempt.success:
-        return  # it may have come to no receiver
+        return  # it may have reached no receiver
     makers = sight.maker(attempt)
     name = f"attempt {attempt.number} of delivery {attempt.delivery}"
     if not makers:
@@ -67,7 +67,7 @@ def _versions(sight: Sight, destination: str) -> list[Configured]:
 
 
 def _sent(sight: Sight, row: DeliveryRow, arrivals: list[Sending]) -> Iterator[str]:
-    """No request comes after a success that was heard or recorded, and none beyond the schedule."""
+    """Yield requests after a success that was heard or recorded, and requests beyond the schedule."""
     won: dict[int, Sending] = {}
     for sending in arrivals:
         process = sending.arrived.process
@@ -99,7 +99,7 @@ def _early(
     """Compare each attempt with the one before: the recorded one of the next lower number."""
     makers = {attempt.number: sight.maker(attempt) for attempt in sight.attempts.get(row.id, [])}
     asked = asked_for(sight, row.id)
-    start: int | None = 0  # attempts of former lives; None: not known
+    start: int | None = 0  # attempts before the last requeue; None: not known
     for after in sorted(arrivals, key=lambda each: each.arrived.number):
         earlier = after.arrived.number - 1
         mine = [each for each in makers.get(earlier, ()) if each.end <= after.at]
@@ -117,9 +117,9 @@ def _early(
 
 
 def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
-    """Whether a process between the two had a clock of its own, or the clock of one of the two was behind
-    for a while. By such a clock a wait can be longer than any schedule allows: it is then made shorter,
-    and is over by the next clock."""
+    """Return True if a process between the two had a different clock, or the clock of one of the two was
+    behind for a while. With such a clock, a wait can seem longer than any schedule allows. It is then
+    shortened, and is over by the next clock."""
     ends = {before.arrived.process, after.arrived.process}
     mine = sight.processes[after.arrived.process].clock_s
     ahead_s = sight.clock(after.arrived.process, after.at) - after.at

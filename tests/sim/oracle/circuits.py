@@ -1,9 +1,9 @@
-"""The circuit: after ten failures in a row of five deliveries nothing is sent but a probe at a time,
-after 1, 2, 4 ... 60 s, until one succeeds.
+"""The circuit: after ten failures in a row, of at least five deliveries, only one probe at a time is
+sent, after 1, 2, 4 ... 60 s, until one succeeds.
 
-Only a row of failures that is surely full is judged: one process heard of them, one after another. An
-actor that may have begun anew, a change of the configuration, or a pause in which an actor may have left
-memory begins another row.
+Only a row of failures that surely opened the circuit is judged: one process heard of all of them, one
+after another. A new row begins after a change of the configuration, after a possible restart of the
+actor, and after a pause in which the actor may have left memory.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,15 @@ FAILURES = 10
 DELIVERIES = 5
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_S = 60.0
-# An actor that did nothing for so long may have left memory, and the row with it: this part of the time
-# after which actors leave, at most 1.5 s.
+# After this time without work, an actor may have left memory and lost its row of failures: a part of the
+# time after which actors leave, at most 1.5 s.
 LONGEST_REST_S = 1.5
 REST_PART = 0.75
 
 
 class Row(Struct):
-    """Failures in a row, and, once it is full, when it was and which probes failed since."""
+    """Failures in a row. Once they have opened the circuit: the time of that, and the probes that failed
+    since."""
 
     failures: int = 0
     deliveries: set[str] = set()
@@ -33,11 +34,11 @@ class Row(Struct):
     opened_at: float | None = None
     probes: int = 0
     probe_failed_at: float = 0.0
-    probing_until: float = 0.0  # the end of the probe that was sent last
+    probing_until: float = 0.0  # the end of the last probe
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what was sent through an open circuit."""
+    """Yield requests that an open circuit must have held back."""
     for destination, sendings in sight.of_destination.items():
         if destination not in sight.destinations or len(sendings) < FAILURES:
             continue
@@ -90,14 +91,14 @@ def _ended(row: Row, sending: Sending, rest_s: float) -> None:
 def _sent(destination: str, row: Row, sending: Sending) -> Iterator[str]:
     assert row.opened_at is not None
     if sending.at <= row.opened_at + 2 * NETWORK_S:
-        return  # begun before the row was full
+        return  # begun before the circuit opened
     if sending.at < row.probing_until - SOON_S:
         yield (
             f"delivery {sending.arrived.delivery} was sent to {destination}, while another probed "
             f"its open circuit"
         )
     row.probing_until = sending.end if sending.heard else 0.0
-    # The first probe may have been begun before the row was full, so one probe less counts. Each further
+    # The first probe may have begun before the circuit opened, so one probe less counts. Each further
     # probe doubles the wait.
     tries = max(0, row.probes - 1)
     least = min(LONGEST_PROBE_S, FIRST_PROBE_S * 2.0**tries) if row.probes else 0.0

@@ -28,8 +28,8 @@ def judged_until(sight: Sight, sending: Sending) -> float:
 
 
 def condemned(sight: Sight, sending: Sending, until: float) -> bool:
-    """Whether a delivery may have been quarantined between a sending and an instant. The outcome of that
-    attempt, over which its actor may have crashed, is then never recorded. After a retry from the
+    """Return True if a delivery may have been quarantined between a sending and an instant. The attempt's
+    outcome, over which its actor may have crashed, is then never recorded. After a retry from the
     dead-letter queue, the next attempt has the same number again."""
     crashes = [at for at in _of(sight, sending.arrived.destination) if at <= until]
     after = [at for at in crashes if at >= sending.at - NETWORK_S]

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from tests.sim.oracle.sight import NETWORK_S, Sending, Sight
 
-ROUNDING = 1e-3  # of a request
+ROUNDING = 1e-3  # tolerance, as a part of a request
 
 
 def judge(sight: Sight) -> Iterator[str]:
@@ -22,8 +22,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
-    """A request at the receiver is in flight, unless its process does not wait for it. What waited for a
-    token was in flight, too."""
+    """Yield times with too many requests in flight. A request counts while its process waits for its
+    answer, and while it waits for a token."""
     open_until: list[float] = []
     for sending in sorted(sendings, key=lambda each: each.at):
         open_until = [end for end in open_until if end > sending.at]
@@ -45,12 +45,13 @@ def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]
 
 
 def _began(sendings: list[Sending], now: Sending) -> float:
-    """Return when the oldest request that is in flight now began."""
+    """Return when the oldest request that is in flight at `now` began."""
     return min(each.at for each in sendings if each.at <= now.at and each.end >= now.at)
 
 
 def _rate(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
-    """A bucket of one second's worth, which fills at the rate; on the way requests may close up."""
+    """Yield times above the rate. The bucket holds one second's requests and fills at the rate. Requests
+    can come closer together on their way."""
     first = sight.destinations[destination][0].fact
     facts = [version.fact for version in sight.destinations[destination]]
     rates = {getattr(fact, "rate_per_second", None) for fact in facts}

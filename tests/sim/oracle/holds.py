@@ -35,7 +35,7 @@ def _end(sending: Sending) -> float:
 
 
 def _still(sight: Sight, destination: str, met: Sending, sending: Sending) -> bool:
-    """Whether nothing has settled the 410, and the request was begun after it."""
+    """Return True if nothing has settled the 410, and the request began after it."""
     if sending.arrived.process != met.arrived.process or sending.at <= met.end + 2 * NETWORK_S:
         return False
     facts = [version.fact for version in sight.destinations[destination]]

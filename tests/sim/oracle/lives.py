@@ -1,5 +1,5 @@
-"""The lives of a delivery: when it is requeued, it begins a schedule anew. The callers' requests show
-when that may have been."""
+"""The requeues of a delivery: each begins the schedule anew. The callers' requests show when a requeue is
+possible."""
 
 from collections.abc import Sequence
 from math import inf
@@ -8,13 +8,13 @@ from tests.sim.oracle.sight import Sight
 
 
 class Requeues:
-    """When a delivery may have been requeued, as intervals from the asking to the telling."""
+    """The intervals in which deliveries may have been requeued: from a caller's request to its answer."""
 
     def __init__(self, sight: Sight) -> None:
         self._named: dict[str, list[tuple[float, float]]] = {}
         self._any: list[tuple[str, int, float, float]] = []
         for wish in sight.wishes:
-            # A caller who has a delivery sent now, by its id, requeues it if it is dead by then.
+            # A request to send a delivery now, by its id, requeues the delivery if it is dead by then.
             if wish.asked.kind not in ("requeue", "hasten") or wish.answer == "refused":
                 continue
             # A request without a known answer can take effect at any later time.
@@ -41,8 +41,8 @@ class Requeues:
 
 
 def asked_for(sight: Sight, delivery: str) -> list[tuple[float, float]]:
-    """Return when a caller may have had a delivery sent ahead of its schedule, as intervals without an
-    end: after the request, a lane's head or a rate can keep the delivery back for long."""
+    """Return when a caller may have had a delivery sent ahead of its schedule. The intervals have no end:
+    after the request, a lane's head or a rate can delay the delivery for long."""
     row = sight.deliveries.get(delivery)
     return [
         (wish.asked.at, inf)
@@ -53,5 +53,5 @@ def asked_for(sight: Sight, delivery: str) -> list[tuple[float, float]]:
 
 
 def may_be_between(times: Sequence[tuple[float, float]], since: float, until: float) -> bool:
-    """Whether a requeue may have been between two instants."""
+    """Return True if a requeue is possible between two instants."""
     return any(asked <= until and told >= since for asked, told in times)

@@ -6,7 +6,7 @@ from tests.sim.oracle.lives import Requeues, asked_for
 from tests.sim.oracle.sight import NETWORK_S, Sight, Wish
 from tests.sim.trace import DeliveryRow
 
-DURABLE_S = 120.0  # by then the end of an attempt is recorded, however long the database was away
+DURABLE_S = 120.0  # by then an attempt's end is recorded, however long the database was away
 
 
 def judge(sight: Sight) -> Iterator[str]:
@@ -33,7 +33,7 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _sent_on(sight: Sight, wish: Wish) -> Iterator[str]:
-    """A delivery that was cancelled in flight is not attempted again. Exceptions: its process or actor
+    """Yield attempts of a delivery after it was cancelled in flight. Exceptions: its process or actor
     restarted in between, or a person asked for another attempt after the cancellation."""
     process = sight.processes[wish.by]
     for delivery in wish.asked.deliveries:
@@ -64,14 +64,15 @@ def _requeued(sight: Sight, wish: Wish, named: Sequence[str]) -> Iterator[str]:
         if row.dlq_status is None:
             yield f"delivery {delivery} was requeued, and its row does not know of it"
         later = [s for s in sight.of_delivery.get(delivery, []) if s.at >= wish.asked.at]
-        # An attempt that failed for want of a token came to no receiver.
+        # An attempt that failed for lack of a token reached no receiver.
         tried = bool(later) or row.attempts > row.schedule_start > 0
         if not tried and row.error != "INTERNAL":
             yield f"delivery {delivery} was requeued, and never tried after that"
 
 
 def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:
-    """When a destination's whole queue is requeued, every delivery that was surely in it is taken."""
+    """Yield deliveries that were surely in a destination's queue when all of it was requeued, and are
+    still there."""
     final = sight.final(wish.asked.of)
     if final is None or final.status != "ACTIVE":
         return
@@ -88,8 +89,8 @@ def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:
 
 
 def _dead_before(sight: Sight, row: DeliveryRow, at: float) -> bool:
-    """Whether a delivery died before an instant, by any process's clock. A change of its schedule may
-    have ended it while it waited for its next attempt."""
+    """Return True if a delivery died before an instant, by every process's clock. A change of its
+    schedule may have ended it while it waited for its next attempt."""
     died_at = row.dead_lettered_at
     return died_at is not None and all(
         died_at - ahead_s < at for process in sight.processes for ahead_s in sight.ahead_s(process)

@@ -14,7 +14,8 @@ from tests.sim.trace import Configured, DeliveryRow
 
 
 class Passage(Struct):
-    """A delivery on its way through a lane: its first success, and from when on others may follow."""
+    """A delivery's way through a lane: its first success, and the instant from which others can
+    follow."""
 
     row: DeliveryRow
     success: Sending | None
@@ -22,7 +23,8 @@ class Passage(Struct):
 
 
 class Reign(Struct):
-    """A time in which a destination kept one ordering. It begins late enough for all to know of it."""
+    """A time in which a destination kept one ordering. It begins when all processes know of the
+    ordering."""
 
     ordering: str
     since: float
@@ -68,7 +70,7 @@ def _lanes(
         if lane is not None and row.origin != "INSPECTION":
             lanes[lane].append(_passage(sight, row, requeues))
     for passages in lanes.values():
-        ahead: Passage | None = None  # of those before, the one that freed its lane last
+        ahead: Passage | None = None  # the earlier passage that freed the lane last
         for passage in passages:
             first = passage.success
             overtook = first is not None and ahead is not None and first.at < ahead.free_at
@@ -86,8 +88,9 @@ def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
 
 
 def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
-    """Return the passage of a delivery. Requests from before it was requeued do not count, since its
-    former place is not known. Those of a process that does not own the database do not count either."""
+    """Return the passage of a delivery. Requests from before a requeue do not count, because the
+    delivery's former place is not known. Requests of a process that does not own the database do not
+    count either."""
     sent = [
         each
         for each in sight.of_delivery.get(row.id, [])
@@ -100,8 +103,9 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
         first = min(good, key=lambda each: each.at)
         # A request that may be from before a requeue may also be from after it: then it freed the lane.
         freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
-        # No delivery waits for a success that nobody heard of, or that was heard by a process which stood
-        # still while it was replaced. With only such successes, the lane is free from the request on.
+        # No delivery waits for a success that no process heard, or that only a process heard which
+        # stalled while it was replaced. If there are only such successes, the lane is free from the
+        # request on.
         told = [each.end for each in freed if each.heard and _owned(sight, each)]
         return Passage(row, first, min(told or [each.at for each in freed]))
     known = [
@@ -115,8 +119,8 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
 
 
 def _former(sight: Sight, row: DeliveryRow, sending: Sending, requeues: Requeues) -> bool:
-    """Whether a request of a requeued delivery may be of a former life: if an attempt was not durable
-    when its process was killed, the first attempt after the requeue has the same number again."""
+    """Return True if a request of a requeued delivery can be from before the requeue. If an attempt was
+    not durable when its process was killed, the first attempt after the requeue has the same number."""
     if not row.schedule_start and row.dlq_status != "RETRIED_FROM_DLQ":
         return False
     number = sending.arrived.number
@@ -136,12 +140,13 @@ def _former(sight: Sight, row: DeliveryRow, sending: Sending, requeues: Requeues
 
 
 def _owned(sight: Sight, sending: Sending) -> bool:
-    """Whether the process of a sending surely still owned the database when the sending ended."""
+    """Return True if the process of a sending surely still owned the database when the sending ended."""
     return sending.end < sight.processes[sending.arrived.process].doubted_at
 
 
 def _accepted_in_order(sight: Sight) -> Iterator[str]:
-    """Events posted after another one was accepted come after it; those of a batch come by place."""
+    """Yield events out of order. An event comes after every event that was accepted before its post, and
+    events of a batch come in its order."""
     seqs: dict[str, list[int]] = defaultdict(list)
     for row in sight.rows.deliveries:
         if (

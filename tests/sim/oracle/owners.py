@@ -1,5 +1,5 @@
-"""One writer: nothing is recorded that a process does after another has taken the database over. Each of
-several nodes does the work of its part, and no other work."""
+"""One writer: after another process has taken over the database, nothing that the former one does is
+recorded. Each of several nodes does only the work of its part."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from tests.sim.oracle.sight import Sight
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what a former owner wrote."""
+    """Yield attempts that a former owner recorded."""
     if len(sight.processes) < 2:
         return
     for rows in sight.attempts.values():

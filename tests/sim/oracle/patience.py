@@ -1,8 +1,8 @@
-"""Patience: a destination with `disableAfterSeconds` is disabled once it has failed for so long. No
-other destination is disabled by itself, except for a 410.
+"""Patience: a destination with `disableAfterSeconds` is disabled once it has failed for that time. No
+other destination is disabled by itself, except after a 410.
 
-Only histories of one process without crashes are judged: in others, state that an actor had not written
-can be lost. The true time counts, even if the process's clock was set.
+Only histories of one process without crashes are judged: otherwise, an actor can lose state that it had
+not written. The true time counts, even if the process's clock was set.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tests.sim.oracle.sight import NETWORK_S, SOON_S, UNHEARD_S, Sending, Sight,
 from tests.sim.trace import Configured
 
 FAILURES = 10  # in a row, until a destination counts as failing
-SURE_S = 1.0  # so long after an attempt's end, an actor has surely judged it
+SURE_S = 1.0  # this long after an attempt's end, an actor has surely judged it
 
 
 def judge(sight: Sight) -> Iterator[str]:
@@ -32,7 +32,7 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _set_back(sight: Sight) -> bool:
-    """Whether the clock was set back: earlier failures can then count for a shorter time."""
+    """Return True if the clock was set back: earlier failures can then count for a shorter time."""
     return any(
         after < before
         for number in sight.processes
@@ -75,8 +75,8 @@ def _enabled_at(versions: list[Version], before: float) -> float:
 
 
 def _asked(sight: Sight, version: Configured) -> bool:
-    """Whether a caller may have asked for a destination to be disabled at that time. A request without
-    an answer can take effect a while later."""
+    """Return True if a caller may have asked for a destination to be disabled at that time. A request
+    without an answer can take effect a while later."""
     return any(
         wish.asked.kind == "patch"
         and wish.asked.of == version.destination
@@ -90,8 +90,8 @@ def _asked(sight: Sight, version: Configured) -> bool:
 def _late(
     sight: Sight, destination: str, versions: list[Version], ends: list[Sending]
 ) -> Iterator[str]:
-    """A row of failures begins at the last success or version. An attempt that a person asked for is
-    sent all the same."""
+    """Yield requests to a destination that had to be disabled. A row of failures begins at the last
+    success or version. An attempt that a person asked for is allowed."""
     for number, version in enumerate(versions):
         fact = version.fact
         assert isinstance(fact, Configured)

@@ -1,8 +1,8 @@
-"""A Retry-After on 429 and 503 holds the whole destination: nothing is begun before it has passed.
+"""A Retry-After on 429 and 503 holds the whole destination: no attempt begins before it has passed.
 
 It is capped at the longest delay of the schedule (60 s without one). Only requests of the process that
-heard it are judged: a killed process may not have had the time to write it down. A change of the
-configuration may cut it short, so nothing is judged after a change.
+heard it are judged: a killed process may not have recorded it. A change of the configuration can shorten
+it, so nothing is judged after a change.
 """
 
 from bisect import bisect_right
@@ -15,7 +15,7 @@ CAP_S = 60.0
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what was sent before a Retry-After had passed."""
+    """Yield requests that were sent before a Retry-After had passed."""
     for destination, sendings in sight.of_destination.items():
         asking = [each for each in sendings if _asks(each)]
         if not asking:

@@ -1,6 +1,6 @@
-"""Replay jobs: a job's counts equal its rows, each original is replayed once at most, and the job ends.
-An original is replayed if nothing kept the job from it. A delivery that a job has cancelled is not sent.
-"""
+"""Replay jobs: a job's counts equal its rows, each original is replayed at most once, and the job ends.
+An original is replayed unless something kept the job from it. A delivery that a job has cancelled is not
+sent."""
 
 import json
 from collections import defaultdict
@@ -45,7 +45,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _doubled(sight: Sight, missing: set[str]) -> Iterator[str]:
-    """A destination has one delivery of an event that a job found missing, but for replays of it."""
+    """Yield second deliveries of an event that a job found missing. Replays of the first one do not
+    count."""
     first: dict[tuple[str, str], DeliveryRow] = {}
     for row in sight.rows.deliveries:
         if row.origin != "NORMAL" and row.replay_job not in missing:
@@ -58,7 +59,8 @@ def _doubled(sight: Sight, missing: set[str]) -> Iterator[str]:
 def _ordered(
     sight: Sight, wish: Wish, jobs: list[JobRow | None], requeues: Requeues
 ) -> Iterator[str]:
-    """A delivery that a list showed as waiting is not sent any more once a job has cancelled all."""
+    """Yield deliveries that a list showed as waiting, and that were sent after a job had cancelled
+    all."""
     for job in jobs:
         if job is None:
             yield f"the job of {wish.asked.kind} was created, and is not there"
@@ -118,9 +120,9 @@ def _job(sight: Sight, job: JobRow, rows: list[DeliveryRow]) -> Iterator[str]:
 
 
 def _left_out(sight: Sight, wish: Wish, job: JobRow, replays: list[DeliveryRow]) -> Iterator[str]:
-    """A job for all deliveries of a destination replays each one that a list showed as delivered before
-    the request. A job knows older deliveries by their ids, so this is not judged if clocks jump. When a
-    destination is archived, its remaining deliveries are skipped."""
+    """Yield deliveries that a job for all deliveries of a destination did not replay, although a list
+    showed them as delivered before the request. A job knows older deliveries by their ids, so this is not
+    judged if clocks jump. If a destination is archived, its remaining deliveries are skipped."""
     wanted = json.loads(wish.asked.wanted or "{}")
     if not wish.asked.of or wanted.get("dryRun"):
         return
@@ -136,7 +138,7 @@ def _left_out(sight: Sight, wish: Wish, job: JobRow, replays: list[DeliveryRow])
 
 
 def _is_no_dry_run(sight: Sight, job: JobRow) -> bool:
-    """Whether a job is known to replay what it finds."""
+    """Return True if a job is known to be no dry run."""
     return any(
         wish.told is not None
         and job.id in wish.told.ids
@@ -147,14 +149,14 @@ def _is_no_dry_run(sight: Sight, job: JobRow) -> bool:
 
 
 def _failed(row: DeliveryRow) -> bool:
-    """A replay that died counts as failed until it is delivered after all."""
+    """Return True if a replay counts as failed: it died, and is not delivered since."""
     waits = row.status in ("PENDING", "RETRYING")
     return row.status == "FAILED" or (waits and row.dlq_status == "RETRIED_FROM_DLQ")
 
 
 def _held(sight: Sight, job: JobRow) -> bool:
-    """A job waits while a destination of it is disabled. Any of its environment counts: which ones the
-    job has is not known."""
+    """Return True if a job may wait for a disabled destination. Every destination of its environment
+    counts, because the destinations of the job are not known."""
     finals = [sight.final(destination) for destination in sight.destinations]
     return any(
         final is not None and final.environment == job.environment and final.status == "DISABLED"

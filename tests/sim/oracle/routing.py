@@ -1,5 +1,5 @@
 """Routing: each event has one delivery for each destination that a rule named for it when it was routed,
-and no other. While a change was under way, either version may have been in force."""
+and no other delivery. While a change was under way, either version may have been in force."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -68,13 +68,14 @@ def _event(
 
 
 def _lane(item: Item) -> str | None:
-    """Return an event's lane: of its customer, else its correlation, else its source; kinds are apart."""
+    """Return an event's lane: from its customer, else its correlation, else its source. Different kinds
+    never share a lane."""
     keys = (("c", item.customer), ("k", item.correlation_id), ("s", item.source))
     return next((f"{kind}:{key}" for kind, key in keys if key is not None), None)
 
 
 def _way(sight: Sight, destination: str, item: Item, request: Request) -> tuple[bool, bool]:
-    """Return whether a request's event surely went to a destination, and whether it possibly did."""
+    """Return two booleans: a request's event surely went to a destination, and it possibly did."""
     process = sight.processes.get(request.by)
     since = request.posted.at
     until = request.begun_by if process is None else min(request.begun_by, process.ended_at)
@@ -103,7 +104,7 @@ def _way(sight: Sight, destination: str, item: Item, request: Request) -> tuple[
 def _held(
     versions: list[Version], process: Process | None, since: float, until: float
 ) -> list[Configured | Ruled]:
-    """Return the versions that a process may have had at some instant of a time."""
+    """Return the versions that a process may have had at some instant of an interval."""
     found: list[Configured | Ruled] = []
     for number, version in enumerate(versions):
         if version.fact.at > until:
@@ -121,8 +122,8 @@ def _matches(rule: Ruled, item: Item) -> bool:
 
 
 def named_by(pattern: str, event_type: str) -> bool:
-    """Whether a pattern names a type: a `*` is one segment, at the end one or more; alone everything
-    but the service's own types, which only patterns that begin with `angarium.` name."""
+    """Return True if a pattern names a type. A `*` is one segment, or one or more at the end. A `*` alone
+    is every type. Only patterns that begin with `angarium.` name the service's own types."""
     if event_type.startswith(OWN) and not pattern.startswith(OWN):
         return False
     return _rest(pattern.split("."), event_type.split("."))

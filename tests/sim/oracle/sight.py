@@ -1,6 +1,6 @@
-"""A history as the promises look at it: arrivals with their ends, owners by time, versions in force.
+"""A history arranged for the promises: arrivals with their ends, owners by time, versions in force.
 
-It only arranges facts; it judges nothing.
+It judges nothing.
 """
 
 from collections import defaultdict
@@ -41,8 +41,8 @@ SOON_S = 0.002  # instants in rows are whole milliseconds
 
 
 class Process(Struct):
-    """One process, for part `part` of `parts`. `doubted_at`: another one began then, and may own slots of
-    this part since then; `over_at`: another one surely owns such slots since then."""
+    """One process, for part `part` of `parts`. From `doubted_at` on, another process may own slots of
+    this part. From `over_at` on, another process surely owns such slots."""
 
     number: int
     booted_at: float
@@ -56,16 +56,17 @@ class Process(Struct):
     why: str = ""  # the reason, if it ended by itself
 
     def shares(self, other: "Process") -> bool:
-        """Whether a slot belongs to the parts of both: slots are dealt out to parts in turns."""
+        """Return True if a slot belongs to both parts. Slots are dealt out to parts in turn."""
         return (self.part - other.part) % gcd(self.parts, other.parts) == 0
 
     def has(self, environment: int) -> bool:
-        """Whether an environment belongs to its part: workspaces of three are dealt out in turns."""
+        """Return True if an environment belongs to its part. Workspaces, of three environments each, are
+        dealt out in turn."""
         return ((environment - 1) // 3 + 1) % self.parts == self.part
 
 
 class Sending(Struct):
-    """One request as its receiver saw it. `end`: when it replied; without a reply, never."""
+    """One request as its receiver saw it. `end`: when the receiver replied; without a reply, never."""
 
     arrived: Arrived
     index: int
@@ -73,33 +74,34 @@ class Sending(Struct):
 
     @property
     def at(self) -> float:
-        """When the request arrived, or would have arrived without the wait for its token."""
+        """The instant at which the request arrived, or would have arrived without the wait for its
+        token."""
         return self.arrived.at - self.arrived.waited_s
 
     @property
     def end(self) -> float:
-        """When the receiver had finished the request."""
+        """The instant at which the receiver had finished the request."""
         return inf if self.replied is None else self.replied.at
 
     @property
     def heard(self) -> bool:
-        """Whether its process heard how it ended."""
+        """True if its process got the answer."""
         return self.replied is not None and self.replied.judged
 
     @property
     def good(self) -> bool:
-        """Whether the receiver said 2xx."""
+        """True if the receiver answered 2xx."""
         status = None if self.replied is None else self.replied.status
         return status is not None and 200 <= status < 300
 
     @property
     def gone(self) -> bool:
-        """Whether the receiver said 410."""
+        """True if the receiver answered 410."""
         return self.replied is not None and self.replied.status == 410
 
 
 class Fetch(Struct):
-    """A token that a process asked for. `end`: when it was told; without an answer, never."""
+    """A token that a process asked for. `end`: when it got the answer; without an answer, never."""
 
     at: float
     process: int
@@ -110,9 +112,9 @@ class Fetch(Struct):
 
 
 class Request(Struct):
-    """Events that were posted, with what their caller was told. `end`: when; without an answer, never.
-    `by`: the process that dealt with them, which another one may have relayed them to; `tried`: the
-    processes that it relayed them to before."""
+    """A request that posts events, with its answer. `end`: when the caller got it; without an answer,
+    never. `by`: the process that handled the request, perhaps after a relay. `tried`: the processes to
+    which it was relayed before."""
 
     posted: Posted
     index: int
@@ -128,19 +130,19 @@ class Request(Struct):
 
     @property
     def end(self) -> float:
-        """When the caller was told."""
+        """The instant at which the caller got the answer."""
         return inf if self.answered is None else self.answered.at
 
     @property
     def begun_by(self) -> float:
-        """By when its process had begun with it. Over a link that breaks behind it, a request may come
-        after its caller was told that its result is unknown."""
+        """The latest instant at which its process began to handle it. If a link breaks behind a request,
+        the request can come after its caller was told that the result is unknown."""
         relayed = self.by != self.posted.process
         return inf if relayed and self.answer in ("internal", "lost") else self.end
 
 
 class Wish(Struct):
-    """Something else that was asked for, with what its caller was told. `by`: as of a request."""
+    """Another request of a caller, with its answer. `by`: as in `Request`."""
 
     asked: Asked
     by: int
@@ -158,8 +160,9 @@ class Wish(Struct):
 
 
 class Version(Struct):
-    """A version of a destination or of a rule. `author`: the process that surely has it since
-    `known_at`; others have it a while after its commit, those that begin later from their beginning."""
+    """A version of a destination or of a rule. `author`: the process that surely has it from `known_at`
+    on. Other processes have it a while after its commit, processes that begin later from their
+    beginning."""
 
     fact: Configured | Ruled
     author: int | None = None
@@ -167,7 +170,7 @@ class Version(Struct):
     trouble_s: float = 0.0  # how long faults may have kept processes from reading it
 
     def known_by(self, process: Process | None) -> float:
-        """Return when a process surely acts on it."""
+        """Return when a process surely acts on this version."""
         if process is not None and process.booted_at > self.fact.at:
             return process.booted_at
         late = self.fact.at + UNHEARD_S + self.trouble_s
@@ -177,7 +180,7 @@ class Version(Struct):
 
 
 class Sight:
-    """Everything about one history, by what it concerns."""
+    """All facts and rows of one history, arranged by what they concern."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -312,14 +315,14 @@ class Sight:
     # --- questions
 
     def reigned(self, sending: Sending) -> bool:
-        """Whether the process of a sending surely owned the database when it arrived."""
+        """Return True if the process of a sending surely owned the database when the request arrived."""
         process = self.processes[sending.arrived.process]
         return sending.at < process.doubted_at
 
     def in_force(
         self, destination: str, process: int | None, since: float, until: float
     ) -> list[Configured]:
-        """Return the versions that a process may have acted on at some instant of a time."""
+        """Return the versions that a process may have acted on at some instant of an interval."""
         mine = None if process is None else self.processes.get(process)
         found: list[Configured] = []
         versions = self.destinations.get(destination, [])
@@ -333,12 +336,13 @@ class Sight:
         return found
 
     def at_sending(self, sending: Sending) -> list[Configured]:
-        """Return the versions that a request may have been sent by."""
+        """Return the versions by which a request may have been sent."""
         arrived, at = sending.arrived, sending.at
         return self.in_force(arrived.destination, arrived.process, at - NETWORK_S, at)
 
     def changed(self, destination: str, since: float, until: float) -> bool:
-        """Whether a destination's configuration may have changed for some process within a time."""
+        """Return True if a destination's configuration may have changed for some process within an
+        interval."""
         return any(
             version.fact.at <= until and version.known_by(None) >= since
             for version in self.destinations.get(destination, [])[1:]
@@ -361,13 +365,15 @@ class Sight:
         return at + self.processes[process].clock_s + drift_s
 
     def ahead_s(self, process: int) -> list[float]:
-        """Return by how much a process's clock was ahead, one after another."""
+        """Return the seconds by which a process's clock was ahead, in order: one value at first, one
+        after each jump."""
         first = self.processes[process].clock_s
         return [first, *(first + drift_s for _, drift_s in self.followed.get(process, ()))]
 
     def _is_of(self, sending: Sending, started_at: float, took_s: float) -> bool:
-        """Return whether a sending can be of an attempt that began then by its process's clock, which may
-        have been set while the attempt waited for its token or the request was on its way."""
+        """Return True if a sending can belong to an attempt that began at `started_at` by its process's
+        clock. The clock can have jumped while the attempt waited for its token or the request was on its
+        way."""
         process = sending.arrived.process
         came_at = sending.arrived.at
         instants = sending.at - NETWORK_S, sending.at, came_at - NETWORK_S, came_at
@@ -379,8 +385,8 @@ class Sight:
         )
 
     def maker(self, attempt: AttemptRow) -> list[Sending]:
-        """Return the sendings that an attempt's row may be about: by its number, and by the clock of its
-        process, which heard of its end."""
+        """Return the sendings that an attempt's row can be about: those with its number whose process
+        heard of the end at that time by its clock."""
         took_s = attempt.duration_ms / 1000  # on a clock that nobody sets
         return [
             each

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tests.sim.oracle.sight import Sight
 from tests.sim.trace import DeliveryRow
 
-# By status: the DLQ statuses that a row can have beside it.
+# By status: the DLQ statuses that a row can have with it.
 BESIDE: dict[str, tuple[str | None, ...]] = {
     "PENDING": (None, "RETRIED_FROM_DLQ"),
     "RETRYING": (None, "RETRIED_FROM_DLQ"),

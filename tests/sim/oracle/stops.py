@@ -12,7 +12,7 @@ QUICK_S = 20.0  # a process ends before its grace time is over only if all is du
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what a stopped process began, or forgot."""
+    """Yield attempts that a stopped process began, and outcomes that it did not record."""
     for fault in sight.faults:
         if fault.kind == "stop":
             process = sight.processes[int(fault.detail)]

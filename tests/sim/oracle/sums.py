@@ -1,7 +1,7 @@
-"""The counters of each destination and minute are what its attempts and deliveries add up to.
+"""The counters of each destination and minute equal the sums of its attempts and deliveries.
 
-A delivery that dies again counts once, in the minute of its first death, which its row does not keep:
-deaths are compared over all minutes.
+A delivery that dies again counts once, in the minute of its first death. Its row does not keep that
+minute, so deaths are compared over all minutes.
 """
 
 from collections import defaultdict
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 from tests.sim.oracle.sight import Sight
 
-EVER = -1  # in place of a minute: all of them
+EVER = -1  # stands for all minutes
 COUNTS = ("attempts", "failed", "retried", "delivered", "dead-lettered")
-_HAIR_MS = 1e-3  # what a float may be short of a whole millisecond
+_HAIR_MS = 1e-3  # how far a float can be below a whole millisecond
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield the minutes that differ."""
+    """Yield the minutes whose counters differ."""
     real: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0] * len(COUNTS))
     for row in sight.rows.deliveries:
         if row.origin == "INSPECTION":

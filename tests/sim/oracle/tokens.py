@@ -12,11 +12,11 @@ from tests.sim.oracle.sight import NETWORK_S, SOON_S, Fetch, Sight
 from tests.sim.trace import Configured
 
 UNAUTHORIZED = 401
-PAUSE_S = 1.0  # after a fetch that failed
+PAUSE_S = 1.0  # after a failed fetch
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield requests without a good token, and fetches that nobody needed."""
+    """Yield requests without a valid token, and fetches at a wrong time."""
     endpoints: dict[str, int] = {}
     for destination, versions in sight.destinations.items():
         for version in versions:
@@ -40,8 +40,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _refusals(sight: Sight) -> Iterator[str]:
-    """Yield what a process made wrong of a 401: the attempt goes on with another token, and no later
-    request bears the refused one."""
+    """Yield wrong reactions to a 401. The attempt continues with another token, and no later request has
+    the refused token."""
     heard = [each for each in sight.refusals if each.heard]
     attempts = {(each.process, each.delivery, each.number): each.token for each in heard}
     refused: dict[tuple[int, str], float] = {}

@@ -16,7 +16,7 @@ _PENDING = frozenset({DeliveryStatus.PENDING})
 
 
 class SimulatedBacklog:
-    """`engine.ports.BacklogStore`."""
+    """The simulated `engine.ports.BacklogStore`."""
 
     def __init__(self, tables: Tables, pool: Pool, examined: int, part: WorkerPart = WHOLE) -> None:
         """`examined`: rows that one read of a queue looks at. `part`: lists have only the rows of this
@@ -27,7 +27,7 @@ class SimulatedBacklog:
         self._examined = examined
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
-        """All destinations with unsettled work; see the port."""
+        """Return all destinations with unsettled deliveries."""
         wanted = frozenset(shards)
 
         def work() -> list[BacklogRow]:
@@ -41,7 +41,7 @@ class SimulatedBacklog:
         return await self._pool.read("backlog", work)
 
     async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
-        """Destinations that are due, earliest first; see the port."""
+        """Return destinations that are due, earliest first."""
 
         def work() -> list[BacklogRow]:
             due = [
@@ -72,7 +72,7 @@ class SimulatedBacklog:
         skip_lanes: Sequence[str] = (),
         only_lane: str | None = None,
     ) -> ReadBack:
-        """Read a stretch of the queue; see the port."""
+        """Read a stretch of the queue."""
         wanted = WAITING if ordered else _PENDING
         skipping = frozenset(skip_lanes) if only_lane is None else frozenset()
         classes = tuple(classes)
@@ -124,7 +124,7 @@ class SimulatedBacklog:
     async def read_due(
         self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
     ) -> list[Delivery]:
-        """RETRYING deliveries that are due, earliest first; see the port."""
+        """Return RETRYING deliveries that are due, earliest first."""
 
         def work() -> list[Delivery]:
             due = [
@@ -140,7 +140,7 @@ class SimulatedBacklog:
     async def first_retry(
         self, environment: int, destination: str
     ) -> tuple[int | None, int | None]:
-        """Lowest seq and earliest attempt of the RETRYING deliveries; see the port."""
+        """Return the lowest seq and the earliest attempt of the RETRYING deliveries."""
 
         def work() -> tuple[int | None, int | None]:
             rows = self._retrying(environment, destination)
@@ -151,7 +151,7 @@ class SimulatedBacklog:
         return await self._pool.read("first retry", work)
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
-        """The number of waiting deliveries; see the port."""
+        """Return the number of waiting deliveries."""
 
         def work() -> int:
             shelf = self._tables.shelf(environment, destination)
@@ -162,7 +162,7 @@ class SimulatedBacklog:
         return await self._pool.read("count waiting", work)
 
     async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
-        """The highest committed seq of each class; see the port."""
+        """Return the highest committed seq of each class."""
 
         def work() -> dict[int, int]:
             shelf = self._tables.shelf(environment, destination)
@@ -172,7 +172,7 @@ class SimulatedBacklog:
         return await self._pool.read("last seqs", work)
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
-        """The deliveries IN_DLQ, oldest first; see the port."""
+        """Return the deliveries IN_DLQ, oldest first."""
 
         def work() -> list[Delivery]:
             dead = self._tables.shelf(environment, destination).troubled(DeliveryTrouble.DEAD)
@@ -183,7 +183,7 @@ class SimulatedBacklog:
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
     ) -> list[Delivery]:
-        """The waiting deliveries among the given ids; see the port."""
+        """Return the waiting deliveries among the given ids."""
 
         def work() -> list[Delivery]:
             rows = (self._tables.deliveries.get((environment, each)) for each in deliveries)
@@ -198,7 +198,7 @@ class SimulatedBacklog:
         return await self._pool.read("read named", work)
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """The last snapshot of each actor; see the port."""
+        """Return the last snapshot of each actor."""
 
         def work() -> list[bytes | None]:
             return [self._tables.snapshots.get(each) for each in actors]

@@ -20,7 +20,7 @@ from tests.sim.store.tables import Tables
 
 
 def create_workspace(tables: Tables, workspace: WorkspaceModel, audit: AuditEntry) -> bool:
-    """Add a workspace with its three environments; False where the name is taken."""
+    """Add a workspace with its three environments. Return False if the name is taken."""
     if any(each.workspace.name == workspace.name for each in tables.tenants.values()):
         return False
     if workspace.id in tables.tenants:
@@ -39,14 +39,14 @@ def create_workspace(tables: Tables, workspace: WorkspaceModel, audit: AuditEntr
 
 
 class SimulatedTenants:
-    """`engine.control.ports.TenantStore`, as far as the read models and tests need it."""
+    """The simulated `engine.control.ports.TenantStore`, as far as the read models and tests need it."""
 
     def __init__(self, tables: Tables, pool: Pool) -> None:
         self._tables = tables
         self._pool = pool
 
     async def create(self, workspace: WorkspaceModel, audit: AuditEntry) -> Tenant | None:
-        """Add a workspace with its three environments; None when the name is taken."""
+        """Add a workspace with its three environments. Return None if the name is taken."""
         work = partial(create_workspace, self._tables, workspace, audit)
         if not await self._pool.write("create workspace", work):
             return None
@@ -58,7 +58,7 @@ class SimulatedTenants:
 
 
 class NoKeys:
-    """`engine.control.ports.KeyStore` as the loader knows it: there are none."""
+    """The part of `engine.control.ports.KeyStore` that the loader uses: there are no keys."""
 
     async def get(self, key: str) -> KeyRecord | None:
         """Return None."""
@@ -67,7 +67,7 @@ class NoKeys:
 
 
 class NoSchemas:
-    """`engine.schemas.records.SchemaStore` as the loader knows it: there are none."""
+    """The part of `engine.schemas.records.SchemaStore` that the loader uses: there are no schemas."""
 
     async def type_of(self, schema: str) -> tuple[int, str] | None:
         """Return None."""
@@ -76,7 +76,7 @@ class NoSchemas:
 
 
 class DefaultSettings:
-    """`engine.control.ports.SettingsStore` as the loader knows it: none were written."""
+    """The part of `engine.control.ports.SettingsStore` that the loader uses: no settings are stored."""
 
     async def get(self, workspace: str) -> WorkspaceSettings:
         """Return the default settings."""
@@ -84,7 +84,7 @@ class DefaultSettings:
 
 
 class SilentCustomers:
-    """`engine.control.ports.CustomerStore` as the loader knows it: no account has settings."""
+    """The part of `engine.control.ports.CustomerStore` that the loader uses: no account has settings."""
 
     async def find(self, account: str) -> CustomerAccount | None:
         """Return None."""
@@ -93,7 +93,8 @@ class SilentCustomers:
 
 
 class SimulatedConfiguration:
-    """`engine.control.ports.ConfigurationStore`, as far as `engine.control.loading.Loader` needs it."""
+    """The simulated `engine.control.ports.ConfigurationStore`, as far as `engine.control.loading.Loader`
+    needs it."""
 
     def __init__(self, tables: Tables, pool: Pool) -> None:
         self._tables = tables
@@ -107,7 +108,7 @@ class SimulatedConfiguration:
         self.customers = SilentCustomers()
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read everything, as of one instant, including the versions that are known."""
+        """Read everything as of one instant, including the known versions."""
         del known
 
         def work() -> Configuration:
@@ -125,7 +126,7 @@ class SimulatedConfiguration:
 
 
 class SimulatedClaims:
-    """`engine.submission.key_lookup.ClaimReader`."""
+    """The simulated `engine.submission.key_lookup.ClaimReader`."""
 
     def __init__(self, tables: Tables, pool: Pool) -> None:
         self._tables = tables
@@ -134,7 +135,7 @@ class SimulatedClaims:
     async def holders(
         self, environment: int, keys: Sequence[str], now_ms: int
     ) -> dict[str, Claimed]:
-        """Return the holders of those keys that are held; see the port."""
+        """Return the holders of the keys that are held."""
         wanted = list(keys)
 
         def work() -> dict[str, Claimed]:

@@ -1,7 +1,7 @@
 """A process's connections to the simulated database, and its right to write through them.
 
-After an error, a hot connection renews the epoch before its next statement, so that an earlier statement
-that is still under way writes nothing. Nothing here knows the statements' contents.
+After an error, a hot connection renews the epoch before its next statement, so an earlier statement that
+is still under way writes nothing. Nothing here knows the statements' contents.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -35,7 +35,7 @@ class Ownership:
         self.intake_epoch = 0
         self.settle_epoch = 0
         self.taken = False
-        self._highest = 0  # the highest epoch that was ever asked for, answered or not
+        self._highest = 0  # the highest epoch that was ever requested, answered or not
         self._renewing = trio.Lock()
 
     async def take(self) -> int:
@@ -111,7 +111,7 @@ class HotConnection:
         if self.connected:
             return
         try:
-            # The backend of the lost connection may not have noticed the loss.
+            # The backend of the lost connection can still hold a transaction.
             if self._begun is not None:
                 await self._gateway.call("end predecessor", self._begun.end, writes=True)
                 self._begun = None
@@ -159,7 +159,7 @@ class HotConnection:
         """Run a statement on this connection."""
         try:
             return await self._gateway.call(statement, work, writes=writes)
-        # after a cancellation the statement may still arrive
+        # after a cancellation the statement can still run
         except (StoreAwayError, trio.Cancelled):
             self.connected = False
             raise

@@ -36,7 +36,7 @@ class Looks:
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What one process has of the database: its right to write, and a store for each port."""
+    """One process's access to the database: its right to write, and a store for each port."""
 
     ownership: Ownership
     intake: SimulatedIntake
@@ -62,7 +62,7 @@ class Database:
     """The durable state: it outlives every process. `tables` are for tests that look into it."""
 
     def __init__(self, now: Callable[[], float] = time.time, looks: Looks | None = None) -> None:
-        """`now`: the database's own clock, which requeuing and discarding write down."""
+        """`now`: the database's own clock, whose time requeuing and discarding record."""
         self.tables = Tables(now)
         self._looks = looks or Looks()
 
@@ -93,7 +93,7 @@ class Database:
         )
 
     def take_over(self, process: int) -> int:
-        """Make a process the owner at once, as an operator might; return the epoch."""
+        """Make a process the owner at once, as an operator can. Return the epoch."""
         return self.tables.rights.take_over(process)
 
     def remove_event(self, environment: int, event: str) -> None:
@@ -101,5 +101,6 @@ class Database:
         self.tables.events.pop((environment, event), None)
 
     def rows(self, mark: Callable[[bytes], str] = mark_of) -> Rows:
-        """Return what an observer sees at the end; `mark` reads an event's mark of its payload."""
+        """Return the rows that an observer sees at the end. `mark` reads the mark in an event's
+        payload."""
         return ending(self.tables, mark)

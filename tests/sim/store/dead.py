@@ -18,7 +18,7 @@ LAST_MS = (1 << 48) - 1
 
 
 class SimulatedDeadLetters:
-    """`engine.recording.requeue.DeadLetterStore`."""
+    """The simulated `engine.recording.requeue.DeadLetterStore`."""
 
     def __init__(self, tables: Tables, pool: Pool, examined: int, counted: int) -> None:
         """`examined`, `counted`: rows that a search, and a count, looks at."""
@@ -30,7 +30,7 @@ class SimulatedDeadLetters:
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
     ) -> DeadStretch:
-        """Return a part of the queue; see the port."""
+        """Return a part of the queue."""
 
         def work() -> DeadStretch:
             examined = self._stretch(environment, which, after, self._examined)
@@ -46,7 +46,7 @@ class SimulatedDeadLetters:
     async def count(
         self, environment: int, which: DeliveryFilter, after: str | None
     ) -> DeadStretch:
-        """Count a part of the queue; see the port."""
+        """Count a part of the queue."""
 
         def work() -> DeadStretch:
             examined = self._stretch(environment, which, after, self._counted)
@@ -69,7 +69,7 @@ class SimulatedDeadLetters:
         return list(islice(rows, look_at))
 
     def _dead(self, environment: int, which: DeliveryFilter) -> Iterator[StoredDelivery]:
-        """Rows by the index that the filter leads to, in order of id."""
+        """Yield the rows of the index that the filter uses, in order of id."""
         if which.destinations == () or which.ids == ():
             return
         one = which.destinations if which.ids is None else None

@@ -14,7 +14,7 @@ from tests.sim.store.tables import Tables, require_text
 
 
 def create(tables: Tables, record: DestinationRecord, at_most: int, audit: AuditEntry) -> bool:
-    """Add the first version, where there is room."""
+    """Add the first version of a destination. Return False if there is no room."""
     require_text(record.name, record.description, record.url, record.customer)
     there = tables.room.get(record.environment)
     if there is None or there >= at_most:
@@ -28,7 +28,7 @@ def create(tables: Tables, record: DestinationRecord, at_most: int, audit: Audit
 
 
 def replace(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> bool:
-    """Write the next version, if the present one is its predecessor."""
+    """Write the next version. Return False if the present one is not its predecessor."""
     require_text(record.name, record.description, record.url, record.customer)
     place = record.environment, record.id
     present = tables.destinations.get(place)
@@ -37,7 +37,7 @@ def replace(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> boo
     tables.check_audit(audit)
     if record.status is DestinationStatus.ARCHIVED:
         tables.room[record.environment] -= 1
-        # Its actor discards its deliveries. By this row, a process that starts meanwhile continues that.
+        # Its actor discards its deliveries. This row makes a process that starts meanwhile continue that.
         low_seq = max(tables.groups, 1) << 20
         tables.backlog.setdefault(place, StoredBacklog(shard_of(record.id), low_seq))
     _write(tables, record, audit)
@@ -52,7 +52,7 @@ def _write(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> None
 
 
 def open_account(tables: Tables, environment: int, external_id: str, identifier: str) -> str:
-    """Return a customer's account, which is made where there is none."""
+    """Return the id of a customer's account, which is made if there is none."""
     require_text(external_id)
     place = environment, external_id
     if place not in tables.customers:
@@ -64,7 +64,8 @@ def open_account(tables: Tables, environment: int, external_id: str, identifier:
 
 
 class SimulatedDestinations:
-    """`engine.control.ports.DestinationStore`. Scripts are not simulated: `publish` writes nothing."""
+    """The simulated `engine.control.ports.DestinationStore`. Scripts are not simulated: `publish` writes
+    nothing."""
 
     def __init__(self, tables: Tables, pool: Pool) -> None:
         self._tables = tables
@@ -77,18 +78,18 @@ class SimulatedDestinations:
         audit: AuditEntry,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add the first version of a destination; see the port. No customer's session asks for one."""
+        """Add the first version of a destination. Customers' sessions are not simulated."""
         assert customer is None
         work = partial(create, self._tables, destination, at_most, audit)
         return await self._pool.write("create destination", work)
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
-        """Write the next version; see the port."""
+        """Write the next version."""
         work = partial(replace, self._tables, destination, audit)
         return await self._pool.write("replace destination", work)
 
     async def publish(self, destination: DestinationRecord, audit: AuditEntry, at_ms: int) -> bool:
-        """Return False: no script is there."""
+        """Return False: there are no scripts."""
         del destination, audit, at_ms
         return await self._pool.write("publish", lambda: False)
 
@@ -132,7 +133,7 @@ class SimulatedDestinations:
         return await self._pool.read("destinations", work)
 
     async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
-        """Return the id of a customer's account; see the port."""
+        """Return the id of a customer's account."""
         work = partial(open_account, self._tables, environment, external_id, identifier)
         return await self._pool.write("open account", work)
 

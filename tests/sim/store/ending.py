@@ -1,4 +1,4 @@
-"""What the simulated database holds at the end, as an observer sees it."""
+"""The rows of the simulated database at the end, as an observer sees them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,5 @@
-"""The intake's statement, simulated: events, deliveries, claims, customers and backlog rows, all or none.
+"""The simulated statement of the intake: it writes events, deliveries, claims, customers and backlog
+rows, or nothing.
 
 Files are not simulated: a group that has any is refused.
 """
@@ -24,12 +25,12 @@ from tests.sim.store.stored import StoredClaim, StoredEvent, stored
 from tests.sim.store.tables import Place, Tables, require_text
 from tests.sim.transaction import Transaction
 
-POISON = b"\\u0000poison"  # an event whose payload has this is refused, an outcome whose body too
+POISON = b"\\u0000poison"  # in the payload of an event or the body of an outcome: it is refused
 MAX_GROUP = 1 << 20
 
 
 class Ready(NamedTuple):
-    """Rows that a group is sure to get, once `write` is called; and the keys that it lost."""
+    """A checked group. `write` adds its rows and cannot fail. `lost`: the keys that it did not get."""
 
     lost: dict[str, Claimed]
     write: Callable[[], None]
@@ -48,8 +49,8 @@ def accept(tables: Tables, group: IntakeGroup, process: int, epoch: int) -> Acce
 def prepared(
     tables: Tables, group: IntakeGroup, base: int, into: Transaction | None = None
 ) -> Ready:
-    """Check all that a group is to write, and write nothing yet. `into`: the transaction that the group
-    is a part of, which sees its own rows before its commit."""
+    """Check a group's rows without writing them. `into`: the transaction that the group is part of, which
+    sees its own rows before its commit."""
     lost = _lost_claims(tables, group)
     events = [each for each in group.events if each.id not in lost]
     deliveries = [
@@ -153,7 +154,7 @@ def _opened(tables: Tables, group: IntakeGroup) -> dict[tuple[int, str], str]:
 
 
 def accepted_before(tables: Tables, group: IntakeGroup) -> Acceptance | None:
-    """Return what an earlier run of the group did, None when it wrote nothing."""
+    """Return the result of an earlier run of the group, or None if that run wrote nothing."""
     there = {each.id for each in group.events if (each.environment, each.id) in tables.events}
     if group.events and not there:
         return None
@@ -188,14 +189,14 @@ def forget(tables: Tables, destinations: Sequence[Place], process: int, epoch: i
 
 
 class SimulatedIntake:
-    """`engine.ports.IntakeStore`."""
+    """The simulated `engine.ports.IntakeStore`."""
 
     def __init__(self, tables: Tables, connection: HotConnection) -> None:
         self._tables = tables
         self.connection = connection
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
-        """Write a group; see the port."""
+        """Write a group."""
         if len(group.deliveries) >= MAX_GROUP:
             raise ValueError(f"a group has at most {MAX_GROUP - 1} deliveries")
         await self.connection.ensure()
@@ -211,23 +212,23 @@ class SimulatedIntake:
         return await self.connection.write("accept", partial(accept, self._tables, group))
 
     async def draw(self) -> int:
-        """Return the base of a group's seqs; see the port."""
+        """Return the base of a group's seqs."""
         await self.connection.ensure()
         return await self.connection.run("draw", self._tables.draw)
 
     async def check(self) -> None:
-        """Connect if needed; see the port."""
+        """Connect if needed."""
         await self.connection.ensure()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
-        """Delete backlog rows; see the port."""
+        """Delete backlog rows."""
         await self.connection.ensure()
         work = partial(forget, self._tables, sorted(destinations))
         await self.connection.write("forget backlog", work)
 
 
 def _as_sent(group: IntakeGroup) -> IntakeGroup:
-    """Return what a statement carries: nothing of it changes while the statement is on its way."""
+    """Return a copy of a group, which cannot change while the statement is on its way."""
     events: dict[str, Event] = {each.id: replace(each) for each in group.events}
     deliveries = [
         replace(each, event=events.get(each.event.id) or replace(each.event))

@@ -27,7 +27,8 @@ def create(
     floor_ms: int,
     destinations: Sequence[str] | None,
 ) -> bool:
-    """Add a job with its legs, in one transaction. `destinations`: of the deliveries that it names."""
+    """Add a job with its legs, in one transaction. `destinations`: those of the deliveries that the job
+    names."""
     table = tables.replays
     unfinished = [
         each
@@ -113,14 +114,14 @@ def pace(
 
 
 class SimulatedJobs:
-    """`engine.replay.ports.JobStore`."""
+    """The simulated `engine.replay.ports.JobStore`."""
 
     def __init__(self, tables: Tables, pool: Pool) -> None:
         self._tables = tables
         self._pool = pool
 
     async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
-        """Return those of these deliveries that exist; see the port."""
+        """Return the named deliveries that exist."""
         wanted = list(deliveries)
 
         def work() -> list[Named]:
@@ -142,7 +143,7 @@ class SimulatedJobs:
     async def create(
         self, job: ReplayJob, at_most: int, audit: AuditEntry, floor_ms: int = 0
     ) -> bool:
-        """Add a job with its legs; see the port."""
+        """Add a job with its legs."""
         destinations = None
         if job.selection.deliveries is not None:
             named = await self.named(job.environment, job.selection.deliveries)
@@ -151,14 +152,14 @@ class SimulatedJobs:
         return await self._pool.write("create job", work)
 
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
-        """End an unfinished job; see the port."""
+        """End an unfinished job."""
         work = partial(cancel, self._tables, environment, job, at_ms, audit)
         return await self._pool.write("cancel job", work)
 
     async def pace(
         self, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
     ) -> bool:
-        """Give an unfinished job another rate; see the port."""
+        """Give an unfinished job another rate."""
         work = partial(pace, self._tables, present, rate_per_second, audit)
         return await self._pool.write("pace job", work)
 

@@ -27,15 +27,15 @@ class JobsTable:
         return replace(found, delivered=delivered, failed=failed)
 
     def leg(self, environment: int, job: str, destination: str) -> Leg | None:
-        """Return the row of a leg, to be changed."""
+        """Return a leg's row itself, which the caller can change."""
         return self.legs.get((environment, job), {}).get(destination)
 
     def lanes(self, environment: int, job: str, destination: str) -> dict[str, str]:
-        """Return the rows of a leg's parked lanes, to be changed."""
+        """Return the rows of a leg's parked lanes, which the caller can change."""
         return self.parked.setdefault((environment, job, destination), {})
 
     def has_parked(self, environment: int, job: str) -> bool:
-        """Whether any leg of a job has a parked lane."""
+        """Return True if any leg of a job has a parked lane."""
         return any(lanes and key[:2] == (environment, job) for key, lanes in self.parked.items())
 
     def change(self, job: ReplayJob, **fields: object) -> None:

@@ -1,6 +1,7 @@
-"""The store of large groups, simulated: parts of one transaction, each a step where a fault may strike.
+"""The simulated store of large groups: it writes parts of one transaction, and a fault can strike at each
+part.
 
-The transaction locks the right to write from its first part on, and backlog rows from its last one on.
+The transaction locks the right to write from its first part on, and backlog rows from its last part on.
 """
 
 from collections import defaultdict
@@ -33,8 +34,8 @@ def accept_part(
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Slice a group; yields how many deliveries come before each part. Rows of destinations and customers
-    are a part of their own, the last one, and `low_seq` is where the whole group begins."""
+    """Slice a group into parts. Yield each with the number of deliveries before it. The rows of
+    destinations and customers are the last part, at place 0."""
     deliveries: dict[str, list[Delivery]] = defaultdict(list)
     for each in group.deliveries:
         deliveries[each.event.id].append(each)
@@ -56,7 +57,8 @@ def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
 
 
 class SimulatedLargeIntake(SimulatedIntake):
-    """`engine.ports.IntakeStore` for groups that are not urgent, beside the store for all others."""
+    """The simulated `engine.ports.IntakeStore` for groups that are not urgent, beside the store for all
+    others."""
 
     async def _write(self, group: IntakeGroup) -> Acceptance:
         if len(group.events) + len(group.deliveries) <= PART_ROWS:

@@ -7,14 +7,14 @@ from tests.sim.store.tables import Tables
 
 
 class SimulatedLog:
-    """`engine.control.deliveries.Entries` and `AuditTrail`."""
+    """The simulated `engine.control.deliveries.Entries` and `AuditTrail`."""
 
     def __init__(self, tables: Tables, pool: Pool) -> None:
         self._tables = tables
         self._pool = pool
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
-        """Return a delivery; see the port."""
+        """Return a delivery."""
 
         def work() -> DeliveryEntry | None:
             row = self._tables.deliveries.get((environment, delivery))
@@ -48,5 +48,5 @@ class SimulatedLog:
         return await self._pool.read("log entry", work)
 
     async def write(self, entry: AuditEntry) -> None:
-        """Add an audit entry; see the port."""
+        """Add an audit entry."""
         await self._pool.write("audit entry", lambda: self._tables.add_audit(entry))

@@ -1,4 +1,4 @@
-"""Reads of jobs of the mode MISSING in the simulated database: events in order, and those without a
+"""Reads for jobs of mode MISSING in the simulated database: events in order, and events without a
 delivery to a destination."""
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def undelivered(
     limit: int,
     max_bytes: int,
 ) -> tuple[list[Event], bool]:
-    """Return the events that a destination has no delivery of, as far as there is room."""
+    """Return the events for which a destination has no delivery, as far as there is room."""
     shelf = tables.shelf(job.environment, destination)
     had = {row.event for row in shelf.rows.values()}
     missing = [

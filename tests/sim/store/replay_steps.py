@@ -65,7 +65,8 @@ def enqueue(
     process: int,
     epoch: int,
 ) -> list[str] | None:
-    """Write a chunk's deliveries and move the cursor. None if the leg is not at the chunk's step."""
+    """Write a chunk's deliveries and move the cursor. Return None if the leg is not at the chunk's
+    step."""
     for delivery in chunk.deliveries:
         require_text(delivery.lane, delivery.customer, delivery.event.type)
     tables.rights.require_intake(process, epoch)
@@ -100,7 +101,7 @@ def _replay(chunk: Chunk, delivery: Delivery, seq: int) -> StoredDelivery:
 
 
 def enqueued_before(tables: Tables, chunk: Chunk) -> list[str] | None:
-    """Return the result of an earlier run of a chunk, None if that run wrote nothing."""
+    """Return the result of an earlier run of a chunk, or None if that run wrote nothing."""
     leg = tables.replays.leg(chunk.environment, chunk.job, chunk.destination)
     if leg is None or leg.step != chunk.step + 1:
         return None
@@ -157,7 +158,7 @@ def _move(tables: Tables, chunk: Chunk, leg: Leg, written: int, skipped: int) ->
 
 
 def order(tables: Tables, step: OrderStep) -> bool:
-    """Write down the next ordered deliveries, and those that have ended."""
+    """Record the next ordered deliveries, and those that have ended."""
     leg = _turn(tables, step.environment, step.job, step.destination, step.step)
     if leg is None:
         return False

@@ -38,7 +38,7 @@ _TROUBLED = (DeliveryTrouble.FAILED, DeliveryTrouble.DEAD)
 
 
 class SimulatedReplays:
-    """`engine.replay.ports.ReplayStore`. `enqueue` alone uses the intake's connection."""
+    """The simulated `engine.replay.ports.ReplayStore`. Only `enqueue` uses the intake's connection."""
 
     def __init__(self, tables: Tables, pool: Pool, intake: HotConnection, examined: int) -> None:
         """`examined`: rows that one step looks at."""
@@ -50,7 +50,7 @@ class SimulatedReplays:
     # --- reads
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all jobs that are not finished, oldest first; see the port."""
+        """Return all jobs that are not finished, oldest first."""
         known = frozenset(known)
 
         def work() -> list[ReplayJob]:
@@ -108,7 +108,7 @@ class SimulatedReplays:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read on from the leg's cursor, or a parked lane up to it; see the port."""
+        """Read onward from the leg's cursor, or a parked lane up to the cursor."""
         parked = frozenset(leg.parked) if lane is None else frozenset()
         after = leg.cursor if lane is None else leg.parked[lane]
         until = None if lane is None else shifted(leg.cursor, 1)
@@ -157,7 +157,7 @@ class SimulatedReplays:
     # --- counting
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """Count further rows; see the port."""
+        """Count further rows."""
 
         def look() -> tuple[str, int, bool, Counter[str]]:
             if job.orders:
@@ -179,7 +179,7 @@ class SimulatedReplays:
         types: Mapping[str, int],
         /,
     ) -> Leg | None:
-        """Add to the counts of a leg; see the port."""
+        """Add to the counts of a leg."""
         if not await self._write(
             "counted", partial(steps.counted, self._tables, job, leg, through, matched, end, types)
         ):
@@ -197,7 +197,7 @@ class SimulatedReplays:
         return found.through, count, found.end or leg.total + count == limit
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
-        """End the counting of a PENDING job; see the port."""
+        """End the counting of a PENDING job."""
         work = partial(steps.all_counted, self._tables, job, status, at_ms)
         return await self._write("all counted", work)
 
@@ -206,7 +206,7 @@ class SimulatedReplays:
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> Enqueued:
-        """Write a chunk; see the port."""
+        """Write a chunk."""
         await self._intake.ensure()
         chunk = replace(chunk, deliveries=[replace(each) for each in chunk.deliveries])
         if again:
@@ -224,14 +224,14 @@ class SimulatedReplays:
     # --- missing events
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
-        """Return events in order; see the port."""
+        """Return events in order."""
         work = partial(missing.heads, self._tables, job, after, until, self._examined)
         return await self._pool.read("heads", work)
 
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
     ) -> tuple[list[Event], bool]:
-        """Return events that a destination has no delivery of; see the port."""
+        """Return events for which a destination has no delivery."""
         work = partial(
             missing.undelivered, self._tables, job, destination, list(events), limit, max_bytes
         )
@@ -240,7 +240,7 @@ class SimulatedReplays:
     # --- orders
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
-        """Read further waiting deliveries; see the port."""
+        """Read further waiting deliveries."""
         work = partial(
             orders.outstanding, self._tables, job, leg.destination, leg.cursor, limit,
             self._examined,
@@ -253,7 +253,7 @@ class SimulatedReplays:
         return await self._pool.read("standing", work)
 
     async def order(self, step: OrderStep) -> bool:
-        """Write down the next orders; see the port."""
+        """Record the next orders."""
         return await self._write("order", partial(steps.order, self._tables, step))
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
@@ -268,7 +268,7 @@ class SimulatedReplays:
         return await self._write("turn", partial(steps.turn, self._tables, job, before, after))
 
     async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
-        """End a job whose deliveries are settled; see the port."""
+        """End a job whose deliveries are settled."""
         work = partial(steps.complete, self._tables, job, at_ms)
         return await self._pool.write("complete", self._by_right(work, None))
 
@@ -313,7 +313,8 @@ def _by_way_of(job: ReplayJob, rows: Iterator[StoredDelivery]) -> Iterator[Store
 
 
 def _matches(job: ReplayJob, row: StoredDelivery) -> bool:
-    """Whether a row is selected: settled when the job was created, and not changed since."""
+    """Return True if a job selects a row: it was settled when the job was created, and has not changed
+    since."""
     selection = job.selection
     patterns = selection.event_types
     return (

@@ -1,5 +1,5 @@
-"""The dead-letter queue, simulated: requeue and discard on the intake's connection, each guarded by what
-it expects, with the audit entry that says what was done."""
+"""The simulated dead-letter queue: requeue and discard on the intake's connection. Each is guarded by the
+state that it expects, and writes an audit entry with its result."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -72,7 +72,7 @@ def _audit(tables: Tables, audited: ChunkAudit, changed: int) -> None:
 def requeued_before(
     tables: Tables, environment: int, named: Sequence[str], base: int
 ) -> Requeued | None:
-    """Return what an earlier run did, None where it wrote nothing."""
+    """Return the result of an earlier run, or None if that run wrote nothing."""
     rows = [tables.deliveries.get((environment, each)) for each in named]
     done = [row for row in rows if row is not None and base <= row.seq < base + len(named)]
     done.sort(key=lambda row: row.seq)
@@ -113,7 +113,7 @@ def discard(
 def discarded_before(
     tables: Tables, environment: int, named: Sequence[str], audited: ChunkAudit
 ) -> list[str] | None:
-    """Return what an earlier run did, None where the audit log does not say that it did anything."""
+    """Return the result of an earlier run, or None if the audit log has no result of it."""
     changes = tables.audit.get((audited.entry.workspace, audited.entry.id))
     if changes is None:
         return None
@@ -130,7 +130,7 @@ def discarded_before(
 
 
 class SimulatedRequeue:
-    """`engine.recording.requeue.RequeueStore`."""
+    """The simulated `engine.recording.requeue.RequeueStore`."""
 
     def __init__(self, tables: Tables, connection: HotConnection) -> None:
         self._tables = tables
@@ -146,7 +146,7 @@ class SimulatedRequeue:
         *,
         again: bool,
     ) -> Requeued:
-        """Requeue; see the port."""
+        """Requeue dead deliveries."""
         await self._connection.ensure()
         named = list(deliveries)
         if again:
@@ -160,7 +160,7 @@ class SimulatedRequeue:
     async def discard(
         self, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *, again: bool
     ) -> list[str]:
-        """Discard; see the port."""
+        """Discard dead deliveries."""
         await self._connection.ensure()
         named = list(deliveries)
         if again:

@@ -69,7 +69,8 @@ class Rights:
         self.processes[process] = epoch
 
     def renew_settle(self, process: int, part: WorkerPart, epoch: int) -> None:
-        """Give all leases of a process a higher epoch: it must have those of its whole part."""
+        """Give all leases of a process a higher epoch. The process must have the leases of its whole
+        part."""
         held = [
             slot
             for slot, (holder, former) in self.shards.items()
@@ -83,41 +84,41 @@ class Rights:
     # --- looked at
 
     def owns(self, process: int) -> bool:
-        """Whether a process that had taken a part still has it."""
+        """Return True if a process that had taken a part still has it."""
         return process in self.processes
 
     def owns_intake(self, process: int, epoch: int) -> bool:
-        """Whether a process may write what the intake writes."""
+        """Return True if a process can write the intake's rows."""
         return self.processes.get(process) == epoch
 
     def require_intake(self, process: int, epoch: int) -> None:
-        """Raise unless a process may write what the intake writes."""
+        """Raise unless a process can write the intake's rows."""
         if not self.owns_intake(process, epoch):
             raise _lost()
 
     def require_settle(self, process: int, epoch: int, shards: Iterable[int]) -> None:
-        """Raise unless a process may write what the recorder writes of destinations of these shards."""
+        """Raise unless a process can write the recorder's rows for destinations of these shards."""
         if any(self.shards.get(shard) != (process, epoch) for shard in shards):
             raise _lost()
 
     # --- held
 
     def hold(self, transaction: Transaction, process: int) -> None:
-        """Let a transaction hold its process's right to write until it ends: nobody else takes or renews
-        it."""
+        """Let a transaction hold its process's right to write until it ends: no other statement takes or
+        renews it."""
         held = process, transaction
         if held not in self._holders:
             self._holders.append(held)
             transaction.after(partial(self._holders.remove, held))
 
     def require_unheld(self, processes: Collection[int], patience_s: float | None = None) -> None:
-        """Make a statement wait that would change these processes' right to write while it is held."""
+        """Raise LockedError if a transaction holds the right to write of one of these processes."""
         for process, transaction in self._holders:
             if process in processes:
                 raise LockedError(transaction, patience_s)
 
     def require_unlocked(self, places: Collection[Place], by: Transaction | None = None) -> None:
-        """Make a statement wait that would change a backlog row which another transaction has locked."""
+        """Raise LockedError if another transaction has locked one of these backlog rows."""
         for _, transaction in self._holders:
             if transaction is not by and not transaction.locked.isdisjoint(places):
                 raise LockedError(transaction)

@@ -1,4 +1,4 @@
-"""Routing rules of the simulated database, with environments' tallies, and failures of their filters."""
+"""Routing rules of the simulated database, with environments' tallies, and failures of rules' filters."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,7 +15,7 @@ from tests.sim.store.tables import Tables, require_text
 def create(
     tables: Tables, rule: RuleModel, at_most: int, audit: AuditEntry, tally: int | None
 ) -> bool:
-    """Add a rule, where there is room and the environment is not past `tally`."""
+    """Add a rule if there is room and the environment's tally has version `tally`."""
     _require_texts(rule)
     if not _is_open(tables, rule) or at_most == 0:
         return False
@@ -31,8 +31,8 @@ def create(
 
 
 def replace(tables: Tables, rule: RuleModel, audit: AuditEntry, tally: int | None) -> bool:
-    """Write the next version, if the present one is its predecessor. The tally's version rises even if
-    not."""
+    """Write the next version, if the present one is its predecessor. The tally's version rises even if it
+    is not."""
     _require_texts(rule)
     known = tables.tallies.get(rule.environment)
     if known is None or tally not in (None, known[1]) or not _is_open(tables, rule):
@@ -50,7 +50,7 @@ def replace(tables: Tables, rule: RuleModel, audit: AuditEntry, tally: int | Non
 
 
 def remove(tables: Tables, rule: RuleModel, audit: AuditEntry) -> bool:
-    """Remove the version that is given."""
+    """Remove a rule if it has the given version."""
     place = rule.environment, rule.id
     present = tables.rules.get(place)
     known = tables.tallies.get(rule.environment)
@@ -74,7 +74,7 @@ def remove_all(
 
 
 def _is_open(tables: Tables, rule: RuleModel) -> bool:
-    """Whether a rule's destination is there and not archived."""
+    """Return True if a rule's destination exists and is not archived."""
     found = tables.destinations.get((rule.environment, rule.destination))
     return found is not None and found.status is not DestinationStatus.ARCHIVED
 
@@ -90,7 +90,7 @@ def _write(tables: Tables, rule: RuleModel, audit: AuditEntry) -> None:
 
 
 def failed(tables: Tables, failures: Sequence[FilterFailure]) -> None:
-    """Add to what is recorded, for rules that still have the filter that failed."""
+    """Record failures of filters, for rules that still have the filter that failed."""
     for each in failures:
         rule = tables.rules.get((each.environment, each.rule))
         if rule is None or rule.filter != each.filter:
@@ -109,7 +109,7 @@ def failed(tables: Tables, failures: Sequence[FilterFailure]) -> None:
 
 
 class SimulatedRules:
-    """`engine.control.ports.RuleStore`."""
+    """The simulated `engine.control.ports.RuleStore`."""
 
     def __init__(self, tables: Tables, pool: Pool) -> None:
         self._tables = tables
@@ -123,29 +123,29 @@ class SimulatedRules:
         tally: int | None = None,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add a rule; see the port. No customer's session asks for one."""
+        """Add a rule. Customers' sessions are not simulated."""
         assert customer is None
         work = partial(create, self._tables, rule, at_most, audit, tally)
         return await self._pool.write("create rule", work)
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
-        """Write the next version; see the port."""
+        """Write the next version."""
         work = partial(replace, self._tables, rule, audit, tally)
         return await self._pool.write("replace rule", work)
 
     async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
-        """Remove the version that is given."""
+        """Remove a rule if it has the given version."""
         return await self._pool.write("remove rule", partial(remove, self._tables, rule, audit))
 
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
     ) -> list[str]:
-        """Remove the versions that are given; see the port."""
+        """Remove the rules that have the given versions."""
         work = partial(remove_all, self._tables, list(rules), list(audits))
         return await self._pool.write("remove rules", work)
 
     async def left_behind(self, limit: int) -> list[tuple[int, str]]:
-        """Return archived destinations that still have rules; see the port."""
+        """Return archived destinations that still have rules."""
 
         def work() -> list[tuple[int, str]]:
             rules = self._tables.rules.values()
@@ -165,7 +165,7 @@ class SimulatedRules:
         )
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return which rules of an account's destinations have a filter; see the port."""
+        """Return which rules of an account's destinations have a filter."""
 
         def work() -> FilteredRules:
             rules, version = self._tables.tallies.get(environment, (0, 0))
@@ -196,7 +196,7 @@ class SimulatedRules:
         return await self._pool.read("filter failures", work)
 
     async def failed(self, failures: Sequence[FilterFailure]) -> None:
-        """Add to what is recorded; see the port."""
+        """Record failures of filters."""
         await self._pool.write("filter failed", partial(failed, self._tables, list(failures)))
 
     async def get(self, environment: int, rule: str) -> RuleModel | None:

@@ -1,6 +1,8 @@
-"""The recorder's statement, simulated: attempts, states, counters, marks and snapshots, all or none.
+"""The simulated statement of the recorder: it writes attempts, states, counters, marks and snapshots, or
+nothing.
 
-As the real one it has two texts: a lean one for first-hand successes, and one for all the rest.
+Like the real statement it has two forms: a lean one for groups of plain successes, and one for all other
+groups.
 """
 
 from functools import partial
@@ -28,7 +30,7 @@ from tests.sim.store.tables import Tables
 def settle(tables: Tables, group: SettleGroup, part: WorkerPart, process: int, epoch: int) -> None:
     """Write a group, in one transaction."""
     _require_values(group)
-    # A worker has all slots of its part or none, so that one of them stands for all.
+    # A worker has all slots of its part or none, so one slot stands for all.
     tables.rights.require_settle(process, epoch, group.shards if part.whole else [part.number])
     tables.rights.require_unlocked([(each.environment, each.destination) for each in group.marks])
     lean = bool(group.settlements) and not group.again and all(map(_is_success, group.settlements))
@@ -100,7 +102,7 @@ def _new_attempts(tables: Tables, group: SettleGroup) -> dict[tuple[int, str, in
 def _changed(
     tables: Tables, group: SettleGroup, *, lean: bool
 ) -> list[tuple[StoredDelivery, Settlement]]:
-    """Return the rows that are as they are expected, each once, as of before the statement."""
+    """Return the rows that are in their expected state before the statement, each once."""
     changed: dict[str, tuple[StoredDelivery, Settlement]] = {}
     for settlement in group.settlements:
         delivery = settlement.delivery
@@ -116,7 +118,7 @@ def _changed(
 
 
 def _lasts(settlement: Settlement) -> bool:
-    """Return whether a second run finds another row: a corrected wait is written at each run."""
+    """Return True if a second run finds the row changed. A corrected wait is written at each run."""
     attempt = settlement.attempt
     attempted = attempt is not None and attempt.number != settlement.expects
     return attempted or settlement.status is not DeliveryStatus.RETRYING
@@ -194,21 +196,21 @@ def _stand(tables: Tables, group: SettleGroup) -> None:
 
 
 class SimulatedSettle:
-    """`engine.ports.SettleStore`."""
+    """The simulated `engine.ports.SettleStore`."""
 
     def __init__(self, tables: Tables, connection: HotConnection) -> None:
         self._tables = tables
         self.connection = connection
 
     async def settle(self, group: SettleGroup) -> None:
-        """Write a group; see the port."""
+        """Write a group."""
         await self.connection.ensure()
         part = self.connection.ownership.part
         await self.connection.write("settle", partial(settle, self._tables, _as_sent(group), part))
 
 
 def _as_sent(group: SettleGroup) -> SettleGroup:
-    """Return what a statement carries: an actor goes on with its deliveries meanwhile."""
+    """Return a copy of a group: actors change their deliveries while the statement is on its way."""
     return replace(
         group,
         settlements=[replace(each, delivery=replace(each.delivery)) for each in group.settlements],

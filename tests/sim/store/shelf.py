@@ -1,4 +1,4 @@
-"""One destination's deliveries, in the orders of the real indexes. It finds, and decides nothing."""
+"""One destination's deliveries, in the orders of the real indexes. It only finds rows."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class Shelf:
         self._by_seq[row.seq] = row
 
     def queue(self, classes: Sequence[DeliveryClass], after: int) -> Iterator[StoredDelivery]:
-        """All rows of these classes with a seq above `after`, in order of seq."""
+        """Return all rows of these classes with a seq above `after`, in order of seq."""
         queues = [self._above(each, after) for each in classes]
         return map(self._by_seq.__getitem__, queues[0] if len(queues) == 1 else merge(*queues))
 
@@ -46,15 +46,15 @@ class Shelf:
         return seqs[bisect_right(seqs, after) :]
 
     def last(self, queue: DeliveryClass) -> int | None:
-        """The highest seq of a class."""
+        """Return the highest seq of a class."""
         seqs = self._seqs[queue]
         return seqs[-1] if seqs else None
 
     def between(self, after: str, below: str) -> Iterator[StoredDelivery]:
-        """Rows with ids above `after` and below `below`, in order of id."""
+        """Return rows with ids above `after` and below `below`, in order of id."""
         first, last = bisect_right(self._ids, after), bisect_left(self._ids, below)
         return map(self.rows.__getitem__, self._ids[first:last])
 
     def troubled(self, trouble: DeliveryTrouble) -> list[StoredDelivery]:
-        """Rows of a partial index, in order of id."""
+        """Return the rows of a partial index, in order of id."""
         return [row for row in map(self.rows.__getitem__, self._ids) if row.trouble is trouble]

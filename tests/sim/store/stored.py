@@ -22,9 +22,9 @@ WAITING = frozenset({DeliveryStatus.PENDING, DeliveryStatus.RETRYING})
 
 @dataclass(slots=True)
 class StoredEvent:
-    """A row of events. `deliveries`: how many the event was accepted with."""
+    """A row of events. `deliveries`: with how many the event was accepted."""
 
-    event: Event  # never handed out
+    event: Event  # readers get a copy
     deliveries: int
 
     @property
@@ -68,7 +68,7 @@ class StoredDelivery:
 
     @property
     def dead(self) -> bool:
-        """Whether the delivery is in the dead-letter queue."""
+        """True if the delivery is in the dead-letter queue."""
         return self.status is DeliveryStatus.FAILED and self.dlq is DlqStatus.IN_DLQ
 
     def read(self, event: Event) -> Delivery:
@@ -95,7 +95,7 @@ class StoredDelivery:
 
 @dataclass(slots=True)
 class StoredAttempt:
-    """A row of attempts; `outcome` is never handed out."""
+    """A row of attempts. No reader gets `outcome` itself."""
 
     delivery: str
     number: int
@@ -157,7 +157,7 @@ def stored(delivery: Delivery, seq: int) -> StoredDelivery:
 
 
 def trouble_of(status: DeliveryStatus, dlq: DlqStatus | None) -> DeliveryTrouble | None:
-    """Return which partial index a row is in."""
+    """Return the partial index that a row is in."""
     if status is DeliveryStatus.RETRYING:
         return DeliveryTrouble.RETRYING
     if status is DeliveryStatus.FAILED:

@@ -59,7 +59,7 @@ class Tables:
         self.on_ruled: Callable[[RuleModel, bool], None] = _unheard_rule
 
     def belongs(self, environment: int, part: WorkerPart) -> bool:
-        """Whether an environment belongs to a part."""
+        """Return True if an environment belongs to a part."""
         return part.whole or part.has(self.workspaces[environment])
 
     # --- the log
