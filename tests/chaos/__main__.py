@@ -1,7 +1,7 @@
 """Rounds of chaos for a given time or number: `python -m tests.chaos --minutes 60 --seed 1`.
 
 Prints one line for each round, then the totals. For a round that breaks a promise it prints the seed, the
-timeline and the folder; the same seed draws the same plan again (`--seed S --rounds 1`).
+timeline and the folder. The same seed draws the same plan again (`--seed S --rounds 1`).
 """
 
 import argparse
@@ -21,11 +21,11 @@ from tests.chaos.round import Outcome, Round
 from tests.chaos.world import Template, make_patroni_template, make_template
 
 SECONDS = 25.0  # of disturbances in a round; with start, healing and draining about 40 s
-TIMELINE = 400  # lines
+TIMELINE = 400  # the most lines that are printed
 
 
 def main() -> int:
-    """Run rounds until the time is up; return how many broke a promise."""
+    """Run rounds until the time is up. Return how many broke a promise."""
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -54,7 +54,7 @@ def main() -> int:
         parser.error("a machine is drained of its parts: give --parts, too")
     if asked.patroni and not installed():
         parser.error(f"install {' and '.join(PROGRAMS)} first")
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have had SIGINT ignored
+    for number in (signal.SIGINT, signal.SIGTERM):  # the shell can have set SIGINT to be ignored
         signal.signal(number, signal.default_int_handler)
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="angarium-chaos-"))
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Checks the promises from the sender's log and the receivers' log, and from nothing else of the system.
+"""Checks the promises from only two sources: the sender's log and the receivers' log.
 
 The caller gives the times at which something was killed or frozen, because only then may a delivery come
-twice. Nothing here asks the server or its database, and nothing is shared with either.
+twice. Nothing here asks the server or its database, or shares code with them.
 """
 
 import json
@@ -14,17 +14,15 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-RECORDED_S = (
-    4.0  # before a crash: if the database works, every answer that came earlier is recorded by then
-)
+RECORDED_S = 4.0  # before a crash: if the database works, every earlier answer is recorded by then
 LATE_S = (
-    4  # of an attempt's 5 s; a busy machine can let a process wait so long, and its sender gives up
+    4  # of an attempt's 5 s: if a receiver reads a request this late, its sender may have given up
 )
-WRONG_S = 60  # a larger age shows that the sender's clock is wrong, see ClockJumped
+WRONG_S = 60  # a larger age comes from a wrong clock of the sender, see ClockJumped
 SETTLED_S = 12.0  # after a fault of the database, until all waiting work is written
 SHOWN = 5
-# After a kill: what the process had sent by then is read within this time. No takeover is faster: it
-# needs four looks.
+# Within this time after a kill, receivers read everything that the process had sent. Every takeover takes
+# longer: it needs four looks.
 LEFT_S = 0.25
 
 
@@ -38,11 +36,11 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request at a receiver. `answered`: when a complete 200 was written, None if none was;
-    `doubtful`: the receiver was killed while it wrote one.
+    """One request at a receiver. `answered`: when a complete 200 was written, or None. `doubtful`: the
+    receiver was killed while it wrote one.
 
-    `sent`: the earliest time at which it may have been sent; a receiver that was frozen reads it later.
-    `late`: it was read so late that its sender may have given up.
+    `sent`: the earliest time at which the request may have been sent; a frozen receiver reads it later.
+    `late`: the receiver read it so late that its sender may have given up.
     """
 
     path: str
@@ -63,11 +61,11 @@ class Sent:
 
     poster: str
     began: float
-    accepted: float | None = None  # when the request began that its first 202 answered
-    ended: float | None = None  # when that came
+    accepted: float | None = None  # the beginning of the request that got the first 202
+    ended: float | None = None  # the time of that 202
     id: str | None = None
-    doubtful: bool = False  # a try without an answer may have been accepted
-    place: int = 0  # among the poster's events; those of a batch are in its order
+    doubtful: bool = False  # a try without an answer can have been accepted
+    place: int = 0  # among the poster's events, in the order of a batch
 
 
 @dataclass
@@ -81,15 +79,15 @@ class Verdict:
     doubtful_delivered: int = 0
     torn: int = 0
     arrivals: int = 0
-    failed: int = 0  # attempts without a success as answer
+    failed: int = 0  # attempts that got no success as an answer
     duplicates: int = 0
-    late: int = 0  # requests that receivers read when their sender may have given up
+    late: int = 0  # requests that were read when their sender may have given up
     oldest_s: float = (
-        0.0  # of the duplicates after a crash with a working database: the longest time before it
+        0.0  # after crashes with a working database: a duplicate's longest time before its crash
     )
 
     def wrong(self, what: str, which: Iterable[object]) -> None:
-        """Note a violation, if there is any."""
+        """Note a violation if `which` is not empty."""
         found = list(which)
         if found:
             self.violations.append(f"{len(found)} {what}: {found[:SHOWN]}")
@@ -104,7 +102,8 @@ def judged(
 ) -> Verdict:
     """Judge a round.
 
-    `crashes`: when attempts in flight were cut off; `database`: when it, or the way to it, had a fault.
+    `crashes`: when attempts in flight were cut off. `database`: when the database, or the way to it, had
+    a fault.
     """
     verdict = Verdict()
     events, batches = _sent(sent, verdict)
@@ -150,7 +149,8 @@ def judged(
 
 
 def resumed(received: Path, kills: Iterable[float]) -> list[float]:
-    """Return the seconds from each kill of the process that delivers to the first delivery of another."""
+    """Return, for each kill of the delivering process, the seconds until another process first
+    delivers."""
     came = sorted(arrival.at for arrival in _received(received))
     found = []
     for kill in kills:
@@ -161,7 +161,7 @@ def resumed(received: Path, kills: Iterable[float]) -> list[float]:
 
 
 def latest(sent: Path, received: Path) -> float:
-    """Return the longest time from a request that was accepted to the first arrival of its event."""
+    """Return the longest time from an accepted request to the first arrival of its event."""
     events, _ = _sent(sent, Verdict())
     came: dict[tuple[str, str], float] = {}
     for arrival in _received(received):
@@ -171,7 +171,7 @@ def latest(sent: Path, received: Path) -> float:
 
 
 def pauses(received: Path) -> list[float]:
-    """Return the seconds between two arrivals that follow each other, if they are more than LEFT_S."""
+    """Return the seconds between consecutive arrivals, where they are more than LEFT_S."""
     came = sorted(arrival.at for arrival in _received(received))
     return [after - before for before, after in pairwise(came) if after - before > LEFT_S]
 
@@ -213,7 +213,7 @@ def _sent(file: Path, verdict: Verdict) -> tuple[dict[str, Sent], list[list[str]
 
 
 def _received(file: Path) -> list[Arrival]:
-    """Return the requests that came, in the order of arrival."""
+    """Return the requests in the order of their arrival."""
     notes: dict[tuple[int, int], dict[str, Any]] = defaultdict(dict)
     arrivals = []
     for line in _lines(file):
@@ -228,7 +228,7 @@ def _received(file: Path) -> list[Arrival]:
 def _arrival(line: dict[str, Any], notes: dict[str, Any]) -> Arrival:
     answered: float | None = notes.get("answered")
     doubtful = "answering" in notes and answered is None and "unanswered" not in notes
-    age = line.get("age", 0)  # whole seconds, from the time in its head
+    age = line.get("age", 0)  # whole seconds, from the time in the request's head
     late = LATE_S <= age < WRONG_S
     sent = line["at"] - age - 1 if 0 < age < LATE_S else line["at"]
     path, n, event, delivery, sha = (
@@ -241,7 +241,8 @@ def _arrival(line: dict[str, Any], notes: dict[str, Any]) -> Arrival:
 
 
 def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arrival]) -> None:
-    """Each event comes under the id that its sender got, and with the same bytes, every time."""
+    """Check that each event comes under the id that its sender got, and with the same bytes every
+    time."""
     known: dict[str, tuple[str, str]] = {}
     other, changed = set(), set()
     for arrival in arrivals:
@@ -258,8 +259,8 @@ def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arriva
 
 
 def _firsts(come: list[Arrival]) -> dict[str, int]:
-    """Return the place of each event's first success, in order of these places. If a receiver was killed
-    while it answered, and the event did not come again, that answer was a success."""
+    """Return the place of each event's first success, in the order of these places. If a receiver was
+    killed while it answered, and the event did not come again, its answer was a success."""
     well = {arrival.n for arrival in come if arrival.answered is not None}
     firsts: dict[str, int] = {}
     for place, arrival in enumerate(come):
@@ -271,9 +272,10 @@ def _firsts(come: list[Arrival]) -> dict[str, int]:
 def _in_order(
     verdict: Verdict, path: str, events: dict[str, Sent], firsts: dict[str, int], *, lanes: bool
 ) -> None:
-    """Events that were posted after another's 202 arrive after it, in one lane or in all together.
+    """Check that an event posted after another event's 202 arrives after it: within one lane, or among
+    all.
 
-    In other words: no event's 202 came before an event that arrived earlier was posted.
+    In other words: no event was posted after the 202 of an event that arrived later.
     """
     latest: dict[str, tuple[float, int, str]] = defaultdict(lambda: (0.0, 0, ""))
     wrong = []
@@ -297,7 +299,7 @@ def _duplicates(
     crashes: list[Interval],
     database: list[Interval],
 ) -> None:
-    """A success comes again only if a crash may have come before it was recorded."""
+    """Check that a success comes again only if a crash may have come before it was recorded."""
     answered: dict[str, tuple[float, float]] = {}
     wrong = []
     for arrival in come:

@@ -1,10 +1,10 @@
-"""A wall clock that is wrong: made by libfaketime if the machine has it, otherwise by a stand-in.
+"""A wrong wall clock: made by libfaketime if the machine has it, otherwise by a stand-in.
 
     python -m tests.chaos.clock FILE serve ...
 
-The offset is in a file, as libfaketime reads it (`+3600` seconds). The stand-in is within this test
-alone: it wraps the two functions by which the server asks for the wall clock, then runs the command line.
-Neither touches the monotonic clock, which no adjustment of a machine's time moves.
+The offset is in a file, as libfaketime reads it (`+3600` seconds). The stand-in is only in this test: it
+wraps the two functions by which the server asks for the wall clock, then runs the command line. Neither
+touches the monotonic clock, which no adjustment of a machine's time moves.
 """
 
 import os

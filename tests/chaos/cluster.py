@@ -1,6 +1,6 @@
 """A PostgreSQL cluster of the chaos tests: made, copied, followed by a standby, killed and started.
 
-To the server under test it is an operator's database, which that server never starts or ends.
+For the server under test it is an operator's database, which that server never starts or ends.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from tests.patience import HANGS_S
 POLL_S = 0.01
 START_S = 60  # PostgreSQL replays its log first
 GONE_S = HANGS_S  # for the end of a killed postmaster and its children
-ORPHANS_S = 15.0  # for the end of its children, after the postmaster's
+ORPHANS_S = 15.0  # for the end of its children, after the postmaster's end
 QUERY_S = 5.0
-# What a query can raise while the cluster is in trouble. The last one: its connection ended in the middle
+# The errors of a query while the cluster is in trouble. The last one: the connection ended in the middle
 # of an answer.
 AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 UP = {"ready", "standby"}  # states in postmaster.pid
@@ -59,12 +59,12 @@ class Cluster:
     """One cluster in `folder`, which PostgreSQL's account may enter."""
 
     def __init__(self, folder: Path, connections: int = 60) -> None:
-        """`connections`: how many the cluster allows."""
+        """`connections`: the most that the cluster allows."""
         self._connections = connections
         self.folder = folder
         self.data = folder / "postgres"
         self.socket = folder / SOCKET
-        # The log is kept on another disk than the data.
+        # The log is on another disk than the data.
         self.log = folder.with_name(f"{folder.name}.log")
         self._postmaster: subprocess.Popen[bytes] | None = None
 
@@ -86,8 +86,7 @@ class Cluster:
         self._configure()
 
     def follow(self, primary: "Cluster") -> None:
-        """Make a standby of another cluster. That cluster runs, and waits for this standby at each
-        commit from now on."""
+        """Make a standby of a running cluster, which from now on waits for it at each commit."""
         account = self._account()
         self._run(
             "pg_basebackup", "-h", str(primary.folder), "-U", "postgres", "-D", str(self.data),
@@ -216,14 +215,14 @@ class Cluster:
 
     @property
     def alive(self) -> bool:
-        """Whether the postmaster lives."""
+        """True if the postmaster lives."""
         return self._postmaster is not None and self._postmaster.poll() is None
 
     def _last_words(self) -> str:
         return self.log.read_text("utf-8", "replace")[-600:]
 
     def _run(self, program: str, *arguments: str, account: Account) -> None:
-        with self.log.open("ab") as log:  # not a pipe, which a postmaster would keep open
+        with self.log.open("ab") as log:  # a postmaster would keep a pipe open
             done = subprocess.run(
                 [str(programs() / program), *arguments],
                 stdin=subprocess.DEVNULL,
@@ -257,7 +256,7 @@ class Cluster:
             await connection.close(timeout=QUERY_S)
 
     def caught_up(self) -> bool:
-        """Whether a standby has everything that this cluster has committed."""
+        """Return True if a standby has everything that this cluster has committed."""
         rows = self.query(
             """SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')
             AND flush_lsn >= (SELECT pg_current_wal_lsn())"""
@@ -267,7 +266,7 @@ class Cluster:
 
 @contextmanager
 def disk(folder: Path, mib: int) -> Iterator[bool]:
-    """Mount a small disk in memory at a folder. False if that is not allowed."""
+    """Mount a small disk in memory at a folder. Yield False if that is not allowed."""
     folder.mkdir(exist_ok=True)
     size = f"size={mib}m,mode=0755"
     done = subprocess.run(
@@ -282,7 +281,7 @@ def disk(folder: Path, mib: int) -> Iterator[bool]:
 
 
 def _lives(pid: int) -> bool:
-    """Whether a process runs. A process that has ended but was not waited for does not run."""
+    """Return True if a process runs. A process that has ended but was not waited for does not run."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:

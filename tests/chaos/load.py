@@ -1,9 +1,9 @@
-"""Posters in a process of their own: each try is a line of the sender's log, with the answer that it got.
+"""Posters in a process of their own. Each try is a line of the sender's log, with the answer that it got.
 
     python -m tests.chaos.load
 
-A poster is a lane: it posts the next request only when it knows the fate of the one before, or has given
-it up. It reads the server's port from a file, again for each connection, as a client looks up a name.
+A poster is a lane: it posts the next request only when it knows the fate of the last one, or has given it
+up. For each connection it reads the server's port from a file, as a client looks up a name.
 """
 
 import http.client
@@ -19,10 +19,10 @@ from typing import Any
 from tests.chaos.tool import answer
 
 ANSWER_S = (
-    8.0  # then the connection is given up: the server may be frozen, or cut off from its database
+    8.0  # then the connection is given up: the server can be frozen or cut off from its database
 )
 AGAIN_S = 0.05  # before another try
-LAST_S = 45.0  # at the end, for requests whose fate is unknown: they are posted again so long
+LAST_S = 45.0  # at the end, how long requests whose fate is unknown are posted again
 PAD = "x" * 120
 
 
@@ -62,7 +62,7 @@ class Poster(threading.Thread):
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Post one after another."""
+        """Post one request after another."""
         while not self.ended.wait(self._manner.pause_s):
             numbers = [f"{self.name}-{self._next + k}" for k in range(self._manner.size)]
             self._next += self._manner.size

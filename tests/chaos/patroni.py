@@ -1,6 +1,6 @@
 """Two PostgreSQL servers that Patroni manages, with etcd and synchronous replication.
 
-Patroni and etcd are programs of the machine; where they are not installed, this is not used.
+Patroni and etcd are programs of the machine. This module is not used without them.
 """
 
 import json
@@ -84,12 +84,13 @@ class Member:
         self._file.write_text(text)
 
     def start(self) -> None:
-        """Start it, unless it runs."""
+        """Start the member, unless it runs."""
         if self._process is None or self._process.poll() is not None:
             self._process = _started(self._folder, "patroni", str(self._file))
 
     def ask(self, path: str, body: object = None) -> tuple[int, str]:
-        """Ask its Patroni; return the status (0 without an answer) and the answer's text."""
+        """Send a request to its Patroni. Return the status (0 without an answer) and the answer's
+        text."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self._rest}{path}", data)
         try:
@@ -125,7 +126,7 @@ class Member:
 
 
 class Pair(Cluster):
-    """The two members as one database, whose address is that of the leader."""
+    """The two members as one database. Its address is the leader's."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -161,7 +162,7 @@ class Pair(Cluster):
         raise RuntimeError("Patroni's cluster does not become safe")
 
     def leader(self) -> Member | None:
-        """Return the member that has the database; None for a moment without one."""
+        """Return the leader, or None for a moment without one."""
         return next((each for each in self.members if each.leads), None)
 
     @property
@@ -189,8 +190,8 @@ class Pair(Cluster):
 
     @contextmanager
     def followed(self, tell: Callable[..., object]) -> Iterator[None]:
-        """While the block runs, tell a proxy where the database is whenever that changes, as a load
-        balancer does that asks Patroni."""
+        """While the block runs, tell a proxy where the leader is whenever that changes. A load balancer
+        that asks Patroni does the same."""
         over = threading.Event()
 
         def look() -> None:

@@ -1,7 +1,7 @@
 """A round's plan, drawn from its seed before the round: the disturbances, their times and durations.
 
-Several hands act side by side, so that faults meet: one strikes servers, others databases, network and
-receivers. Nothing here acts.
+Several hands act side by side, so that faults meet: one strikes servers, others strike databases, network
+and receivers. Nothing here acts.
 """
 
 import random
@@ -12,21 +12,21 @@ from tests.chaos.book.databases import FailedOver, StatementsCancelled
 from tests.chaos.book.disks import FilesMayNotGrow
 from tests.chaos.book.disturbance import Disturbance
 
-# The rests between two steps of a hand, in the order of the books. Disturbances matter only while a
+# The pauses between two steps of a hand, in the order of the books. Disturbances matter only while a
 # server is up.
 RESTS_S = ((1.5, 4.0), (0.5, 3.0), (0.2, 2.0), (0.2, 1.5))
-MOVED_S = (4.0, 6.0)  # between two kills: the part has moved, and the machine is back
+MOVED_S = (4.0, 6.0)  # between two kills: by then the part has moved, and the machine is back
 MOVES = {"kills": machines.HOLDER_KILLED, "hand-overs": machines.HANDED_OVER}
 SWITCHED_S = (1.0, 4.0)  # between two changes of a database's leader
-SHORTER = 0.15  # the factor on a rest in rounds that have each disturbance once
+SHORTER = 0.15  # the factor on a pause in rounds that have each disturbance once
 FOLLOWED = (
-    0.25  # the share of rounds that have a standby; they run slower, since each commit waits for it
+    0.25  # the share of rounds with a standby; they run slower, since each commit waits for it
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One disturbance of a hand, after a rest, with a random seed of its own."""
+    """One disturbance of a hand, after a pause, with its own random seed."""
 
     kind: type[Disturbance]
     rest_s: float
@@ -37,7 +37,8 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a seed. `followed`: the database has a standby. No step begins after `seconds`, if
-    given. `nodes`: servers side by side, which share `parts`; `workers` of each."""
+    given. `nodes`: the servers side by side, which share `parts`. `workers`: the workers of each
+    server."""
 
     seed: int
     followed: bool
@@ -49,7 +50,7 @@ class Plan:
 
 
 def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1, parts: int = 1) -> Plan:
-    """Draw a round of about `seconds`: as many steps as come if none takes longer than planned."""
+    """Draw a round of about `seconds`: as many steps as fit if none takes longer than planned."""
     chance = random.Random(seed)
     followed = chance.random() < FOLLOWED
     hands = []
@@ -68,8 +69,8 @@ def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1, parts: in
 
 
 def moved(seed: int, seconds: float, nodes: int, parts: int, how: str = "kills") -> Plan:
-    """Draw a round in which the part moves again and again, to time what follows: the node with the part
-    is killed, or hands it over."""
+    """Draw a round in which the part moves again and again, to time the moves. The node with the part is
+    killed, or hands the part over."""
     chance = random.Random(seed)
     steps: list[Step] = []
     left = seconds
@@ -89,7 +90,7 @@ def everything(seed: int, nodes: int = 1, workers: int = 1, parts: int = 1) -> P
         chance.shuffle(kinds)
         shorter = (rest_s[0] * SHORTER, rest_s[1] * SHORTER)
         hands.append([_step(chance, [kind], shorter, short=True) for kind in kinds])
-    # Until the failover the standby forbids some kinds: see StatementsCancelled.
+    # As long as there is a standby, some kinds are impossible: see StatementsCancelled.
     hands[1].sort(key=lambda step: issubclass(step.kind, StatementsCancelled))
     return Plan(seed, True, None, tuple(tuple(hand) for hand in hands), nodes, workers, parts)
 

@@ -1,8 +1,9 @@
-"""A proxy to the database or between servers. On command it forwards bytes slowly, cut, or not at all.
+"""A proxy to the database or between servers. On command it forwards bytes slowly, only in part, or not
+at all.
 
-    python -m tests.chaos.proxy
+python -m tests.chaos.proxy
 
-Of the bytes it knows only their direction: statements or answers.
+It knows only the direction of the bytes: statements or answers.
 """
 
 import json
@@ -32,7 +33,7 @@ class Road:
     bytes_s: float = math.inf
     frozen: bool = False  # nothing passes, nothing is closed: packets are dropped
     refusing: bool = False
-    cut: str | None = None  # the next message in this direction is cut in its middle
+    cut: str | None = None  # the next message in this direction is cut in the middle
     thawed: trio.Event = field(default_factory=trio.Event)
 
 

@@ -2,9 +2,9 @@
 
     python -m tests.chaos.receiver
 
-Commands set how each path answers; `ok` and `slow` (and `flap`, every other time) end in a complete 200,
-the others in nothing that a sender may take for one. Lines of the log: a request arrived; its answer is
-about to be written; whether it was written.
+Commands set how each path answers. `ok` and `slow` end in a complete 200, as does `flap` every other
+time. No other mode ends in anything that a sender can take for a 200. The lines of the log are: a request
+arrived; its answer is about to be written; the answer was or was not written.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ class Receiver:
         self._count = 0
 
     def behave(self, path: str, mode: str) -> None:
-        """Answer in this mode from now on; requests that were held are dropped."""
+        """Answer in this mode from now on, and drop the requests that were held."""
         self._modes[path] = mode
         self._changed.set()
         self._changed = trio.Event()
@@ -119,7 +119,8 @@ class Receiver:
             while self._modes.get(path) == HELD:
                 await self._changed.wait()
         if mode in ("ok", "slow"):
-            # A kill may come between the answer and its line: then it is unknown whether it was written.
+            # A kill can come between the answer and its line. Then it is unknown if the answer was
+            # written.
             self._tell_of(number, "answering")
             try:
                 await stream.send_all(OK)

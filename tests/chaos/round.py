@@ -1,4 +1,4 @@
-"""One round: a world is made, disturbed beside real load, healed, drained and judged."""
+"""One round: a world is made, disturbed under real load, healed, drained and judged."""
 
 import contextlib
 import json
@@ -21,15 +21,14 @@ from tests.process import verdict as rows
 
 WARM_S = 0.5  # of load before the first disturbance
 HEALED_S = 60.0  # until the server must be ready again
-DRAINED_S = 90.0  # until all accepted events must have come: the circuit pauses up to a minute
+DRAINED_S = 90.0  # until all accepted events must have arrived: the circuit pauses up to a minute
 QUIET_S = 0.3
 POLL_S = 0.1
 MEMORY_MB = 260.0  # a server takes 110 at its start; a round's load is a few thousand small events
 DESCRIPTORS = 400  # seven posters, three destinations of eight, a dozen to the database
-# A server that ends by itself does so because another took over, or because the database did not answer
-# at its start.
+# A server ends by itself only if another one took over, or if the database did not answer at its start.
 EXITS = {1, 3}
-SEEN_S = 2.0  # a server's end may be so old when its keeper notices it
+SEEN_S = 2.0  # a server's end can be this old when its keeper notices it
 REPLACED = "OwnershipLostError"
 
 
@@ -46,10 +45,10 @@ class Outcome:
     memory_mb: float = 0.0
     descriptors: int = 0
     impossible: set[str] = field(default_factory=set)
-    # From each kill of the process that delivers to the next delivery: of its successor.
+    # From each kill of the delivering process to its successor's next delivery.
     resumed_s: list[float] = field(default_factory=list)
     paused_s: list[float] = field(default_factory=list)  # times without a delivery
-    latest_s: float = 0.0  # from a request to the first arrival of its event, at most
+    latest_s: float = 0.0  # the longest time from a request to the first arrival of its event
 
     @property
     def failed(self) -> bool:
@@ -58,7 +57,7 @@ class Outcome:
 
 
 class Round:
-    """One round in a folder of its own, which is removed if all went well."""
+    """One round in its own folder, which is removed if all went well."""
 
     def __init__(self, plan: Plan, folder: Path, template: Template) -> None:
         self.plan = plan
@@ -74,7 +73,7 @@ class Round:
         self._kills_of_holders: list[float] = []
 
     def play(self) -> Outcome:
-        """Run the round to its end. The outcome has all that goes wrong."""
+        """Run the round to its end. The outcome contains everything that goes wrong."""
         began = time.monotonic()
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o755)  # PostgreSQL, started by root, is another account
@@ -137,7 +136,7 @@ class Round:
                 continue
             try:
                 self._disturb(world, step)
-            except Exception as error:  # the round is over: its world is not the planned one
+            except Exception as error:  # the round is over: its world differs from the plan
                 world.timeline.note("broken", kind=kind.__name__, error=repr(error))
                 self._broken.append(f"{kind.__name__}: {type(error).__name__}: {error}")
                 return
@@ -225,7 +224,7 @@ class Round:
             violations.append(f"the counters are not the sums of the rows: {str(error)[:400]}")
 
     def _keep(self, world: World) -> None:
-        """Keep files for a person who looks for the fault: plan, verdict, and the database's rows."""
+        """Keep the plan, the verdict and the database's rows for a person who looks for the fault."""
         plan = [[(s.kind.__name__, s.rest_s, s.for_s, s.seed) for s in h] for h in self.plan.hands]
         told = {"seed": self.plan.seed, "plan": plan, "violations": self.outcome.verdict.violations}
         (self.folder / "verdict.json").write_text(json.dumps(told, indent=1))
@@ -238,7 +237,7 @@ class Round:
 def _broken(line: str) -> bool:
     """Return True if a line of a server's log shows a fault: it is no log entry, or it has a stack.
 
-    A server that was replaced may log that with a stack.
+    A server that was replaced can log that with a stack.
     """
     try:
         told = json.loads(line)

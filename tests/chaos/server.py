@@ -1,4 +1,4 @@
-"""One server process under test: its clock may be wrong, and a keeper starts it again when it ends."""
+"""One server process under test: its clock can be wrong, and a keeper restarts it when it ends."""
 
 import json
 import os
@@ -31,14 +31,14 @@ STARTED = '"worker.started"'
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a server ended by itself, and when that was seen."""
+    """A server's exit by itself, and the time at which the keeper saw it."""
 
     code: int
     at: float
 
 
 class Server:
-    """A server on a port of its own, its log in `folder`, its data in `data`."""
+    """A server on its own port, with its log in `folder` and its data in `data`."""
 
     def __init__(self, name: str, folder: Path, data: Path, settings: dict[str, str]) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_file = folder / f"{name}.log"
         self.offset_file = folder / f"{name}.clock"
-        self.exits: list[Exit] = []  # by itself, as a process manager would see them
+        self.exits: list[Exit] = []  # exits by itself, as a process manager sees them
         self._data = data
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
@@ -58,7 +58,7 @@ class Server:
     # --- as a process manager does
 
     def start(self) -> None:
-        """Start it, and again whenever it ends by itself."""
+        """Start the server, and restart it whenever it ends by itself."""
         with self._turn:
             self._wanted = True
             if self._process is None or self._process.poll() is not None:
@@ -91,7 +91,7 @@ class Server:
                         self._spawn()
 
     def close(self) -> None:
-        """Kill its processes, if there are any."""
+        """Kill the server, and end its keeper."""
         self._closed.set()
         self.kill()
         if self._keeper.is_alive():
@@ -100,7 +100,7 @@ class Server:
     # --- what is done to it
 
     def kill(self) -> None:
-        """Kill it with signal 9; it stays down."""
+        """Kill the server with signal 9. It stays down."""
         with self._turn:
             self._wanted = False
             if self._process is not None and self._process.poll() is None:
@@ -108,7 +108,7 @@ class Server:
                 self._process.wait(ENDING_S)
 
     def terminate(self) -> int:
-        """End it as an operator would; it stays down. Returns its exit code."""
+        """End the server as an operator does. It stays down. Return its exit code."""
         with self._turn:
             self._wanted = False
             assert self._process is not None
@@ -117,18 +117,18 @@ class Server:
         return process.wait(ENDING_S)
 
     def signal(self, number: int) -> None:
-        """Send it a signal, if it lives."""
+        """Send the server a signal, if it lives."""
         with self._turn:
             if self._process is not None and self._process.poll() is None:
                 self._process.send_signal(number)
 
     def retire(self) -> None:
-        """From now on it is not started again."""
+        """Stop restarting the server."""
         with self._turn:
             self._wanted = False
 
     def wait_ended(self) -> int:
-        """Wait until it ends by itself, as one that was replaced does; return its exit code."""
+        """Wait until the server ends by itself, as after a replacement. Return its exit code."""
         assert self._process is not None
         return self._process.wait(ENDING_S)
 
@@ -136,24 +136,24 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The id of its process."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def lives(self) -> bool:
-        """True if it runs, frozen or not."""
+        """True if the server runs, frozen or not."""
         return self._process is not None and self._process.poll() is None
 
     def ready(self, within_s: float = ANSWER_S) -> bool:
-        """Return True if it answers that it is ready."""
+        """Return True if the server answers that it is ready."""
         try:
             return call("GET", f"{self.url}/readyz", timeout_s=within_s) is not None
         except (OSError, RuntimeError, ValueError, urllib.error.URLError):
             return False
 
     def wait_ready(self, within_s: float = READY_S) -> bool:
-        """Wait until it is ready; False if it is not ready in time."""
+        """Wait until the server is ready. Return False if it is not ready in time."""
         give_up = time.monotonic() + within_s
         while time.monotonic() < give_up:
             if self.ready():
@@ -162,11 +162,11 @@ class Server:
         return False
 
     def memory_mb(self) -> float:
-        """Return its resident memory; of several workers, the largest one's."""
+        """Return the resident memory: of several workers, that of the largest."""
         return self._largest(rss_mb)
 
     def descriptors(self) -> int:
-        """Return how many files and sockets it has open; of several workers, the most."""
+        """Return the number of open files and sockets: of several workers, the largest number."""
         return int(self._largest(descriptors))
 
     def _largest(self, measure: Callable[[int], float]) -> float:
@@ -177,7 +177,7 @@ class Server:
         return max(found)
 
     def workers(self) -> dict[str, int]:
-        """Return the process of each of its workers by name, from its log; empty without workers."""
+        """Return the process id of each worker by name, from the log. Without workers it is empty."""
         found: dict[str, int] = {}
         for line in self.log_file.read_text("utf-8", "replace").splitlines():
             if STARTED in line:

@@ -1,4 +1,4 @@
-"""One round in which everything happens once: nothing is lost, invented, reordered or sent in vain."""
+"""One round with every disturbance once: nothing is lost, invented, reordered or sent without need."""
 
 import shutil
 import tempfile
@@ -15,12 +15,12 @@ from tests.chaos.world import make_template
 SEED = 6
 NODES = 3
 WORKERS = 3
-LEAST = 100  # events accepted: fewer would prove little
+LEAST = 100  # accepted events: fewer would prove little
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder with a short name, for sockets, that PostgreSQL's account may enter."""
+    """A folder with a short name, because of its sockets. PostgreSQL's account can enter it."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-chaos-"))
     folder.chmod(0o755)
     yield folder

@@ -14,7 +14,8 @@ Lines = list[dict[str, Any]]
 
 
 def sent() -> Lines:
-    """Two posters, each posting after the other's answer; a batch without an answer; a refusal."""
+    """Return the log of two posters that post in turn, each after the other's answer, with a batch
+    without an answer and a refusal."""
     lines: Lines = [
         {"poster": "ab"[k % 2], "n": [f"{k}"], "began": k + 0.1, "ended": k + 0.2, "status": 202,
          "ids": [f"id{k}"]}
@@ -34,7 +35,7 @@ def arrival(path: str, n: str, at: float, k: int, **more: object) -> dict[str, A
 
 
 def received() -> Lines:
-    """All ten come to each path, in order, and are answered."""
+    """Return a log in which all ten events come to each path, in order, and are answered."""
     lines: Lines = []
     for place, path in enumerate(PATHS):
         for n in range(10):
@@ -81,7 +82,7 @@ def test_a_receiver_that_is_killed_over_its_answer_may_have_given_it(tmp_path: P
     found = verdict(tmp_path, out, [*come, *_answering(3)])
     assert (found.violations, found.failed) == ([], 1)
     found = verdict(tmp_path, out, [*come, *_answering(3), *again("strict", "3", 50)])
-    assert (found.duplicates, len(found.violations)) == (0, 1)  # it came again behind the others
+    assert (found.duplicates, len(found.violations)) == (0, 1)  # it came again after the others
 
 
 def _without(lines: Lines, path: str, n: str) -> Lines:
@@ -218,6 +219,6 @@ def test_a_crash_excuses_what_a_receiver_that_stood_still_read_after_it(
     come = received()
     for line in come:
         if (line.get("path"), line.get("n")) == ("/free", "4"):
-            line["age"] = age  # read at 34, sent a crash before
+            line["age"] = age  # read at 34, sent before the crash
     found = verdict(tmp_path, sent(), come + again("free", "4", 34.5), [Interval(32, 33)])
     assert (found.violations == []) is fine

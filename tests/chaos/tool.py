@@ -1,4 +1,4 @@
-"""A program of the chaos tests in a process of its own: it gets commands and answers in lines of JSON."""
+"""A program of the chaos tests in its own process. It gets commands and answers in lines of JSON."""
 
 import json
 import subprocess
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
-ENDING_S = 60.0  # a poster waits for its last answer, however many tries that takes
+ENDING_S = 60.0  # a poster waits for its last answer, after any number of tries
 
 
 class Tool:
-    """One such program; its first line says that it is ready."""
+    """One such program. Its first line says that it is ready."""
 
     def __init__(self, module: str, **plan: object) -> None:
         self._process = subprocess.Popen(
@@ -21,18 +21,18 @@ class Tool:
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            start_new_session=True,  # Ctrl-C is for the main process, which ends this one in order
+            start_new_session=True,  # Ctrl-C reaches only the main process, which ends this one
         )
         self._turn = threading.Lock()
         self.ready = self.tell(**plan)
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The id of its process."""
         return self._process.pid
 
     def tell(self, **command: object) -> Any:
-        """Send it a command and return its answer."""
+        """Send the program a command, and return its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._turn:
@@ -44,12 +44,12 @@ class Tool:
         return json.loads(answer)
 
     def kill(self) -> None:
-        """End it with signal 9."""
+        """End the program with signal 9."""
         self._process.kill()
         self._closed()
 
     def end(self) -> None:
-        """Let it end by itself: its standard input ends."""
+        """Let the program end by itself: close its standard input."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
@@ -68,5 +68,5 @@ class Tool:
 
 
 def answer(value: object = True) -> None:
-    """Called within the program: answer a command."""
+    """Answer a command. The program itself calls this."""
     print(json.dumps(value), flush=True)

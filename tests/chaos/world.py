@@ -1,4 +1,5 @@
-"""A round's world: clusters, the proxy to them, servers, receivers, posters, each in its own process."""
+"""A round's world: clusters, the proxy to them, servers, receivers and posters, each in its own
+process."""
 
 import base64
 import http.client
@@ -21,12 +22,12 @@ from tests.chaos.patroni import Pair
 from tests.chaos.server import GRACE_S, POLL_S, READY_S, Exit, Server
 from tests.chaos.tool import Tool
 
-DATABASE_MIB = 320  # a cluster takes 60 MiB, its log the same, and a round's rows a few tens
-SPOOL_MIB = 48  # an upload of unknown length needs room for the largest one, 25 MiB
+DATABASE_MIB = 320  # a cluster takes 60 MiB, its log the same, and a round's rows some 30
+SPOOL_MIB = 48  # an upload of unknown length needs room for the largest upload, 25 MiB
 PATHS = {"strict": "STRICT", "key": "KEY", "free": "NONE"}
 SCHEDULE = [1] * 20  # no fault lasts longer than all retries: no delivery may die
 TIMEOUT_MS = 5_000
-WORKER_CONNECTIONS = 23  # a worker holds 22; two servers have theirs while one replaces the other
+WORKER_CONNECTIONS = 23  # a worker holds 22; during a replacement both servers hold theirs
 MASTER_KEY = base64.b64encode(b"c" * 32).decode()
 
 
@@ -38,7 +39,7 @@ class Template:
     key: str
 
     def primary(self, folder: Path, connections: int) -> Cluster:
-        """Return the database of a round; it does not run yet."""
+        """Return the database of a round, which does not run yet."""
         cluster = Cluster(folder, connections)
         cluster.copy(self.cluster)
         return cluster
@@ -55,7 +56,7 @@ class PatroniTemplate(Template):
 
 
 class Timeline:
-    """The round's acts and their times, as lines on disk: for people, and for the times of crashes."""
+    """The round's actions with their times, as lines on disk, which people read."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -83,8 +84,8 @@ class World:
         workers: int = 1,
         parts: int = 1,
     ) -> None:
-        """`nodes`: servers side by side, each reached by the others over links that can be cut. They
-        share `parts`. `workers`: of each server."""
+        """`nodes`: the servers side by side, each reached by the others over links that can be cut. They
+        share `parts`. `workers`: the workers of each server."""
         self._workers, self._parts = workers, parts
         processes = max(workers, parts)
         self._connections = 60 if processes == 1 else WORKER_CONNECTIONS * (processes + 1) * 2
@@ -109,7 +110,7 @@ class World:
         stack.callback(lambda: self.receivers.kill())
         self.door = folder / "door"
         self.links: list[Tool] = []
-        self._at: dict[str, Server] = {}  # each server, by its processes' addresses for others
+        self._at: dict[str, Server] = {}  # servers by the addresses of their processes
         stack.callback(self._end_links)
         self.server = self.new_server() if nodes == 1 else self._new_node()
         self.server.start()
@@ -120,7 +121,7 @@ class World:
     # --- servers
 
     def new_server(self, **more: str) -> Server:
-        """Return another server on the same database, with `more` settings; it does not run yet."""
+        """Return another server on the same database, with `more` settings. It does not run yet."""
         number = len(self._servers)
         settings = {
             "ANGARIUM_DATABASE_URL": (
@@ -131,11 +132,11 @@ class World:
             "ANGARIUM_LOG_LEVEL": "info",
             "ANGARIUM_LOG_FORMAT": "json",
             "ANGARIUM_SHUTDOWN_GRACE": str(GRACE_S),
-            # Little fits in memory and nothing stays long, so that much is read back from the store.
+            # Little fits in memory and nothing stays long, so much is read back from the store.
             "ANGARIUM_PASSIVATE_AFTER": "1",
             "ANGARIUM_ACTOR_DELIVERIES": "64",
             "ANGARIUM_ENGINE_DELIVERIES": "150",
-            "ANGARIUM_FILE_DISK_RESERVE": "0",  # so that the disk itself refuses
+            "ANGARIUM_FILE_DISK_RESERVE": "0",  # the disk itself must refuse
             **({} if self._workers == 1 else {"ANGARIUM_WORKERS": str(self._workers)}),
             **more,
         }
@@ -145,7 +146,7 @@ class World:
         return server
 
     def _new_node(self) -> Server:
-        """Return another server that stands by while one works, or shares the parts."""
+        """Return another server, which stands by or shares the parts."""
         bind, advertised = ports_in_a_row(self._parts), ports_in_a_row(self._parts)
         parts: dict[str, str] = {}
         if self._parts > 1:
@@ -164,11 +165,11 @@ class World:
 
     @property
     def servers(self) -> list[Server]:
-        """The servers that are to run: of several side by side all, else the present one."""
+        """The servers that must run: all that are side by side, or else the present one."""
         return self._servers if self.links else [self.server]
 
     def active_server(self) -> Server | None:
-        """Return the server that has the workspace's part; None if the database does not answer now."""
+        """Return the server that has the workspace's part, or None if the database does not answer."""
         sql = """SELECT address FROM home_leases JOIN nodes ON nodes.id = process WHERE slot = $1"""
         try:
             found = [row[0] for row in self.rows(sql, self.part(self._parts))]
@@ -177,20 +178,20 @@ class World:
         return self._at[found[0]] if found else None
 
     def process_of_part(self, server: Server) -> tuple[str, int | None]:
-        """Return the name and the process of the workspace's part on a machine."""
+        """Return the name and the process id of the workspace's part on a machine."""
         name = f"{server.name}-{self.part(self._parts) + 1}"
         return name, server.workers().get(name)
 
     def part(self, parts: int) -> int:
-        """Return the number of the workspace's part, of so many."""
+        """Return the number of the workspace's part, of `parts`."""
         return int(self.workspace[-2:], 16) % parts
 
     def pause(self, seconds: float) -> None:
-        """Let a fault last for `seconds`. A fixed time is meant: it waits for no event."""
+        """Let a fault last for `seconds`. This is a fixed time on purpose: it waits for no event."""
         time.sleep(seconds)
 
     def open_door(self, server: Server) -> None:
-        """Send posters to this server from now on."""
+        """Send the posters to this server from now on."""
         self.server = server
         draft = self.door.with_suffix(".new")
         draft.write_text(str(server.port))
@@ -198,7 +199,7 @@ class World:
 
     @property
     def exits(self) -> list[Exit]:
-        """The servers that ended by themselves: when and how."""
+        """The exits of servers by themselves."""
         return [exit_ for server in self._servers for exit_ in server.exits]
 
     @property
@@ -211,7 +212,7 @@ class World:
         if not self.server.wait_ready():
             raise RuntimeError("the server was never ready")
         self.timeline.note("ready")
-        # One part can be ready while the workspace's is not.
+        # One part can be ready before the workspace's part is.
         self.workspace: str = self.insist("/auth/context")["workspaceId"]
         for path, ordering in PATHS.items():
             delivery = {"ordering": ordering, "retrySchedule": SCHEDULE, "timeoutMs": TIMEOUT_MS}
@@ -222,14 +223,15 @@ class World:
             self.insist("/routing-rules", rule)
 
     def follow(self) -> None:
-        """Give the primary a standby, which each commit waits for."""
+        """Give the primary a standby, for which each commit waits."""
         standby = Cluster(self.folder / "b", self._connections)
         standby.follow(self.primary)
         self.standby = standby
 
     def insist(self, path: str, body: object = None) -> Any:
-        """Post, or get without a body, until the answer is not 404, 500 or 503, which come when a
-        machine is busy or not back. Only for requests that can be made twice, or before all trouble."""
+        """Post, or get without a body, until the answer is not 404, 500 or 503. A busy machine, or one
+        that is not back yet, gives these. Use this only for requests that can be made twice, or before
+        all trouble."""
         give_up = time.monotonic() + READY_S
         while True:
             try:
@@ -257,7 +259,7 @@ class World:
 
     @contextmanager
     def load(self) -> Iterator[None]:
-        """Post while the block runs; afterwards, each poster has its last answer."""
+        """Post while the block runs. At its end, each poster waits for its last answer."""
         posters = Tool("load", door=str(self.door), key=self.key, log=str(self.sent))
         posters.tell()
         try:
@@ -270,7 +272,7 @@ class World:
         return Tool("receiver", port=port, log=str(self.received), seed=self.seed)
 
     def revive_receivers(self) -> None:
-        """Start the receivers again where they were."""
+        """Start the receivers again on the same port."""
         self.receivers = self._receivers(self.receiver_port)
 
     # --- what the rows say
@@ -300,7 +302,7 @@ class World:
 
 
 def make_template(folder: Path) -> Template:
-    """Make the database that each round begins with."""
+    """Make the database from which each round begins."""
     cluster = Cluster(folder)
     cluster.make()
     cluster.start()
@@ -324,7 +326,7 @@ def make_patroni_template(folder: Path) -> PatroniTemplate:
 
 
 def _furnished(folder: Path, url: str) -> str:
-    """Have a server create its tables in an empty database; return an API key for it."""
+    """Let a server create its tables in an empty database. Return an API key for it."""
     settings = {"ANGARIUM_DATABASE_URL": url, "ANGARIUM_MASTER_KEY": MASTER_KEY}
     data = folder / "data"
     data.mkdir()

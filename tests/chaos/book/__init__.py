@@ -1,9 +1,9 @@
-"""All disturbances: a class for each, in books by the part that they strike."""
+"""All disturbances: a class for each kind, in books by the part that they strike."""
 
 from tests.chaos.book import databases, disks, machines, nodes, receivers, roads, servers, workers
 from tests.chaos.book.disturbance import Disturbance
 
-# Each book has a hand (a thread) of its own, so that faults of different kinds meet.
+# Each book has its own hand (a thread), so that faults of different kinds meet.
 BOOKS: tuple[tuple[type[Disturbance], ...], ...] = (
     servers.BOOK,
     (*databases.BOOK, *disks.BOOK),
@@ -15,8 +15,8 @@ BOOKS: tuple[tuple[type[Disturbance], ...], ...] = (
 def books(
     servers_count: int, workers_count: int = 1, parts: int = 1
 ) -> tuple[tuple[type[Disturbance], ...], ...]:
-    """Return the books for a round with `servers_count` servers that share `parts`, each with
-    `workers_count` workers."""
+    """Return the books for a round. `servers_count` servers share `parts`, each with `workers_count`
+    workers."""
     if parts > 1:
         return (machines.BOOK, *BOOKS[1:])
     if workers_count > 1:

@@ -24,7 +24,7 @@ PAUSE_S = 0.02
 
 
 class DatabaseKilled(Disturbance):
-    """The postmaster gets signal 9; it is started again and replays its log."""
+    """The postmaster gets signal 9. It is started again and replays its log."""
 
     touches = frozenset({DATABASE})
     kills, weight = 1, 4
@@ -37,7 +37,7 @@ class DatabaseKilled(Disturbance):
 
 
 class BackendKilled(Disturbance):
-    """One of its processes gets signal 9: PostgreSQL ends all others, and recovers by itself."""
+    """One of PostgreSQL's processes gets signal 9. PostgreSQL ends all others, and recovers by itself."""
 
     touches = frozenset({DATABASE})
     kills, weight = 1, 3
@@ -51,7 +51,7 @@ class BackendKilled(Disturbance):
 
 
 class DatabaseFrozen(Disturbance):
-    """SIGSTOP of all its processes, up to longer than a statement may take."""
+    """SIGSTOP to all of PostgreSQL's processes, for up to longer than a statement may take."""
 
     touches = frozenset({DATABASE})
     for_s = (0.5, 6.0)
@@ -64,7 +64,7 @@ class DatabaseFrozen(Disturbance):
 
 
 class DatabaseRestarted(Disturbance):
-    """Restarted as an operator would."""
+    """A restart as by an operator."""
 
     touches = frozenset({DATABASE})
     mode = "fast"
@@ -77,13 +77,13 @@ class DatabaseRestarted(Disturbance):
 
 
 class DatabaseRestartedAtOnce(DatabaseRestarted):
-    """Restarted without a checkpoint."""
+    """A restart without a checkpoint."""
 
     mode = "immediate"
 
 
 class FailedOver(Disturbance):
-    """The primary is killed for good, its synchronous standby promoted, and the proxy leads to it."""
+    """The primary is killed for good, its synchronous standby is promoted, and the proxy leads to it."""
 
     touches = frozenset({DATABASE, ROAD})
     kills = 1
@@ -95,8 +95,9 @@ class FailedOver(Disturbance):
     def begin(self) -> None:
         world = self.world
         assert world.standby is not None
-        # A primary that restarts commits alone what waited for the standby: a failover before the standby
-        # has that, too, would lose acknowledged commits, as PostgreSQL's manual says.
+        # A primary that restarts commits by itself the transactions that waited for the standby. If the
+        # failover came before the standby has these, acknowledged commits would be lost, as PostgreSQL's
+        # manual says.
         world.primary.revive()
         give_up = time.monotonic() + HANGS_S
         while not world.primary.caught_up():
@@ -115,7 +116,7 @@ class FailedOver(Disturbance):
 
 
 class OutOfConnections(Disturbance):
-    """Other clients take all free connections, and the server's as soon as they end."""
+    """Other clients take all free connections, and the server's connections as soon as they end."""
 
     touches = frozenset({DATABASE})
     for_s = (1.0, 4.0)
@@ -128,7 +129,7 @@ class OutOfConnections(Disturbance):
     def end(self) -> None:
         self._over.set()
         self._thread.join()
-        self.world.primary.revive()  # its processes for the other clients end one by one
+        self.world.primary.revive()  # PostgreSQL's processes for the other clients end one by one
 
     async def _crowd(self) -> None:
         held: list[asyncpg.Connection[Any]] = []

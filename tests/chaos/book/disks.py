@@ -1,4 +1,4 @@
-"""Faults of disks: the database's, or the one that files are received on, has no room left."""
+"""Faults of disks: no room is left on the database's disk, or on the disk for received files."""
 
 import resource
 from contextlib import suppress
@@ -12,7 +12,7 @@ BALLAST = "ballast"
 
 
 class DiskFull(Disturbance):
-    """Every byte of a small disk is taken, then given back."""
+    """Every byte of a small disk is taken, then freed."""
 
     touches = frozenset({DATABASE})
     for_s = (0.5, 3.0)
@@ -22,7 +22,7 @@ class DiskFull(Disturbance):
         return world.small_disks
 
     def folder(self) -> Path:
-        """The disk."""
+        """The folder of the disk."""
         return self.world.primary.folder
 
     def begin(self) -> None:
@@ -33,7 +33,7 @@ class DiskFull(Disturbance):
 
     def end(self) -> None:
         self._ballast.unlink()
-        self.world.primary.revive()  # no room for its log: it ends; its operator starts it
+        self.world.primary.revive()  # without room for its log it ends; an operator starts it
 
 
 class SpoolFull(DiskFull):
@@ -49,7 +49,8 @@ class SpoolFull(DiskFull):
 
 
 class FilesMayNotGrow(Disturbance):
-    """Used if no disk can be made: the database's processes cannot write past a file's present end."""
+    """Only if no disk can be made: the database's processes cannot write past the present end of a
+    file."""
 
     touches = frozenset({DATABASE})
     for_s = (0.5, 3.0)

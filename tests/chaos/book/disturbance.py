@@ -1,4 +1,4 @@
-"""The base of all disturbances: each begins, lasts for a while, and ends; some must not meet."""
+"""The base of all disturbances: each begins, lasts for a while, and ends. Some must not meet."""
 
 import random
 import time
@@ -12,7 +12,7 @@ SERVER, DATABASE, ROAD, RECEIVERS, DISK = "server", "database", "road", "receive
 class Disturbance:
     """One kind of fault. `end` leaves everything as it was, or as an operator would repair it."""
 
-    touches: ClassVar[frozenset[str]]  # no two that touch the same part run at once
+    touches: ClassVar[frozenset[str]]  # two that touch the same part never run at once
     for_s: ClassVar[tuple[float, float]] = (0.0, 0.5)  # how long it lasts, drawn at random
     kills: ClassVar[int] = 0  # processes killed: server, database or receivers
     crashes: ClassVar[bool] = False  # attempts in flight may be sent again
@@ -25,11 +25,11 @@ class Disturbance:
 
     @classmethod
     def possible(cls, world: World) -> bool:
-        """Return True if this machine allows it and this world has the parts that it needs."""
+        """Return True if this machine allows it, and this world has the parts that it needs."""
         return True
 
     def killed(self) -> None:
-        """Note that now the process that delivers is killed, and another one has to go on."""
+        """Note that the delivering process is killed now, and another one has to continue."""
         self.killed_at = time.monotonic()
 
     def begin(self) -> None:

@@ -1,4 +1,5 @@
-"""Faults of machines that share parts: the part's process killed or frozen, machines killed, drained."""
+"""Faults of machines that share parts: the part's process is killed or frozen, machines are killed or
+drained."""
 
 import os
 import signal
@@ -8,11 +9,11 @@ from tests.chaos.book import nodes
 from tests.chaos.book.disturbance import Disturbance
 from tests.chaos.server import Server
 
-READY_S = 15.0  # without the database the machine is not ready by then, and its keeper goes on
+READY_S = 15.0  # without the database the machine is not ready by then; its keeper continues
 
 
 class HolderTrouble(nodes.NodeTrouble):
-    """A fault of the process that has the workspace's part; its machine lives on."""
+    """A fault of the process that has the workspace's part. Its machine lives on."""
 
     def _chosen(self) -> Server:
         return self.world.active_server() or super()._chosen()
@@ -27,7 +28,7 @@ class HolderTrouble(nodes.NodeTrouble):
 
 
 class HolderKilled(HolderTrouble):
-    """Signal 9 to the process; its machine starts it again, as a standby if another one was faster."""
+    """Signal 9 to the process. Its machine starts it again, as a standby if another one was faster."""
 
     for_s = (0.2, 2.0)
     kills, weight = 1, 5
@@ -39,7 +40,7 @@ class HolderKilled(HolderTrouble):
 
 
 class HolderFrozen(HolderTrouble):
-    """SIGSTOP to the process, for shorter or longer than a takeover needs; then it must do no harm."""
+    """SIGSTOP to the process, for shorter or longer than a takeover takes. Then it must do no harm."""
 
     for_s = (0.5, 7.0)
     weight = 4
@@ -68,7 +69,7 @@ class MachineKilled(nodes.ActiveKilled):
 
 
 class MachineDrained(nodes.NodeTrouble):
-    """The machine's parts move away while all work, and back when the drain ends."""
+    """The machine's parts move away while all processes work, and move back when the drain ends."""
 
     for_s = (1.0, 5.0)
     weight = 4

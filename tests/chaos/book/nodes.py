@@ -7,12 +7,12 @@ from tests.chaos.book.disturbance import ROAD, SERVER, Disturbance
 from tests.chaos.server import Server
 from tests.chaos.world import World
 
-CHECK_S = 1.0  # for a load balancer's check
-READY_S = 15.0  # without the database the server is not ready by then, and its keeper goes on
+CHECK_S = 1.0  # the longest check of a load balancer
+READY_S = 15.0  # without the database the server is not ready by then; its keeper continues
 
 
 class NodeTrouble(Disturbance):
-    """A fault of one server; clients go to another one meanwhile."""
+    """A fault of one server. Meanwhile, clients use another one."""
 
     touches = frozenset({SERVER})
     crashes = True
@@ -26,8 +26,8 @@ class NodeTrouble(Disturbance):
         return self.chance.choice(self.world.servers)
 
     def _leave_the_door(self) -> None:
-        """Send clients to another server, as a load balancer does: to one that is ready, if there is
-        one. A server that is just starting takes connections and serves them later."""
+        """Send clients to another server, as a load balancer does: to one that is ready, if any is. A
+        server that is just starting takes connections and serves them later."""
         if self.world.server is self.node:
             ready = [each for each in self.others if each.ready(CHECK_S)]
             self.world.open_door(self.chance.choice(ready or self.others))
@@ -38,7 +38,7 @@ class NodeTrouble(Disturbance):
 
 
 class NodeKilled(NodeTrouble):
-    """Signal 9 to any server, active or not, and started again."""
+    """Signal 9 to any server, active or not, then a restart."""
 
     for_s = (0.2, 4.0)
     kills, weight = 1, 3
@@ -49,7 +49,7 @@ class NodeKilled(NodeTrouble):
 
 
 class ActiveKilled(NodeKilled):
-    """Signal 9 to the active server, for longer or shorter than a takeover needs."""
+    """Signal 9 to the active server, for longer or shorter than a takeover takes."""
 
     weight = 6
 
@@ -58,7 +58,7 @@ class ActiveKilled(NodeKilled):
 
 
 class ActiveAndStandbyKilled(ActiveKilled):
-    """The successor dies too, while it takes over or soon after."""
+    """The successor also dies, while it takes over or soon after."""
 
     kills, weight = 2, 3
 
@@ -75,7 +75,7 @@ class ActiveAndStandbyKilled(ActiveKilled):
 
 
 class ActiveFrozen(NodeTrouble):
-    """SIGSTOP for shorter or longer than a takeover needs; then it wakes, and must do no harm."""
+    """SIGSTOP for shorter or longer than a takeover takes. Then the server wakes, and must do no harm."""
 
     for_s = (0.5, 7.0)
     weight = 4
@@ -106,7 +106,7 @@ class ActiveEnded(NodeTrouble):
 
 
 class LinksCut(Disturbance):
-    """Nothing passes between servers, while all of them reach the database; then open links break."""
+    """Nothing passes between servers, while all of them reach the database. Then open links break."""
 
     touches = frozenset({ROAD})
     for_s = (0.5, 5.0)

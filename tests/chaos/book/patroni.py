@@ -9,7 +9,7 @@ from tests.chaos.world import World
 
 
 class PatroniTrouble(Disturbance):
-    """A fault of the leader, while each commit waits for the standby."""
+    """A fault of the leader while each commit waits for the standby."""
 
     touches = frozenset({DATABASE, ROAD})
 
@@ -43,7 +43,7 @@ class SwitchedOver(PatroniTrouble):
 
 
 class LeaderLost(PatroniTrouble):
-    """Signal 9 to the leader's PostgreSQL and its Patroni; the standby takes over by itself."""
+    """Signal 9 to the leader's PostgreSQL and its Patroni. The standby takes over by itself."""
 
     kills = 1
 

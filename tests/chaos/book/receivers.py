@@ -1,4 +1,4 @@
-"""Faults of receivers: they reset, stall, flap, answer garbage, break off, are killed or frozen."""
+"""Faults of receivers: they reset, stall, flap, answer garbage, break off, or are killed or frozen."""
 
 import os
 import random
@@ -86,7 +86,7 @@ class ReceiversKilled(Disturbance):
 
 
 class ReceiversFrozen(Disturbance):
-    """SIGSTOP: connections are accepted, and never read."""
+    """SIGSTOP: connections are accepted, but never read."""
 
     touches = frozenset({RECEIVERS})
     for_s = (0.3, 4.0)

@@ -47,7 +47,7 @@ class BlackHole(Disturbance):
 
 
 class HalfOpen(Disturbance):
-    """The database's end of each connection is gone, and the server is not told."""
+    """The database's end of each connection is gone, but the server does not learn of it."""
 
     touches = frozenset({ROAD})
 
@@ -56,7 +56,7 @@ class HalfOpen(Disturbance):
 
 
 class CutOff(Disturbance):
-    """All connections are reset, and no new one is let through for a while."""
+    """All connections are reset, and no new one is accepted for a while."""
 
     touches = frozenset({ROAD})
     for_s = (0.0, 3.0)

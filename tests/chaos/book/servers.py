@@ -7,9 +7,9 @@ from tests.chaos.book.disturbance import DATABASE, SERVER, Disturbance
 from tests.chaos.clock import set_clock
 from tests.chaos.world import TIMEOUT_MS, World
 
-READY_S = 15.0  # without the database the server is not ready by then, and its keeper goes on
+READY_S = 15.0  # without the database the server is not ready by then; its keeper continues
 REPLACED_S = 20.0
-JUMPS_S = (-7_200, -90, 90, 7_200)  # a daylight hour and more, or a minute's drift, either way
+JUMPS_S = (-7_200, -90, 90, 7_200)  # a little over a daylight hour, or a minute's drift, either way
 
 
 class ServerKilled(Disturbance):
@@ -51,7 +51,7 @@ class ServerFrozen(Disturbance):
 
     touches = frozenset({SERVER})
     for_s = (0.2, TIMEOUT_MS / 1000 + 2)
-    crashes = True  # an answer can wait in its socket for longer than an attempt may last
+    crashes = True  # an answer can wait in its socket for longer than an attempt lasts
 
     def begin(self) -> None:
         self.world.server.signal(signal.SIGSTOP)
@@ -61,10 +61,10 @@ class ServerFrozen(Disturbance):
 
 
 class ServerEnded(Disturbance):
-    """SIGTERM, as at each deployment."""
+    """SIGTERM, as in each deployment."""
 
     touches = frozenset({SERVER})
-    crashes = True  # after the grace time, attempts in flight are handed back
+    crashes = True  # after the grace time, attempts in flight are given up
 
     def begin(self) -> None:
         code = self.world.server.terminate()
@@ -84,7 +84,7 @@ class ServerReplaced(Disturbance):
 
     def begin(self) -> None:
         self.first = self.world.server
-        # if both servers were restarted, they would replace each other for ever
+        # If both servers were restarted, they would replace each other for ever.
         self.first.retire()
         if self.frozen:
             self.first.signal(signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Faults of the workers of one server: killed, frozen, all at once, and their parent's end."""
+"""Faults of the workers of one server: one or all are killed, one is frozen, or their parent ends."""
 
 import os
 import random
@@ -11,9 +11,9 @@ from tests.chaos.book.disturbance import SERVER, Disturbance
 from tests.chaos.server import POLL_S
 from tests.chaos.world import World
 
-READY_S = 15.0  # without the database it is not ready by then, and its parent goes on
+READY_S = 15.0  # without the database it is not ready by then; its parent continues
 NOTICED_S = 30.0  # a parent kills a worker that gave no sign of life for 10 s
-HOME_SHARE = 0.7  # of the faults strike the worker that has the workspace; the others relay
+HOME_SHARE = 0.7  # share of faults that strike the worker with the workspace; the others relay
 
 
 class WorkerTrouble(Disturbance):
@@ -64,7 +64,7 @@ class AllWorkersKilled(WorkerTrouble):
 
 
 class WorkerFrozen(WorkerTrouble):
-    """SIGSTOP to a worker, for a shorter time than its parent waits; then it goes on."""
+    """SIGSTOP to a worker, for a shorter time than its parent waits."""
 
     for_s = (0.5, 7.0)
     weight = 4

@@ -96,7 +96,7 @@ def _sent(sight: Sight, row: DeliveryRow, arrivals: list[Sending]) -> Iterator[s
 def _early(
     sight: Sight, row: DeliveryRow, arrivals: list[Sending], times: list[tuple[float, float]]
 ) -> Iterator[str]:
-    """Compare each attempt with the one before: the recorded one of the next lower number."""
+    """Compare each attempt with the recorded attempt of the next lower number."""
     makers = {attempt.number: sight.maker(attempt) for attempt in sight.attempts.get(row.id, [])}
     asked = asked_for(sight, row.id)
     start: int | None = 0  # attempts before the last requeue; None: not known

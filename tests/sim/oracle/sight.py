@@ -125,7 +125,7 @@ class Request(Struct):
 
     @property
     def answer(self) -> str:
-        """What the caller knows."""
+        """The answer as the caller knows it."""
         return "lost" if self.answered is None else self.answered.answer
 
     @property
@@ -150,12 +150,12 @@ class Wish(Struct):
 
     @property
     def answer(self) -> str:
-        """What the caller knows."""
+        """The answer as the caller knows it."""
         return "lost" if self.told is None else self.told.answer
 
     @property
     def end(self) -> float:
-        """When the caller was told."""
+        """The instant at which the caller got the answer."""
         return inf if self.told is None else self.told.at
 
 

@@ -26,7 +26,8 @@ from tests.sim.trace import Rows
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """How many rows reads look at, whatever they find. Set low, a short queue has many stretches."""
+    """The number of rows that each kind of read looks at. With low numbers, a short queue has many
+    stretches."""
 
     queue: int = 5_000
     dead: int = 2_000

@@ -68,7 +68,7 @@ def remove(tables: Tables, rule: RuleModel, audit: AuditEntry) -> bool:
 def remove_all(
     tables: Tables, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
 ) -> list[str]:
-    """Remove the versions that are given, each with its entry."""
+    """Remove the rules that have the given versions, each with its audit entry. Return their ids."""
     pairs = zip(rules, audits, strict=True)
     return [rule.id for rule, audit in pairs if remove(tables, rule, audit)]
 

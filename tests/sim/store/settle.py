@@ -169,7 +169,7 @@ def _change(row: StoredDelivery, settlement: Settlement) -> None:
 
 
 def _count(tables: Tables, group: SettleGroup) -> None:
-    for each in minutes.minute_deltas(group.settlements):  # by its module, where bugs are planted
+    for each in minutes.minute_deltas(group.settlements):  # where bugs are planted
         key = (each.environment, each.destination, each.minute)
         minute = tables.minutes.setdefault(key, StoredMinute())
         minute.attempts += each.attempts
