@@ -8,6 +8,6 @@ import structlog
 
 @pytest.fixture(autouse=True)
 def logs() -> Iterator[list[structlog.typing.EventDict]]:
-    """What was logged; nothing is printed, since tracebacks of planned crashes are slow to draw."""
+    """The logged events. Nothing is printed, since tracebacks of planned crashes are slow to format."""
     with structlog.testing.capture_logs() as captured:
         yield captured

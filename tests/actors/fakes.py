@@ -1,4 +1,4 @@
-"""A world for the actors: a store in memory, a sender that tests control, all on a mock clock."""
+"""A world for the actors: a store in memory and a sender that tests control, all on a mock clock."""
 
 import random
 from collections import Counter
@@ -38,9 +38,9 @@ OK = Outcome(started_at=0.0, duration_ms=1, success=True, status=200)
 
 
 class Row(Struct):
-    """A delivery as the store has it."""
+    """A delivery in the store."""
 
-    delivery: Delivery  # never handed out; readers get copies
+    delivery: Delivery  # readers get copies
     status: DeliveryStatus = DeliveryStatus.PENDING
     attempts: int = 0
     next_attempt_at: float | None = None
@@ -49,7 +49,7 @@ class Row(Struct):
 
 
 class FakeStore:
-    """PostgreSQL as the actors see it: BacklogStore and SettleStore over dictionaries."""
+    """PostgreSQL for the actors: BacklogStore and SettleStore over dictionaries."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
@@ -79,7 +79,7 @@ class FakeStore:
             self.queues.setdefault(delivery.destination, []).append(row)
 
     def requeue(self, identifier: str, seq: int) -> Delivery:
-        """Take a delivery out of the DLQ, with a later seq and a fresh schedule; return its row."""
+        """Take a delivery out of the DLQ, with a later seq and a fresh schedule. Return its row."""
         row = self.rows[identifier]
         assert (row.status, row.dlq_status) == (DeliveryStatus.FAILED, DlqStatus.IN_DLQ)
         delivery = row.delivery = copy_of(row.delivery)
@@ -91,11 +91,11 @@ class FakeStore:
         return self._read(row)
 
     def of(self, destination: str) -> list[Row]:
-        """All rows of a destination, in seq order."""
+        """Return all rows of a destination, in seq order."""
         return self.queues.get(destination, [])
 
     def unsettled(self, destination: str) -> list[Row]:
-        """The rows of a destination that still wait."""
+        """Return the rows of a destination that still wait."""
         return [row for row in self.of(destination) if row.status in WAITING]
 
     # --- SettleStore
@@ -140,12 +140,12 @@ class FakeStore:
     # --- BacklogStore
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
-        """All backlog rows."""
+        """Return all backlog rows."""
         await self._answer("backlog")
         return list(self.backlog_rows.values())
 
     async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
-        """Rows with a retry due."""
+        """Return rows with a due retry."""
         await self._answer("due_destinations")
         due = [
             row
@@ -202,7 +202,7 @@ class FakeStore:
     async def read_due(
         self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
     ) -> list[Delivery]:
-        """RETRYING deliveries, earliest first."""
+        """Return RETRYING deliveries, earliest first."""
         await self._answer("read_due")
         due = [
             (row.next_attempt_at, row)
@@ -217,7 +217,7 @@ class FakeStore:
     async def first_retry(
         self, environment: int, destination: str
     ) -> tuple[int | None, int | None]:
-        """The lowest seq and the earliest due instant."""
+        """Return the lowest seq and the earliest due instant."""
         await self._answer("first_retry")
         rows = [row for row in self.of(destination) if row.status is DeliveryStatus.RETRYING]
         if not rows:
@@ -235,7 +235,7 @@ class FakeStore:
         )
 
     async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
-        """The highest seq of each class."""
+        """Return the highest seq of each class."""
         await self._answer("last_seqs")
         last: dict[int, int] = {}
         for row in self.of(destination):
@@ -243,7 +243,7 @@ class FakeStore:
         return last
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
-        """The deliveries IN_DLQ."""
+        """Return the deliveries IN_DLQ."""
         await self._answer("read_dead")
         dead = [row for row in self.of(destination) if row.dlq_status is DlqStatus.IN_DLQ]
         return [self._read(row) for row in dead[:limit]]
@@ -251,7 +251,7 @@ class FakeStore:
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
     ) -> list[Delivery]:
-        """The waiting deliveries among the given ids."""
+        """Return the waiting deliveries among the given ids."""
         await self._answer("read_named")
         return [
             self._read(row)
@@ -261,13 +261,13 @@ class FakeStore:
         ]
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """The last snapshot of each."""
+        """Return the last snapshot of each actor."""
         await self._answer("read_snapshots")
         return [self.snapshots.get(destination) for _, destination in actors]
 
 
 class FakeSender:
-    """Sends by asking `behave` for a delay and an outcome; None for an attempt that never ends."""
+    """Sends attempts. `behave` returns a delay and an outcome, or None for an attempt that never ends."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
@@ -295,7 +295,7 @@ class FakeSender:
             self._timers.call_later(delay_s, lambda: self.answer(identifier, outcome))
 
     def forget(self, destination: str) -> None:
-        """Note that an actor leaves. No actor leaves while it has attempts under way."""
+        """Note that an actor leaves memory. It must have no attempts under way."""
         assert destination not in self.whose.values()
         self.forgotten.append(destination)
 
@@ -314,7 +314,7 @@ class FakeSender:
         )
 
     def payloads(self) -> list[bytes]:
-        """The payloads sent so far, in order."""
+        """Return the payloads sent so far, in order."""
         return [transmission.delivery.event.payload for _, transmission in self.sent]
 
 
@@ -329,7 +329,7 @@ class Nudges(Wake):
 
 
 class World:
-    """One process's actors with all that they need."""
+    """One process's actors with everything that they need."""
 
     def __init__(
         self,
@@ -355,7 +355,7 @@ class World:
         self.sender = FakeSender(self.timers, self.clock)
         self.destinations: dict[str, Destination] = {}
         self.gone: list[Destination] = []
-        self.disables = False  # destinations that are gone
+        self.disables = False  # the world disables destinations that are gone
         self.forgettable = Nudges()
         self.made = self.requeued = 0
         self._intake = trio.Lock()
@@ -436,8 +436,8 @@ class World:
             self.directory.arrived(deliveries)
 
     async def commit_slowly(self, deliveries: list[Delivery]) -> None:
-        """Commit a group as the intake does: build it, commit it later, and tell the directory after
-        that; between two groups backlog rows are forgotten."""
+        """Commit a group as the intake does: build it, commit it later, and only then tell the directory.
+        Between two groups, forget backlog rows."""
         async with self._intake:
             fresh = self._fresh(deliveries)
             await trio.sleep(self.store.latency_s)
@@ -450,7 +450,7 @@ class World:
                 self.store.backlog_rows.pop(destination, None)
 
     async def requeue_slowly(self, chance: random.Random) -> None:
-        """Requeue a delivery that is dead by now, as the intake does: between two groups."""
+        """Requeue a dead delivery as the intake does: between two groups."""
         async with self._intake:
             dead = [
                 row.delivery
@@ -474,7 +474,8 @@ class World:
         return {each.destination for each in deliveries} - self.directory.dirty
 
     def _write(self, deliveries: list[Delivery], fresh: set[str]) -> None:
-        """Write what the SQL statement writes: seqs, rows, and backlog rows for `fresh` destinations."""
+        """Write the rows of the SQL statement: seqs, deliveries, and backlog rows for `fresh`
+        destinations."""
         base = self._base()
         for seq, delivery in enumerate(deliveries, base + 1):
             delivery.seq = self.store.sequence = seq
@@ -500,7 +501,7 @@ class World:
         customer: str | None = None,
         payload: bytes | None = None,
     ) -> Delivery:
-        """Make a delivery. Its payload counts up, unless given."""
+        """Make a delivery. Its payload is a rising number, unless given."""
         number, self.made = self.made, self.made + 1
         stamp = f"{int(self.clock.now() * 1000):012x}"
         event = Event(
@@ -521,7 +522,7 @@ class World:
         )
 
     def forget(self) -> list[str]:
-        """Do what the intake does between two groups."""
+        """Forget backlog rows, as the intake does between two groups. Return their destinations."""
         rows = self.directory.take_forgettable()
         for _, destination in rows:
             self.store.backlog_rows.pop(destination, None)
@@ -530,7 +531,8 @@ class World:
     # --- checks
 
     def check_backlog(self) -> None:
-        """Each destination with an unsettled delivery has a backlog row, whose seq is not above it."""
+        """Check that each destination with an unsettled delivery has a backlog row, whose seq is not
+        above the delivery's."""
         for destination in self.destinations:
             unsettled = self.store.unsettled(destination)
             if unsettled:
@@ -550,7 +552,7 @@ class World:
         """Wait until nothing is unsettled."""
         names = [destination] if destination else list(self.destinations)
         step_s = 0.01
-        # Nothing signals that the last row is settled; polling costs little in virtual time.
+        # Nothing signals the last settlement; polling costs little in virtual time.
         while any(self.store.unsettled(name) for name in names):
             step_s = min(1.1 * step_s, most_step_s)
             await trio.sleep(step_s)
@@ -559,7 +561,7 @@ class World:
 
 @asynccontextmanager
 async def running(**options: object) -> AsyncIterator[World]:
-    """A running world. It fails at the end if a timer's callback broke."""
+    """Yield a running world. It fails at the end if a timer's callback broke."""
     async with trio.open_nursery() as nursery:
         world = World(**options)  # type: ignore[arg-type]  # passed on as they are
         world.start(nursery)
@@ -571,13 +573,13 @@ async def running(**options: object) -> AsyncIterator[World]:
 
 
 def copy_of(delivery: Delivery) -> Delivery:
-    """Return another object for the same delivery, sharing its event."""
+    """Return another object for the same delivery, which shares its event."""
     values = {name: getattr(delivery, name) for name in delivery.__struct_fields__}
     return Delivery(**values)
 
 
 def failure(status: int = 500, retry_after_s: float | None = None) -> Outcome:
-    """A failed attempt's outcome."""
+    """Return a failed attempt's outcome."""
     category = {
         410: ErrorCategory.DESTINATION_GONE,
         429: ErrorCategory.RATE_LIMITED,

@@ -7,13 +7,13 @@ from tests.core.making import a_delivery
 
 
 class Heard:
-    """A `Departed` that notes each flight whose outcome it gets."""
+    """A `Departed` that keeps each flight whose outcome it gets."""
 
     def __init__(self) -> None:
         self.flights: list[Flight] = []
 
     def attempt_ended(self, flight: Flight) -> None:
-        """Note it."""
+        """Keep the flight."""
         self.flights.append(flight)
 
 

@@ -1,4 +1,5 @@
-"""The cap on attempts in flight over all destinations: how many each may begin, and in which order."""
+"""The cap on attempts in flight over all destinations: how many each destination may begin, and in which
+order."""
 
 import pytest
 
@@ -25,7 +26,7 @@ class Actor:
         self.wakes += 1
 
     def turn(self) -> bool:
-        """Begin what is allowed."""
+        """Begin as many attempts as are allowed."""
         allowed = self.attempts.allowance(self)
         count = min(allowed, self.wants)
         for _ in range(count):
@@ -56,7 +57,7 @@ class Congestion:
 
 
 def of_one(limit: int, congested: Congestion) -> Attempts:
-    """Return attempts whose places one workspace may use up, to test its destinations alone."""
+    """Return attempts of which one workspace may use all places, to test only its destinations."""
     return Attempts(limit, congested, portion=limit)
 
 
@@ -118,7 +119,7 @@ def test_a_place_that_is_not_needed_passes_to_the_next() -> None:
     busy, idle, waiting = Actor(attempts, 2), Actor(attempts, 1), Actor(attempts, 1)
     for actor in (busy, idle, waiting):
         actor.turn()
-    busy.wants = idle.wants = 0  # they have nothing to send any more
+    busy.wants = idle.wants = 0  # they have nothing more to send
     attempts.ended(WORKSPACE)
     assert (busy.wakes, idle.wakes, waiting.wakes) == (1, 0, 0)
     busy.turn()
@@ -132,7 +133,7 @@ def test_a_place_that_is_not_needed_passes_to_the_next() -> None:
 def test_who_wants_none_any_more_passes_its_place_on() -> None:
     attempts = of_one(1, Congestion())
     first, second = Actor(attempts, 1), Actor(attempts, 1)
-    first.turn()  # it began all that it was granted, and may want more
+    first.turn()  # it began all attempts that it was granted, and may want more
     second.turn()
     attempts.ended(WORKSPACE)
     assert (first.wakes, second.wakes) == (1, 0)
@@ -182,7 +183,7 @@ def test_outcomes_of_one_workspace_that_wait_keep_no_other_from_sending() -> Non
     for actor in (crowd, healthy):
         actor.turn()
     assert (crowd.began, healthy.began) == (0, 8)
-    attempts.ended("healthy")  # the free place goes to one that waits and may begin
+    attempts.ended("healthy")  # the free place goes to an actor that waits and may begin
     assert (crowd.wakes, healthy.wakes) == (0, 1)
     congestion.now.clear()
     attempts.pass_on()
@@ -218,7 +219,7 @@ def test_an_actor_that_waits_or_holds_a_place_has_no_whole_turn() -> None:
     assert attempts.allowance(waiting) == 0
     assert attempts.allowance(other) == TURN_SENDS
     congestion.now.clear()
-    attempts.pass_on()  # it is granted one
+    attempts.pass_on()  # the actor is granted a place
     assert (waiting.wakes, attempts.waiting) == (1, 0)
     assert 0 < attempts.allowance(waiting) < TURN_SENDS
     waiting.turn()
@@ -260,11 +261,11 @@ def test_the_cap_is_used_up_and_never_exceeded(limit: int) -> None:
     assert all(actor.began == 50 for actor in actors)
 
 
-# --- workspaces: over however many destinations and environments
+# --- workspaces, over any number of destinations and environments
 
 
 def crowd(attempts: Attempts, workspace: str, destinations: int, each: int = 2) -> list[Actor]:
-    """Have destinations of a workspace begin all that they may."""
+    """Let destinations of a workspace begin as many attempts as they may."""
     actors = [Actor(attempts, each, workspace) for _ in range(destinations)]
     for actor in actors:
         actor.wake()
@@ -284,9 +285,9 @@ def test_a_crowd_of_destinations_leaves_others_their_places_at_once() -> None:
     for number in range(10):
         other = Actor(attempts, 8, f"small-{number}")
         other.turn()
-        assert (other.began, other.wakes) == (8, 0)  # without a look at waiting actors
+        assert (other.began, other.wakes) == (8, 0)  # it was not compared with waiting actors
     attempts.ended("greedy")
-    assert begun(greedy) == 800  # and it gets none back before it has fewer
+    assert begun(greedy) == 800  # the workspace gets none back before it has fewer
     assert not any(actor.wakes for actor in greedy)
 
 
@@ -298,7 +299,7 @@ def test_greedy_workspaces_come_to_have_as_much_and_leave_some() -> None:
     assert held["first"] == 800
     everybody = [actor for each in actors.values() for actor in each]
     for _ in range(3_000):
-        oldest = max(held, key=held.__getitem__)  # the one with the most attempts ends most often
+        oldest = max(held, key=held.__getitem__)  # the largest workspace ends most often
         attempts.ended(oldest)
         before = {name: begun(each) for name, each in actors.items()}
         settle(everybody)
@@ -327,7 +328,7 @@ def test_of_what_is_free_at_the_cap_workspaces_are_granted_in_turn() -> None:
 def test_places_granted_are_kept_for_whom_they_were_granted_to() -> None:
     attempts = of_one(10, Congestion())
     greedy = crowd(attempts, "greedy", 10)
-    attempts.ended("greedy")  # one that waits is granted the place, but has had no turn yet
+    attempts.ended("greedy")  # a waiting actor is granted the place, but has had no turn yet
     other = Actor(attempts, 1, "other")
     other.turn()
     assert (other.began, attempts.in_flight) == (0, 9)
@@ -349,7 +350,7 @@ def test_an_attempt_that_nobody_ends_fails_after_its_deadline() -> None:
     assert lost.outcome is not None
     assert (lost.outcome.category, lost.outcome.unsent) == (ErrorCategory.INTERNAL, True)
     assert lost.outcome.started_at == 1_000.0
-    lost(a_success())  # an outcome that comes later is not counted
+    lost(a_success())  # a later outcome is not counted
     assert not lost.outcome.success
 
 

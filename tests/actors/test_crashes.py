@@ -1,4 +1,5 @@
-"""Crashes: they hit one actor alone, which continues from snapshot and store or is quarantined."""
+"""Crashes: a crash hits only one actor, which continues from snapshot and store. A delivery that repeats
+it is quarantined."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ class BugError(Exception):
 
 
 class Brittle(DestinationMachine):
-    """A machine with a bug: it breaks where `trap` returns true."""
+    """A machine with a bug: it breaks when `trap` returns true."""
 
     trap: Callable[[str, Sequence[Delivery]], bool]
 
@@ -54,7 +55,7 @@ class Brittle(DestinationMachine):
 
 
 def brittle(trap: Callable[[str, Sequence[Delivery]], bool]) -> type[Brittle]:
-    """Return a class of machines that break where `trap` returns true."""
+    """Return a class of machines that break when `trap` returns true."""
     return type("Broken", (Brittle,), {"trap": staticmethod(trap)})
 
 
@@ -73,14 +74,14 @@ class Times:
 
 
 def poison_at(*steps: str) -> Callable[[str, Sequence[Delivery]], bool]:
-    """A trap: the machine breaks each time that it meets this delivery."""
+    """Return a trap that breaks the machine at these steps whenever it meets the poisoned delivery."""
     return lambda step, deliveries: (
         step in steps and any(each.event.payload == b"poison" for each in deliveries)
     )
 
 
 def attempts_of(world: World, payload: bytes) -> int:
-    """How often a delivery was sent."""
+    """Return how often a delivery was sent."""
     return world.sender.payloads().count(payload)
 
 
@@ -217,7 +218,7 @@ async def test_an_actor_that_the_sender_does_not_let_go_stays_the_only_one(
 
         world.sender.forget = breaking  # type: ignore[method-assign]  # once
         world.accept(destination)
-        await trio.sleep(60)  # it should leave, but crashes
+        await trio.sleep(60)  # it should leave memory, but crashes
         assert broken == [1]
         assert world.directory.statistics().actors == 1
         world.accept(destination)
@@ -353,5 +354,5 @@ async def test_a_hold_outlives_a_snapshot_that_could_not_be_written(
         await world.settled()
         (first, _), (second, _), (third, _) = world.sender.sent
         assert min(second, third) - first >= 100
-        await trio.sleep(300)  # it leaves
+        await trio.sleep(300)  # its actor leaves memory
         assert destination in world.store.snapshots

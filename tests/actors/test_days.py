@@ -1,4 +1,4 @@
-"""Days of retries in virtual time: schedules kept to the second, by actors that come and go."""
+"""Days of retries in virtual time: actors that come and go keep schedules to the second."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""All actors of a process: which are in memory, and that no delivery is lost when they come and go."""
+"""All actors of a process: actors come to memory and leave it, and no delivery is lost."""
 
 import pytest
 import trio
@@ -48,8 +48,8 @@ async def test_a_first_activation_reads_the_snapshot_alone_and_a_quick_return_no
 async def test_what_was_read_and_sent_before_its_commit_was_told_is_not_sent_again(
     autojump_clock: MockClock,
 ) -> None:
-    """An actor may read a group's rows, send them, have that recorded, and leave, all before the answer
-    to the group's statement arrives."""
+    """An actor may read a group's rows, send and record them, and leave memory before the answer to the
+    group's statement arrives."""
     async with running(passivate_after=2) as world:
         destination = world.destination()
         world.change(destination, status=DestinationStatus.DISABLED)
@@ -81,7 +81,7 @@ async def test_an_idle_actor_leaves_and_its_backlog_row_goes(autojump_clock: Moc
         assert world.store.backlog_rows == {}
         assert world.directory.statistics().held_deliveries == 0
         assert destination in world.store.snapshots
-        # The prepared parts of a destination live as long as its actor.
+        # A destination's prepared parts live as long as its actor.
         assert world.sender.forgotten == [destination]
 
 
@@ -92,7 +92,7 @@ async def test_a_row_is_not_forgotten_once_something_arrived_again(
         destination = world.destination()
         world.accept(destination)
         await trio.sleep(100)
-        world.accept(destination)  # its group was built while there was a row: it wrote none
+        world.accept(destination)  # its group was built while there was a row, so it wrote none
         assert world.forget() == []
         world.check_backlog()
         await world.settled()
@@ -418,7 +418,7 @@ async def test_the_cap_over_all_destinations_holds_and_none_starves(
         for name in names:
             world.accept(name, 20)
         await trio.sleep(2.5)
-        assert world.sender.most_open == 8  # all of one workspace, which leaves some to others
+        assert world.sender.most_open == 8  # one workspace leaves some to others
         begun = {transmission.destination.id for _, transmission in world.sender.sent}
         assert len(begun) == 20
         await world.settled()
@@ -460,7 +460,7 @@ async def test_an_activation_while_the_store_is_away_takes_place_when_it_is_back
 
 
 def fill(world: World, destinations: int, each: int) -> list[str]:
-    """Commit deliveries without telling the directory, for a start to find."""
+    """Commit deliveries without telling the directory, so that a start finds them."""
     names = [world.destination(number) for number in range(1, destinations + 1)]
     for name in names:
         world.accept(name, each, told=False)
@@ -488,9 +488,9 @@ async def test_recovery_of_many_rows_reads_little_before_the_start(
             world.store.backlog_rows[name] = BacklogRow(1, name, 1, None)
         assert await world.directory.recover() == 10_000
         assert world.store.calls["backlog"] == 1
-        assert sum(world.store.calls.values()) < 10  # the readers have begun already
+        assert sum(world.store.calls.values()) < 10  # the readers have already begun
         assert world.directory.statistics().actors < 10
-        # Deliveries that arrive now go before the reading for actors that may have none.
+        # Deliveries that arrive now come before the reads for actors that may have no deliveries.
         late = world.destination(20_000)
         world.accept(late)
         await world.settled(late)

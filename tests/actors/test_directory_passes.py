@@ -81,7 +81,7 @@ async def test_a_pass_over_all_actors_lets_others_run(
 ) -> None:
     stretches = await count_between_turns(monkeypatch, method, PASSES[method])
     assert sum(stretches) == 100
-    assert max(stretches) <= 2 * 10  # trio shuffles: two slices may meet
+    assert max(stretches) <= 2 * 10  # two slices can meet, since trio shuffles tasks
 
 
 async def test_totals_look_at_no_destination(
@@ -127,7 +127,7 @@ async def test_a_walk_through_destinations_sees_each_once_while_they_change(
         await trio.sleep(1)
         walk = world.directory.known(1)
         seen = [next(walk)]
-        for name in names[:10]:  # without an actor before, with an actor after
+        for name in names[:10]:  # these have an actor only after this change
             world.change(name, status=DestinationStatus.ACTIVE)
         seen += walk
         assert sorted(seen) == sorted(names)

@@ -1,4 +1,5 @@
-"""The dispatcher's turns: fair, also among workspaces, bounded in time, and each a barrier for errors."""
+"""The dispatcher's turns: fair between actors and workspaces, bounded in time, and each a barrier for
+errors."""
 
 import trio
 
@@ -7,7 +8,7 @@ from tests.core.making import a_destination
 
 
 class Ticking:
-    """A clock that each turn sets forward."""
+    """A clock that each turn moves ahead."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -73,7 +74,7 @@ async def test_a_thousand_of_one_workspace_are_no_reason_to_wait_in_another(
     nursery.start_soon(dispatcher.run)
     await trio.testing.wait_all_tasks_blocked()
     assert "".join(log) == "abcabab" + "a" * 997
-    for name in "ab":  # their queues were empty, and they start anew
+    for name in "ab":  # their queues were empty, so they start anew
         dispatcher.enqueue(Worker(name, dispatcher, log, 2, name))
     await trio.testing.wait_all_tasks_blocked()
     assert "".join(log[-4:]) == "abab"
@@ -101,7 +102,7 @@ async def test_other_tasks_run_after_two_milliseconds_of_turns(nursery: trio.Nur
     nursery.start_soon(neighbour)
     await trio.testing.wait_all_tasks_blocked()
     stretches = [len(stretch) for stretch in "".join(log).split("|")]
-    assert max(stretches) <= 8  # two slices may meet: trio shuffles the tasks of each pass
+    assert max(stretches) <= 8  # two slices can meet, since trio shuffles tasks
     assert dispatcher.statistics().yields >= 2
     nursery.cancel_scope.cancel()
 

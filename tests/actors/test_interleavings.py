@@ -22,7 +22,7 @@ from tests.actors.test_crashes import brittle
 SEEDS = range(24)
 LIVES = 3  # processes, one after another, on one store
 STEPS = 60  # with faults, in each process; the last has more if fewer than REQUEUED were requeued
-# the fewest requeued deliveries of a history: without any, it would test no requeueing
+# The fewest requeued deliveries of a history, so that each history tests requeueing.
 REQUEUED = 10
 
 
@@ -120,7 +120,7 @@ class Chaos:
         await trio.sleep(chance.choice([0, 0.001, 0.02, 0.3, 2.0]))
 
     async def drain(self, world: World) -> None:
-        """End all faults. Every accepted delivery must be delivered then."""
+        """End all faults. Then every accepted delivery must be delivered."""
         self.calm = True
         self.store.away = False
         self.store.latency_s = 0.001
@@ -162,7 +162,7 @@ class Chaos:
 async def test_nothing_is_lost_whatever_happens(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    # A seed fixes the whole history, the order of tasks included.
+    # A seed fixes the whole history, even the order of tasks.
     monkeypatch.setattr("trio._core._run._ALLOW_DETERMINISTIC_SCHEDULING", True)
     monkeypatch.setattr("trio._core._run._r", random.Random(seed))
     chaos = Chaos(seed)

@@ -1,4 +1,5 @@
-"""The table of an actor's states is complete, and an event that it calls impossible stops the actor."""
+"""The table of an actor's states is complete. An event that the table calls impossible stops the
+actor."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""The mailbox: bounded, in order, and it notes the deliveries that do not fit."""
+"""The mailbox: it is bounded, keeps the order, and notes the deliveries that do not fit."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The memory for deliveries: how much a workspace leaves to others, and which deliveries wait."""
+"""The memory for deliveries: how much of it a workspace leaves to others, and which deliveries wait."""
 
 import trio
 from trio.testing import MockClock
@@ -14,7 +14,7 @@ MIB = 1024 * 1024
 
 
 def filled(memory: Memory, workspace: str, size: int) -> int:
-    """Hold one delivery after the other until memory is full for the workspace; return their number."""
+    """Add deliveries of a workspace until memory is full for it. Return their number."""
     count = 0
     while not memory.full(workspace):
         memory.changed(workspace, 1, size)

@@ -1,4 +1,4 @@
-"""The readers: they read for workspaces in turn, and never all of them for one workspace."""
+"""The readers: they read for workspaces in turn, and never are all busy for one workspace."""
 
 from collections.abc import AsyncIterator
 
@@ -20,16 +20,16 @@ class Piece:
         self._log = log
 
     def wanted(self) -> bool:
-        """It is always wanted."""
+        """Return True: the read is always wanted."""
         return True
 
     async def read(self, store: BacklogStore) -> None:
-        """Begin, and wait."""
+        """Begin, and wait until the test ends the read."""
         self._log.append(self.name)
         await self.end.wait()
 
     def failed(self) -> None:
-        """Nothing fails here."""
+        """Fail the test: no read fails here."""
         raise AssertionError
 
 
@@ -41,7 +41,7 @@ class Bench:
         self.begun: list[str] = []
 
     def piece(self, name: str, workspace: str) -> Piece:
-        """Make a piece."""
+        """Make a read."""
         return Piece(name, workspace, self.begun)
 
 
@@ -110,7 +110,7 @@ async def test_urgent_reads_without_end_leave_a_place_for_those_of_a_start(bench
     assert bench.begun == ["0", "1", "2", "start 0"]
     urgent[1].end.set()
     await trio.testing.wait_all_tasks_blocked()
-    assert bench.begun[4:] == ["3"]  # but one at a time
+    assert bench.begun[4:] == ["3"]  # only one at a time
     other = bench.piece("other", "other")
     bench.readers.submit(other)
     await trio.testing.wait_all_tasks_blocked()

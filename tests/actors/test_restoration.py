@@ -1,4 +1,4 @@
-"""The first reading of a machine, and a reading that another one has replaced meanwhile."""
+"""The first read of a machine, and a read that another one has replaced meanwhile."""
 
 from collections.abc import Sequence
 
@@ -23,13 +23,13 @@ async def test_a_reading_that_is_void_drops_nothing_of_what_has_arrived_since(
             monkeypatch.setattr(store, "read_snapshots", read_snapshots)
             asked.set()
             await answers.wait()
-            world.accept(destination, 2)  # its actor has not had the turn for them yet
+            world.accept(destination, 2)  # its actor has not yet had the turn for them
             return [None]
 
         monkeypatch.setattr(store, "read_snapshots", late)
         await world.directory.recover()
         await asked.wait()
-        world.change(destination, ordering=Ordering.STRICT)  # so that its actor reads anew
+        world.change(destination, ordering=Ordering.STRICT)  # so that its actor reads again
         await world.settled()
         answers.set()
         await trio.sleep(100)

@@ -1,4 +1,5 @@
-"""Workspaces whose attempts wait for scripts: past a bound they begin no more; they continue in turn."""
+"""Workspaces whose attempts wait for scripts: past a limit they begin no more attempts, and then continue
+in turn."""
 
 from engine.actors.attempts import Attempts
 from engine.actors.script_limit import MOST, ScriptLimit
@@ -23,7 +24,7 @@ class Actor:
         self.wakes += 1
 
     def turn(self) -> bool:
-        """Begin all that is allowed."""
+        """Begin as many attempts as are allowed."""
         self.wakes = 0
         allowed = self.attempts.allowance(self)
         for _ in range(allowed):
@@ -47,7 +48,7 @@ def test_one_workspaces_scripts_leave_others_their_places() -> None:
     assert sum(actor.began for actor in greedy) == MOST
     other, plain = scripted(attempts, "other"), Actor(attempts, a_destination(workspace="greedy"))
     assert other.turn()
-    assert plain.turn()  # attempts of the same workspace without a script begin, too
+    assert plain.turn()  # attempts of the same workspace without a script can begin
     assert not any(actor.wakes for actor in greedy)
 
 
@@ -76,7 +77,7 @@ def test_with_nothing_left_under_way_all_are_woken() -> None:
             pass
     held = [actor for actor in actors if not actor.began]
     for _ in range(MOST):
-        attempts.script_limit.went("w")  # and those that it wakes have nothing to send
+        attempts.script_limit.went("w")  # the actors that this wakes have nothing to send
     assert all(actor.wakes == 1 for actor in held)
 
 
@@ -98,7 +99,7 @@ def test_who_is_held_keeps_no_place_in_the_line() -> None:
     waits, other = scripted(attempts, "w"), scripted(attempts, "other")
     while other.turn():
         pass
-    assert not waits.turn()  # it waits in line: there is no place
+    assert not waits.turn()  # it waits in line, since no place is free
     for _ in range(MOST):
         script_limit.came("w")
     last = scripted(attempts, "last")
@@ -107,7 +108,7 @@ def test_who_is_held_keeps_no_place_in_the_line() -> None:
         attempts.ended("other")
     assert waits.wakes == 1
     assert not waits.turn()
-    assert (waits.began, last.wakes) == (0, 1)  # the place that it was granted went to the next
+    assert (waits.began, last.wakes) == (0, 1)  # its place went to the next actor
     last.turn()
     assert last.began > 0
 

@@ -1,5 +1,5 @@
-"""Snapshots of many actors: read together, and each actor gets its answer, even if another's row
-cannot be read."""
+"""Snapshots of many actors: one statement reads them, and each actor gets its answer even if another's
+row cannot be read."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -15,8 +15,8 @@ from tests.actors.test_readers import Piece
 
 
 class Store(FakeStore):
-    """A store that answers each actor with the actor's name. It can be closed, and rows in `rotten`
-    cannot be read."""
+    """A store that answers each actor with the actor's name. It can be closed. Rows in `rotten` cannot be
+    read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Store(FakeStore):
         return [name.encode() for name in names]
 
     def answer(self) -> None:
-        """Let one waiting statement go on."""
+        """Let one waiting statement continue."""
         self.lot.unpark()
 
 
@@ -205,7 +205,7 @@ async def test_who_is_being_read_for_when_the_readers_end_asks_again(bench: Benc
 
 
 async def test_snapshots_and_other_reads_go_on_beside_each_other(bench: Bench) -> None:
-    """With one reader left for both kinds, they take turns."""
+    """One reader is left for both kinds of reads, which take turns."""
     begun: list[str] = []
     long = [Piece("long", f"w{number}", begun) for number in range(READERS - 1)]
     for each in long:
@@ -241,8 +241,7 @@ async def test_a_batch_is_taken_by_a_reader_that_rests_where_the_last_ones_turns
     first = bench.submit(["first"])
     await trio.testing.wait_all_tasks_blocked()
     begun: list[str] = []
-    # All are of one workspace, so that an actor waits for the batch's reader although other readers
-    # rest.
+    # All reads are of one workspace, so an actor waits for the batch's reader although others are free.
     long = [Piece("long", "alone", begun) for _ in range(READERS)]
     for each in long:
         bench.readers.submit(each)

@@ -50,7 +50,7 @@ def test_trouble_is_known_while_there_is_no_actor() -> None:
         "failing": False,
     }
     assert snapshots.troubled(ENVIRONMENT + 1) == {}
-    assert snapshots.of("open") == OPEN  # although it is not recent any more
+    assert snapshots.of("open") == OPEN  # although it is no longer recent
     snapshots.take("open")
     snapshots.keep("failing", ENVIRONMENT, WELL)  # it has recovered
     assert snapshots.troubled(ENVIRONMENT) == {}
@@ -67,7 +67,7 @@ async def test_trouble_before_the_start_is_read_from_the_store(autojump_clock: o
     rows = [(ENVIRONMENT, f"{number:05}", OPEN) for number in range(PAGE + 3)]
     store = Store([*rows, (ENVIRONMENT + 1, "well", WELL)], away=2)
     snapshots = Snapshots()
-    snapshots.keep("00001", ENVIRONMENT, WELL)  # its actor has been here since the start
+    snapshots.keep("00001", ENVIRONMENT, WELL)  # its actor has been in memory since the start
     await snapshots.read_troubled(store)
     assert len(snapshots.troubled(ENVIRONMENT)) == PAGE + 2
     assert "00001" not in snapshots.troubled(ENVIRONMENT)

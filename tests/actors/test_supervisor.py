@@ -1,4 +1,4 @@
-"""The supervision library: order, restarts, limits and what remains when it ends."""
+"""The supervision library: order, restarts, limits, and the state when it ends."""
 
 import itertools
 from collections.abc import Awaitable, Callable
@@ -13,13 +13,13 @@ Run = Callable[..., Awaitable[object]]
 
 
 class Journal:
-    """What children did, in order."""
+    """The acts of children, in order."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def steady(self, name: str) -> Run:
-        """A child that runs until it is cancelled."""
+        """Return a child that runs until it is cancelled."""
 
         async def run() -> None:
             self.lines.append(f"{name} starts")
@@ -31,7 +31,7 @@ class Journal:
         return run
 
     def breaking(self, name: str, times: int) -> Run:
-        """A child that breaks `times` times, then keeps running."""
+        """Return a child that breaks `times` times, then keeps running."""
         left = times
 
         async def run() -> None:
@@ -45,7 +45,7 @@ class Journal:
         return run
 
     def returning(self, name: str) -> Run:
-        """A child that returns at once."""
+        """Return a child that returns at once."""
 
         async def run() -> None:
             self.lines.append(f"{name} starts")
@@ -208,7 +208,7 @@ async def test_restarts_back_off_and_old_ones_are_forgotten(
     async def run() -> None:
         at.append(trio.current_time())
         if len(at) == 4:
-            await trio.sleep(61)  # it ran well for long: earlier failures no longer count
+            await trio.sleep(61)  # it ran well for long, so earlier failures no longer count
         if len(at) < 7:
             raise ValueError
 

@@ -1,4 +1,4 @@
-"""The number of turns that a delivery takes, and the work that its commit still does if it takes no
+"""The number of turns that a delivery takes, and the work that remains for its commit if it takes no
 turn."""
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from tests.actors.fakes import OK, World, failure, running
 
 
 async def settled_turns(world: World, destination: str, count: int, each: int = 1) -> int:
-    """Accept `each` deliveries, `count` times; return how many turns they took."""
+    """Accept `each` deliveries, `count` times. Return how many turns they took."""
     before = world.directory.dispatcher.statistics().turns
     for _ in range(count):
         world.accept(destination, each)
@@ -199,7 +199,7 @@ async def test_a_sender_that_breaks_outside_of_a_turn_loses_nothing(
         world.accept(destination)
         assert (broken, world.directory.statistics().restarts) == ([], 1)
         assert world.directory.statistics().in_flight == 0
-        world.accept(destination)  # the destination is told while it has no machine
+        world.accept(destination)  # the destination has no machine at this moment
         await world.settled()
         assert world.statuses(destination) == {"DELIVERED": 3}
         assert len(world.sender.sent) == 3

@@ -1,4 +1,4 @@
-"""Committed deliveries that the directory was not told of: destinations begin anew from the store."""
+"""Committed deliveries of which the directory was not told: destinations begin again from the store."""
 
 import pytest
 import trio
@@ -46,7 +46,7 @@ async def test_no_backlog_row_of_an_untold_destination_is_forgotten(
     async with running(passivate_after=1) as world:
         destination = world.destination()
         world.accept(destination)
-        await trio.sleep(100)  # it has left, and its row may go
+        await trio.sleep(100)  # it has left memory, and its row can be removed
         world.change(destination, status=DestinationStatus.DISABLED)
         world.directory.untold(world.accept(destination, told=False))
         assert world.forget() == []

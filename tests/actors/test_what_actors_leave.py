@@ -1,4 +1,4 @@
-"""Actors that leave memory leave it at once: none of their parts waits for the garbage collector."""
+"""Actors that leave memory are freed at once: none of their parts waits for the garbage collector."""
 
 import gc
 

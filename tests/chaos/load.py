@@ -37,7 +37,7 @@ class Manner:
     pause_s: float = 0.02
 
 
-# Posters of every kind. "batch" sends each batch once, to show that none is accepted in part.
+# Posters of every kind. "batch" sends each batch once, to show that none is accepted only in part.
 MANNERS = {
     "one": Manner(),
     "two": Manner(pause_s=0.01),

@@ -109,7 +109,7 @@ def _may_come(kind: type[Disturbance], followed: bool) -> bool:
     return kind not in (
         FailedOver,
         FilesMayNotGrow,
-    )  # the latter is used instead of another disturbance if no disk can be made
+    )  # only used if no disk can be made, instead of another disturbance
 
 
 def _step(

@@ -1,7 +1,7 @@
 """A proxy to the database or between servers. On command it forwards bytes slowly, only in part, or not
 at all.
 
-python -m tests.chaos.proxy
+    python -m tests.chaos.proxy
 
 It knows only the direction of the bytes: statements or answers.
 """

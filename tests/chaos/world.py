@@ -33,7 +33,7 @@ MASTER_KEY = base64.b64encode(b"c" * 32).decode()
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A database with all that a server creates in an empty one, and an API key for it."""
+    """A database with a server's tables, and an API key for it."""
 
     cluster: Cluster
     key: str

@@ -11,27 +11,28 @@ from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from tests.core.making import NOW
 
-# From the instant at which a request begins: its duration (s).
+# Returns a request's duration in seconds, from the instant at which the request begins.
 Takes = Callable[[float, random.Random], float]
 
 
 def always(seconds: float) -> Takes:
-    """The same duration for every request."""
+    """Return the same duration for every request."""
     return lambda _at, _chance: seconds
 
 
 def varying(median: float, sigma: float) -> Takes:
-    """Durations with a log-normal distribution."""
+    """Return durations with a log-normal distribution."""
     return lambda _at, chance: median * chance.lognormvariate(0.0, sigma)
 
 
 def heavy_tailed(least: float, alpha: float) -> Takes:
-    """Durations with a Pareto distribution, up to a minute."""
+    """Return durations with a Pareto distribution, up to a minute."""
     return lambda _at, chance: min(60.0, least * chance.paretovariate(alpha))
 
 
 def wavering(median: float, depth: float) -> Takes:
-    """Durations that change from second to second, by a factor of up to e to the power of `depth`."""
+    """Return durations that change from second to second, by a factor of up to e to the power of
+    `depth`."""
 
     def takes(at: float, chance: random.Random) -> float:
         spell = random.Random(int(at)).uniform(-depth, depth)
@@ -45,7 +46,7 @@ class Crowd:
     """A receiver that works on `places` requests at once; the others wait there, in order.
 
     `refuses`: it refuses requests that would wait. `fails`: the share that fails at any load. `wants`:
-    how many would be in flight without a limit.
+    the number of requests that would be in flight without a limit.
     """
 
     takes: Takes
@@ -57,14 +58,14 @@ class Crowd:
     now: float = NOW
     ended: int = 0
     well: int = 0
-    limits: list[int] = field(default_factory=list)  # whenever an attempt ended
+    limits: list[int] = field(default_factory=list)  # the limit at each end of an attempt
     latencies: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Begin with nothing in flight."""
         self.chance = random.Random(self.seed)
         self.flying: list[tuple[float, int, Outcome]] = []
-        self.free: list[float] = []  # when each place that is taken is free again
+        self.free: list[float] = []  # the instants at which the taken places are free again
         self.begun = 0
 
     def run(self, limit: AdaptiveLimit | int, attempts: int) -> "Crowd":
@@ -111,5 +112,5 @@ class Crowd:
         return (self.well - well) / (self.now - since)
 
     def p99_ms(self, attempts: int) -> float:
-        """Return the percentile of the last attempts' latencies."""
+        """Return the 99th percentile of the last attempts' latencies."""
         return sorted(self.latencies[-attempts:])[int(attempts * 0.99)]

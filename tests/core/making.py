@@ -92,7 +92,7 @@ def seqs(deliveries: list[Delivery]) -> list[int]:
 
 
 def fill(machine: DestinationMachine, count: int, first: int = 1, **more: Any) -> list[Delivery]:
-    """Have deliveries arrive at a machine; return them."""
+    """Let deliveries arrive at a machine, and return them."""
     deliveries = [a_delivery(seq, **more) for seq in range(first, first + count)]
     machine.arrive(deliveries, NOW)
     return deliveries

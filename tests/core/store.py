@@ -7,7 +7,7 @@ from engine.core.commands import AnyRequest, DeadRequest, DueRequest, NamedReque
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus, DlqStatus
 
-EXAMINED = 15  # the most rows that a read looks at, whatever it finds
+EXAMINED = 15  # the most rows that a read looks at
 UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
@@ -15,13 +15,13 @@ UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 class Row:
     """A delivery as the store holds it."""
 
-    delivery: Delivery  # as accepted; never given out, only copied
+    delivery: Delivery  # as accepted; readers get a copy
     status: DeliveryStatus = DeliveryStatus.PENDING
     attempt_count: int = 0
     next_attempt_at: float | None = None
     dlq: DlqStatus | None = None
-    not_before: float = 0.0  # the instant that the schedule allows, computed by the test
-    after_commit: float = 0.0  # what the schedule will allow once the failure is recorded
+    not_before: float = 0.0  # the earliest next attempt by the schedule, as the test computes it
+    after_commit: float = 0.0  # the next value of `not_before`, once the failure is recorded
     ended: bool = False  # 2xx, 410 or quarantine: no attempt may follow
 
     @property
@@ -41,19 +41,20 @@ Answer = tuple[list[Delivery], int, dict[str, int], bool]
 
 @dataclass
 class Store:
-    """Rows in order of seq. `open` has the unsettled ones."""
+    """Rows in order of seq. `open`: the unsettled ones."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     open: dict[str, Row] = field(default_factory=dict)
     last_seqs: dict[int, int] = field(default_factory=dict)
 
     def accept(self, delivery: Delivery) -> None:
-        """Insert a row; seqs must rise."""
+        """Insert a row. Seqs must rise."""
         self.rows[delivery.id] = self.open[delivery.id] = Row(delivery)
         self.last_seqs[delivery.queue] = delivery.seq
 
     def requeue(self, identifier: str, seq: int) -> Delivery:
-        """The requeue statement: out of the DLQ, with a fresh schedule, at the tail. Returns the row."""
+        """Requeue a delivery like the SQL statement: out of the DLQ, with a fresh schedule, at the tail.
+        Return the row."""
         row = self.rows[identifier]
         assert row.status is DeliveryStatus.FAILED
         assert row.dlq is DlqStatus.IN_DLQ
@@ -63,12 +64,12 @@ class Store:
         row.status, row.dlq = DeliveryStatus.PENDING, DlqStatus.RETRIED_FROM_DLQ
         row.not_before = row.after_commit = 0.0
         row.ended = False
-        self.open[identifier] = row  # at the end: it was not in there
+        self.open[identifier] = row  # at the end of the order: it was not in `open`
         self.last_seqs[row.delivery.queue] = seq
         return row.read()
 
     def write(self, settlement: Settlement) -> None:
-        """The settle statement. An assertion fails where the statement would refuse the settlement."""
+        """Settle a delivery. An assertion fails if the SQL statement would refuse the settlement."""
         row = self.rows[settlement.delivery.id]
         if settlement.attempt is not None:
             assert settlement.attempt.number == settlement.expects + 1

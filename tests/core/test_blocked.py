@@ -14,7 +14,7 @@ def blocked(now: float) -> Outcome:
 
 
 def attempt(machine: DestinationMachine, seq: int, outcome: Outcome) -> DeliveryStatus:
-    """Send one delivery that is new; return its state after this outcome of its first attempt."""
+    """Send one new delivery. Return its state after this outcome of its first attempt."""
     now = outcome.started_at
     machine.arrive([a_delivery(seq)], now)
     (sent,) = [each for each in step(machine, now).send if each.seq == seq]

@@ -136,7 +136,7 @@ def test_a_late_failure_of_another_delivery_does_not_end_the_probe() -> None:
     assert state_of(circuit) is CircuitState.HALF_OPEN
     circuit.succeeded()
     assert state_of(circuit) is CircuitState.CLOSED
-    circuit.failed("probe", ErrorCategory.TIMEOUT, NOW + 3)  # an ordinary failure by now
+    circuit.failed("probe", ErrorCategory.TIMEOUT, NOW + 3)  # by now an ordinary failure
     assert state_of(circuit) is CircuitState.CLOSED
 
 
@@ -163,7 +163,7 @@ def test_a_delivery_that_was_skipped_says_nothing_of_the_destination() -> None:
     assert circuit.spared("another", NOW + 1) is False
     assert circuit.spared("probe", NOW + 1.5) is True
     assert state_of(circuit) is CircuitState.OPEN
-    assert circuit.may_probe(NOW + 1.5)  # nothing was sent: another may go at once
+    assert circuit.may_probe(NOW + 1.5)  # nothing was sent, so another probe can go at once
 
 
 def test_a_repair_makes_the_probe_due_and_the_waits_short_again() -> None:

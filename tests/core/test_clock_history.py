@@ -41,7 +41,7 @@ def test_no_snapshot_counts_as_older_than_it_is(seed: int) -> None:
     """The clock steps more often than the history can hold, ahead and back, by random amounts."""
     chance = random.Random(seed)
     steps = ClockHistory()
-    # a clock that is right, and how far the other clock is ahead of it
+    # The right time, and the lead of the other clock.
     real, told_of_real = NOW, 0.0
     taken: list[tuple[float, float]] = []
     for _ in range(3 * MOST_ERAS):

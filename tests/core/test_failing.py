@@ -36,7 +36,7 @@ def overdue(machine: DestinationMachine) -> bool:
 
 
 def end(machine: DestinationMachine, outcome: Outcome, *, new: int | None = None) -> None:
-    """Send the delivery that is due, or a new one, and end its attempt with `outcome`."""
+    """Send the due delivery, or a new one, and end its attempt with `outcome`."""
     now = outcome.started_at
     if new is not None:
         machine.arrive([a_delivery(new)], now)

@@ -57,7 +57,7 @@ def test_retry_after_holds_the_whole_destination() -> None:
     ("change", "sent"),
     [
         ({"url": "http://other.test/hook", "moved_version": 2}, [2]),
-        ({"moved_version": 2}, [2]),  # there and back
+        ({"moved_version": 2}, [2]),  # moved to another URL and back
         ({"name": "renamed"}, []),
         ({"headers": {}}, []),
     ],
@@ -71,7 +71,7 @@ def test_a_changed_url_alone_ends_a_retry_after(change: dict[str, Any], sent: li
     machine.configure(a_destination(version=2, **change), NOW)
     commands = step(machine)
     assert seqs(commands.send) == sent
-    # A new process knows it too: nothing is held, or the receiver's Retry-After still holds.
+    # A new process also knows: nothing is held, or the receiver's Retry-After still holds.
     assert commands.snapshot or not sent
     heir = a_machine(snapshot=machine.snapshot(), version=2, **change)
     heir.arrive([a_delivery(9)], NOW)
@@ -114,7 +114,7 @@ def test_an_open_circuit_sends_one_probe_and_a_success_lets_all_go() -> None:
         ({"name": "renamed"}, False),
         ({"concurrency": 9}, False),
         ({"enabled_version": 3}, True),  # disabled by version 2
-        ({"moved_version": 2}, True),  # there and back
+        ({"moved_version": 2}, True),  # moved to another URL and back
         ({"url": "http://other.test/hook", "moved_version": 3}, True),
     ],
 )
@@ -168,7 +168,7 @@ def test_the_rate_is_kept_over_a_restart() -> None:
 @pytest.mark.parametrize(("rate", "before"), [(0.99, [9]), (1.0, []), (2.0, [])])
 def test_a_rate_of_one_a_second_or_more_starts_empty(rate: float, before: list[int]) -> None:
     machine = a_machine(rate_per_second=rate)
-    snapshot = machine.snapshot()  # with a full bucket: nothing was sent
+    snapshot = machine.snapshot()  # with a full bucket, since nothing was sent
     heir = a_machine(snapshot=snapshot, rate_per_second=rate)
     heir.restore(0, {}, 0, None)
     heir.arrive([a_delivery(9)], NOW)
@@ -191,7 +191,7 @@ def test_a_410_is_dead_and_stops_all_until_somebody_acts() -> None:
     commands = step(machine)
     assert (commands.disable, commands.send) == (True, []), "a PATCH in between changes nothing"
     assert not machine.idle(NOW)
-    for version in (2, 3):  # 3: one more PATCH, while no machine was there
+    for version in (2, 3):  # 3: another PATCH while there was no machine
         heir = a_machine(snapshot=machine.snapshot(), version=version)
         heir.arrive([a_delivery(9)], NOW)
         commands = step(heir)

@@ -1,4 +1,4 @@
-"""Random histories of one destination: every promise is kept, whatever happens in whatever order."""
+"""Random histories of one destination: every promise is kept, whatever happens and in any order."""
 
 from random import Random
 
@@ -14,7 +14,7 @@ KINDS = list(DeliveryClass)
 
 
 def happen(world: World, chance: Random) -> None:
-    """Let one thing happen."""
+    """Let one random thing happen."""
     pick = chance.random()
     if pick < 0.02:
         world.requeue(chance.randrange(1000))
@@ -66,7 +66,7 @@ def happen(world: World, chance: Random) -> None:
 
 
 def reconfigure(world: World, chance: Random) -> None:
-    """Let the tenant change something."""
+    """Let the tenant change something at random."""
     what = chance.randrange(10)
     if what < 3:
         status = world.config.status
@@ -92,7 +92,7 @@ def reconfigure(world: World, chance: Random) -> None:
 
 @pytest.mark.parametrize("ordering", Ordering)
 @pytest.mark.parametrize("deliveries", [1, 4, 40])
-@pytest.mark.parametrize("block", range(2))  # whole processes: tests/sim, by the thousand
+@pytest.mark.parametrize("block", range(2))  # whole processes are in tests/sim
 def test_every_promise_is_kept_in_random_histories(
     ordering: Ordering, deliveries: int, block: int
 ) -> None:

@@ -119,7 +119,7 @@ def named(node: str, address: str, beat: int, *, part: int = 0, of: int = 2) -> 
 
 
 def met(*looks: tuple[NodeRow, ...]) -> NodeRow | None:
-    """Return the namesake that the node `me` finds after some looks."""
+    """Return the node with the same name that the node `me` finds after some looks."""
     liveness = Liveness("me")
     for instant, rows in enumerate(looks):
         liveness.observe(rows, float(instant))

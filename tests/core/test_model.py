@@ -1,4 +1,4 @@
-"""The histories again, as a hypothesis model: it searches more slowly, but shrinks what it finds."""
+"""The random histories as a hypothesis model: it searches more slowly, but shrinks a failure."""
 
 from random import Random
 
@@ -18,7 +18,7 @@ from tests.core.world import OUTCOMES, World, a_world
 
 
 class Destination(RuleBasedStateMachine):
-    """One destination, to which anything may happen; at the end everything must drain."""
+    """One destination, to which anything can happen. At the end everything must drain."""
 
     world: World | None = None
 
@@ -150,7 +150,7 @@ SEARCH = settings(
     max_examples=60,
     stateful_step_count=50,
     deadline=None,
-    derandomize=True,  # the same search on every machine; test_histories covers more
+    derandomize=True,  # the same search on every machine
     suppress_health_check=list(HealthCheck),
 )
 TestDestination.settings = TestArchivedDestination.settings = SEARCH

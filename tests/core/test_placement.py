@@ -128,7 +128,7 @@ def test_a_dead_nodes_part_belongs_to_a_live_machine() -> None:
 
 
 def test_a_part_stays_on_a_machine_that_started_its_process_again() -> None:
-    """The other machines have room for the part, and do not get it."""
+    """The other machines have room for the part, but do not get it."""
     former = row("a0", WorkerPart(), active=True)
     others = [row(node, WorkerPart()) for node in ("a1", "b0", "c0")]
     for me in ("a1", "b0"):

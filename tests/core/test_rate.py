@@ -35,7 +35,7 @@ def test_what_is_waited_for_is_there(rate: float, tokens: float) -> None:
         return
     due = bucket.next_at(NOW)
     assert NOW < due <= NOW + 1 / rate + 2e-3
-    flowed_in = rate * 1e-3  # while it was rounded up to a whole millisecond
+    flowed_in = rate * 1e-3  # during the round-up to a whole millisecond
     assert 1 <= bucket.available(due) <= 1 + flowed_in + 0.01
 
 

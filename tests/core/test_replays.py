@@ -1,4 +1,4 @@
-"""Replays leave to live deliveries their turn, a slot, and memory."""
+"""Live deliveries keep their turn, a slot and memory beside replays."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A dead delivery comes back with a later seq, before or after its machine has heard of the death."""
+"""A requeued delivery comes back with a later seq, before or after its machine has heard of its death."""
 
 from copy import copy
 from typing import Any
@@ -21,11 +21,11 @@ from tests.core.making import (
     step,
 )
 
-SHORT: dict[str, Any] = {"retry_schedule_s": ()}  # one attempt, then it is dead
+SHORT: dict[str, Any] = {"retry_schedule_s": ()}  # one attempt, then the delivery is dead
 
 
 def a_death(machine: DestinationMachine, lane: str | None = None) -> tuple[Delivery, Commands]:
-    """Let a delivery of seq 1 die; its death is not committed yet."""
+    """Let a delivery of seq 1 die. Its death is not committed yet."""
     machine.arrive([a_delivery(1, lane=lane)], NOW)
     (sent,) = step(machine).send
     machine.judged(sent, a_failure(), NOW)
@@ -36,7 +36,7 @@ def a_death(machine: DestinationMachine, lane: str | None = None) -> tuple[Deliv
 
 
 def requeued(dead: Delivery, seq: int) -> Delivery:
-    """Return the delivery as the store has it after the requeue."""
+    """Return the delivery as the store has it after a requeue."""
     back = copy(dead)
     back.seq, back.schedule_start = seq, dead.attempt_count
     back.dlq_status = DlqStatus.RETRIED_FROM_DLQ

@@ -1,4 +1,4 @@
-"""When deliveries are tried again, and how long a destination may be held."""
+"""The times of retries, and the longest hold of a destination."""
 
 from random import Random
 

@@ -19,7 +19,7 @@ ROOM = MemoryLimits(100_000, 1 << 30)  # nothing is left to the store
 
 
 class Saturated:
-    """A machine with more deliveries waiting in each class than places open."""
+    """A machine with more waiting deliveries in each class than open places."""
 
     def __init__(self, machine: DestinationMachine) -> None:
         self.machine = machine
@@ -33,7 +33,7 @@ class Saturated:
             self.machine.arrive([a_delivery(self._seq, queue=queue)], NOW)
 
     def open(self, places: int = 1) -> None:
-        """Let `places` attempts end, and waiting deliveries begin."""
+        """Let `places` attempts end, and let waiting deliveries begin."""
         for _ in range(min(places, len(self._under_way))):
             self.machine.judged(self._under_way.pop(0), a_success(), NOW)
         commands = step(self.machine)
@@ -106,7 +106,7 @@ def test_of_ten_places_in_a_row_no_class_gets_all_while_another_waits(
     found = Saturated(a_machine(ROOM, concurrency=concurrency))
     waiting: Counter[DeliveryClass] = Counter()
     told = 0
-    run: tuple[DeliveryClass | None, int] = (None, 0)  # places in a row, another live class waiting
+    run: tuple[DeliveryClass | None, int] = (None, 0)  # consecutive, while another live class waits
     for what, queue, count in acts:
         if what == "arrive":
             found.arrive(count, queue)

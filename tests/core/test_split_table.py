@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.core import split_table
 from engine.core.split_table import PARTS, WHOLE, SplitTable
 
-# The most that may be copied when parts grow within one slice; parts of equal size would copy all ids.
+# The most that can be copied when parts grow within one slice. Parts of equal size would copy all ids.
 COPIED_BYTES = 8 * 1024 * 1024
 SLICE = 1_000
 MANY = 1_000_000

@@ -81,7 +81,7 @@ def test_a_success_is_delivered_with_its_attempt() -> None:
         (3, 0, (5, 300, 1800), None),
         (9, 0, (5, 300, 1800), None),  # shortened meanwhile
         (0, 0, (), None),
-        (4, 4, (5, 300, 1800), 5),  # requeued: a fresh schedule, the numbers go on
+        (4, 4, (5, 300, 1800), 5),  # requeued: a fresh schedule, but the numbers continue
         (7, 4, (5, 300, 1800), None),
     ],
 )

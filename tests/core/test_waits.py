@@ -1,4 +1,4 @@
-"""The waits of a delivery: which gates are named, in which order, and until when."""
+"""The waits of a delivery: the gates that are named, their order, and the end of each."""
 
 from typing import Any
 

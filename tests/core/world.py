@@ -1,6 +1,6 @@
 """A world around one machine: a store with rows, a late recorder, a receiver that the test controls.
 
-Every promise that concerns the core is checked at the moment at which it could be broken.
+Every promise about the core is checked at the moment at which it could be broken.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ from tests.core.store import UNSETTLED, Answer, Store
 
 @dataclass
 class World:
-    """The world of one destination. Each method is something that can happen."""
+    """The world of one destination. Each method is an event that can happen."""
 
     config: Destination
     limits: MemoryLimits
@@ -55,13 +55,13 @@ class World:
     recording: list[Settlement] = field(default_factory=list)  # given to the recorder, not durable
     durable: list[Settlement] = field(default_factory=list)  # but the machine does not know it yet
     reading: AnyRequest | None = None
-    answer: Answer | None = None  # as the store was when the read ran
+    answer: Answer | None = None  # from the store at the time of the read
     snapshot: bytes | None = None
     wake_at: float | None = None
     mark: int = 0  # the backlog row's low_seq
-    asleep: float | None = None  # passivated until then (inf: until something happens)
-    cancelled: dict[str, int] = field(default_factory=dict)  # attempts that may still begin
-    hastened: set[str] = field(default_factory=set)  # may pass the schedule and a Retry-After once
+    asleep: float | None = None  # passivated until then (inf: until an event)
+    cancelled: dict[str, int] = field(default_factory=dict)  # how many attempts can still begin
+    hastened: set[str] = field(default_factory=set)  # pass the schedule and a Retry-After once
     sent_under: dict[str, Ordering] = field(default_factory=dict)
     first_successes: dict[str, list[int]] = field(default_factory=dict)
     succeeded: set[str] = field(default_factory=set)
@@ -70,7 +70,7 @@ class World:
     paused_until: float = 0.0
     gone: bool = False
     passing: bool = False  # the machine only judges late outcomes
-    ordered: set[str] = field(default_factory=set)  # of this machine
+    ordered: set[str] = field(default_factory=set)  # by ids, to this machine
     last_seq: int = 0
     requeued: int = 0
     sent: int = 0
@@ -83,7 +83,7 @@ class World:
     # --- what can happen
 
     def accept(self, kinds: list[tuple[DeliveryClass, str | None]]) -> None:
-        """Commit new deliveries; their actor is told later."""
+        """Commit new deliveries. Their actor learns of them later."""
         for queue, lane in kinds:
             self.last_seq += 1 + (self.last_seq % 3 == 0)  # seqs have gaps
             size = 3_000 if self.last_seq % 7 == 0 else 10
@@ -92,7 +92,7 @@ class World:
             self.untold.append(copy(delivery))
 
     def requeue(self, index: int) -> None:
-        """Commit that a dead delivery is to be tried anew; its actor is told later."""
+        """Commit the requeue of a dead delivery. Its actor learns of it later."""
         dead = [row for row in self.store.rows.values() if row.dlq is DlqStatus.IN_DLQ]
         if not dead or self.config.status is DestinationStatus.ARCHIVED:
             return
@@ -102,7 +102,7 @@ class World:
         self.requeued += 1
 
     def tell(self, count: int, *, spill: bool) -> None:
-        """Tell the machine of the first `count` deliveries that were committed."""
+        """Tell the machine of the first `count` committed deliveries."""
         told, self.untold = self.untold[:count], self.untold[count:]
         if not told:
             return
@@ -160,12 +160,12 @@ class World:
         self.sent += 1
 
     def run_read(self) -> None:
-        """Let the store execute the read that is under way; the machine gets the answer later."""
+        """Let the store execute the read that is under way. The machine gets the answer later."""
         if self.reading is not None and self.answer is None:
             self.answer = self.store.execute(self.reading)
 
     def answer_read(self, *, fail: bool = False) -> None:
-        """Tell the machine the answer."""
+        """Give the machine the answer of the read, or a failure."""
         request = self.reading
         if request is None:
             return
@@ -220,10 +220,10 @@ class World:
             return
         self.machine.judged(delivery, outcome, self.now)
         if outcome.retry_after_s is not None or self.gone:
-            self.turn(0)  # an actor's turn ends with it, and keeps what a snapshot needs
+            self.turn(0)  # then an actor's turn ends, and keeps what a snapshot needs
 
     def order(self, index: int, order: Order) -> None:
-        """Give an order for a delivery that was accepted, wherever it is, even if it has ended."""
+        """Give an order for an accepted delivery, wherever it is, even if it has ended."""
         ids = list(self.store.rows)
         if not ids or self.asleep is not None:
             return
@@ -251,7 +251,7 @@ class World:
         self.durable += done
 
     def hear(self, count: int) -> None:
-        """Tell the machine what is durable."""
+        """Tell the machine which settlements are durable."""
         done, self.durable = self.durable[:count], self.durable[count:]
         if not done:
             return
@@ -259,15 +259,15 @@ class World:
         if not self.machine.committed(done, self.now):
             self._nothing_follows(before)
 
-    # --- the fast path: a turn is taken first, since an actor uses the path only if it needs no turn
+    # --- the fast path: a turn comes first, since an actor uses the path only if it needs no turn
 
     def _turn_before(self, is_open: Callable[[], bool]) -> Commands | None:
-        """Let the machine decide, and return what it did, if the fast path is open then; else None."""
+        """Let the machine decide. Return its commands if the fast path is open afterwards, else None."""
         before = self.turn(0) if not self.passing and is_open() else None
-        return before if is_open() else None  # asked again: the turn may have begun a read
+        return before if is_open() else None  # asked again: the turn can have begun a read
 
     def _nothing_follows(self, before: Commands | None) -> None:
-        """Check that after the fast path there is nothing to decide."""
+        """Check that nothing is left to decide after the fast path."""
         if before is None:
             return
         after = self.turn(0)
@@ -327,13 +327,14 @@ class World:
         self.machine.configure(new, self.now)
 
     def crash(self, clock_step: float, keep: int) -> None:
-        """Kill the process: lose all that is not durable, except the first `keep` settlements."""
+        """Kill the process. Everything that is not durable is lost, except the first `keep`
+        settlements."""
         self.mark = max(self.mark, self.machine.low_seq()) if self.asleep is None else self.mark
         for settlement in self.recording[:keep]:
             self.store.write(settlement)
         self._lose()
         if self.paused_until <= max(self.now, self.now + clock_step):
-            self.paused_until = 0.0  # it has ended, before the crash or now
+            self.paused_until = 0.0  # the pause has ended, before the crash or now
         if clock_step < 0:
             self.tokens_at += clock_step
             cap = longest_delay_s(self.config) or 60
@@ -342,22 +343,20 @@ class World:
         self.now += clock_step
         shortest = 0.8 * min(self.config.retry_schedule_s, default=0)
         for row in self.store.open.values():
-            row.ended = False  # nothing of it was recorded
+            row.ended = False  # its outcome was not recorded
             row.not_before = min(row.not_before, self.now + shortest)
         self.asleep = None
         self._succeed(self.snapshot)
         self.gone = self.machine._throttle.gone_version is not None
 
     def crash_actor(self, outcomes: list[Outcome], culprit: int | None = None) -> None:
-        """Lose the machine alone: a passing one judges late outcomes, then a new one is restored.
+        """Lose only the machine: a temporary machine judges late outcomes, then a new one is restored.
 
-        The passing machine also quarantines the unsettled delivery at index `culprit`, if there is one.
+        The temporary machine also quarantines the unsettled delivery at index `culprit`, if there is one.
         """
         if self.asleep is not None:
             return
-        self.turn(
-            0
-        )  # (an actor remembers the outcomes of an unfinished turn, and tells them again)
+        self.turn(0)  # an actor remembers the outcomes of an unfinished turn, and tells them again
         self.mark = max(self.mark, self.machine.low_seq())
         self.record(len(self.recording))
         self.durable.clear()
@@ -411,7 +410,7 @@ class World:
             self.awake()
 
     def step_clock(self, by_s: float) -> None:
-        """Set the clock. Pauses and the rate last as long as before; rows are due at their instants, or
+        """Step the clock. Pauses and the rate last as long as before. Rows are due at their instants, or
         at the end of the longest wait."""
         self.awake()
         was, self.now = self.now, self.now + by_s
@@ -419,7 +418,7 @@ class World:
         self.paused_until += by_s
         shortest = 0.8 * min(self.config.retry_schedule_s, default=0)
         for row in self.store.open.values():
-            waited = row.not_before <= was  # it is eligible, and stays so
+            waited = row.not_before <= was  # then it stays eligible
             row.not_before = 0.0 if waited else min(row.not_before, self.now + shortest)
             row.after_commit = min(row.after_commit, self.now + shortest)
         self.machine.clock_stepped(by_s, self.now)
@@ -445,7 +444,7 @@ class World:
             self.turn()
             quiet = not (self.untold or self.reading or self.in_flight or self.recording)
             after = self.machine, self.config, self.sent, len(self.recording), self.now
-            if not quiet or after != before:  # a new configuration wakes an actor too
+            if not quiet or after != before:  # a new configuration also wakes an actor
                 continue
             if not self._unsettled() and (self.asleep is not None or self.machine.clean()):
                 break
@@ -516,7 +515,7 @@ class World:
         count, size = held(self.machine)
         surplus = self.ordered  # reads by id may exceed the bounds
         assert 0 <= count <= self.limits.deliveries + len(surplus)
-        archived = self.config.status is DestinationStatus.ARCHIVED  # takes whole answers in
+        archived = self.config.status is DestinationStatus.ARCHIVED  # takes in whole answers
         assert 0 <= size <= self.limits.bytes + 3_000 * (len(surplus) + 32 * archived)
         assert set(self.machine.in_flight) == set(self.in_flight)
         window = self.machine._backlog.window
@@ -560,9 +559,9 @@ class World:
         self.reading = self.answer = None
 
     def _succeed(self, snapshot: bytes | None) -> None:
-        """Make a fresh machine from the store, as an actor does."""
+        """Make a new machine from the store, as an actor does."""
         self.reading = self.answer = None
-        self.cancelled.clear()  # callers ask again
+        self.cancelled.clear()  # callers must ask again
         self.ordered.clear()
         self.snapshot = snapshot
         self.wake_at = None
@@ -579,7 +578,7 @@ class World:
 
 
 def is_correction(settlement: Settlement) -> bool:
-    """Return whether a settlement only corrects a wait."""
+    """Return True if a settlement only corrects a wait."""
     return settlement.status is DeliveryStatus.RETRYING and settlement.attempt is None
 
 
