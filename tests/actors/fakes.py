@@ -436,8 +436,8 @@ class World:
             self.directory.arrived(deliveries)
 
     async def commit_slowly(self, deliveries: list[Delivery]) -> None:
-        """Commit a group as the intake does: build it, commit it later, and only then tell the directory.
-        Between two groups, forget backlog rows."""
+        """Commit a group as the intake does, tell the directory later, and forget backlog rows between
+        two groups."""
         async with self._intake:
             fresh = self._fresh(deliveries)
             await trio.sleep(self.store.latency_s)
@@ -532,7 +532,7 @@ class World:
 
     def check_backlog(self) -> None:
         """Check that each destination with an unsettled delivery has a backlog row, whose seq is not
-        above the delivery's."""
+        higher."""
         for destination in self.destinations:
             unsettled = self.store.unsettled(destination)
             if unsettled:

@@ -1,5 +1,5 @@
-"""Crashes: a crash hits only one actor, which continues from snapshot and store. A delivery that repeats
-it is quarantined."""
+"""Crashes: each hits only one actor, which continues from snapshot and store. A delivery that repeats a
+crash is quarantined."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

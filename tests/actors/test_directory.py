@@ -1,4 +1,4 @@
-"""All actors of a process: actors come to memory and leave it, and no delivery is lost."""
+"""All actors of a process: they come to memory and leave it, and no delivery is lost."""
 
 import pytest
 import trio
@@ -48,8 +48,8 @@ async def test_a_first_activation_reads_the_snapshot_alone_and_a_quick_return_no
 async def test_what_was_read_and_sent_before_its_commit_was_told_is_not_sent_again(
     autojump_clock: MockClock,
 ) -> None:
-    """An actor may read a group's rows, send and record them, and leave memory before the answer to the
-    group's statement arrives."""
+    """An actor may read a group's rows, send and record them, and leave memory before the group's answer
+    arrives."""
     async with running(passivate_after=2) as world:
         destination = world.destination()
         world.change(destination, status=DestinationStatus.DISABLED)

@@ -1,5 +1,5 @@
-"""Workspaces whose attempts wait for scripts: past a limit they begin no more attempts, and then continue
-in turn."""
+"""Workspaces whose attempts wait for scripts: past a limit they begin no more, and then continue in
+turn."""
 
 from engine.actors.attempts import Attempts
 from engine.actors.script_limit import MOST, ScriptLimit

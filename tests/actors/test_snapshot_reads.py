@@ -1,5 +1,5 @@
-"""Snapshots of many actors: one statement reads them, and each actor gets its answer even if another's
-row cannot be read."""
+"""Snapshots of many actors: read together, and each actor gets its answer even if another's row cannot be
+read."""
 
 from collections.abc import AsyncIterator, Sequence
 

@@ -1,5 +1,4 @@
-"""The number of turns that a delivery takes, and the work that remains for its commit if it takes no
-turn."""
+"""The number of turns that a delivery takes, and the work of its commit without a turn."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
-"""Checks the promises from only two sources: the sender's log and the receivers' log.
+"""Checks the promises only from the sender's log and the receivers' log.
 
-The caller gives the times at which something was killed or frozen, because only then may a delivery come
-twice. Nothing here asks the server or its database, or shares code with them.
+The caller gives the times of kills and freezes, because only then may a delivery come twice. Nothing here
+asks the server or its database, or shares code with them.
 """
 
 import json
@@ -21,14 +21,14 @@ LATE_S = (
 WRONG_S = 60  # a larger age comes from a wrong clock of the sender, see ClockJumped
 SETTLED_S = 12.0  # after a fault of the database, until all waiting work is written
 SHOWN = 5
-# Within this time after a kill, receivers read everything that the process had sent. Every takeover takes
-# longer: it needs four looks.
+# Within this time after a kill, receivers read everything that the process had sent. A takeover takes
+# longer: four looks.
 LEFT_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The time of a fault, by the monotonic clock that all processes of a machine share."""
+    """The time of a fault, by the monotonic clock that all processes share."""
 
     began: float
     ended: float
@@ -39,8 +39,8 @@ class Arrival:
     """One request at a receiver. `answered`: when a complete 200 was written, or None. `doubtful`: the
     receiver was killed while it wrote one.
 
-    `sent`: the earliest time at which the request may have been sent; a frozen receiver reads it later.
-    `late`: the receiver read it so late that its sender may have given up.
+    `sent`: the earliest time at which it may have been sent; a frozen receiver reads it later. `late`: it
+    was read so late that its sender may have given up.
     """
 
     path: str
@@ -149,8 +149,7 @@ def judged(
 
 
 def resumed(received: Path, kills: Iterable[float]) -> list[float]:
-    """Return, for each kill of the delivering process, the seconds until another process first
-    delivers."""
+    """Return, for each kill of the delivering process, the seconds until another process delivers."""
     came = sorted(arrival.at for arrival in _received(received))
     found = []
     for kill in kills:
@@ -241,8 +240,7 @@ def _arrival(line: dict[str, Any], notes: dict[str, Any]) -> Arrival:
 
 
 def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arrival]) -> None:
-    """Check that each event comes under the id that its sender got, and with the same bytes every
-    time."""
+    """Check that each event always comes under the id that its sender got, with the same bytes."""
     known: dict[str, tuple[str, str]] = {}
     other, changed = set(), set()
     for arrival in arrivals:
@@ -259,8 +257,8 @@ def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arriva
 
 
 def _firsts(come: list[Arrival]) -> dict[str, int]:
-    """Return the place of each event's first success, in the order of these places. If a receiver was
-    killed while it answered, and the event did not come again, its answer was a success."""
+    """Return the place of each event's first success, in the order of these places. A receiver that was
+    killed while it answered gave a success if the event did not come again."""
     well = {arrival.n for arrival in come if arrival.answered is not None}
     firsts: dict[str, int] = {}
     for place, arrival in enumerate(come):
@@ -273,10 +271,7 @@ def _in_order(
     verdict: Verdict, path: str, events: dict[str, Sent], firsts: dict[str, int], *, lanes: bool
 ) -> None:
     """Check that an event posted after another event's 202 arrives after it: within one lane, or among
-    all.
-
-    In other words: no event was posted after the 202 of an event that arrived later.
-    """
+    all."""
     latest: dict[str, tuple[float, int, str]] = defaultdict(lambda: (0.0, 0, ""))
     wrong = []
     for n in firsts:

@@ -2,9 +2,9 @@
 
     python -m tests.chaos.clock FILE serve ...
 
-The offset is in a file, as libfaketime reads it (`+3600` seconds). The stand-in is only in this test: it
-wraps the two functions by which the server asks for the wall clock, then runs the command line. Neither
-touches the monotonic clock, which no adjustment of a machine's time moves.
+The offset is in a file, as libfaketime reads it (`+3600` seconds). The stand-in wraps the two functions
+by which the server asks for the wall clock, then runs the command line. Neither touches the monotonic
+clock.
 """
 
 import os

@@ -1,6 +1,6 @@
 """A PostgreSQL cluster of the chaos tests: made, copied, followed by a standby, killed and started.
 
-For the server under test it is an operator's database, which that server never starts or ends.
+For the server under test it is an operator's database.
 """
 
 import asyncio
@@ -28,8 +28,8 @@ START_S = 60  # PostgreSQL replays its log first
 GONE_S = HANGS_S  # for the end of a killed postmaster and its children
 ORPHANS_S = 15.0  # for the end of its children, after the postmaster's end
 QUERY_S = 5.0
-# The errors of a query while the cluster is in trouble. The last one: the connection ended in the middle
-# of an answer.
+# The errors of a query while the cluster is in trouble. The last one: the connection ended within an
+# answer.
 AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 UP = {"ready", "standby"}  # states in postmaster.pid
 MODES = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}

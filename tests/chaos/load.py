@@ -1,4 +1,4 @@
-"""Posters in a process of their own. Each try is a line of the sender's log, with the answer that it got.
+"""Posters in a process of their own. Each try is a line of the sender's log, with its answer.
 
     python -m tests.chaos.load
 

@@ -1,6 +1,6 @@
 """Two PostgreSQL servers that Patroni manages, with etcd and synchronous replication.
 
-Patroni and etcd are programs of the machine. This module is not used without them.
+Only for machines that have both programs.
 """
 
 import json
@@ -190,8 +190,8 @@ class Pair(Cluster):
 
     @contextmanager
     def followed(self, tell: Callable[..., object]) -> Iterator[None]:
-        """While the block runs, tell a proxy where the leader is whenever that changes. A load balancer
-        that asks Patroni does the same."""
+        """While the block runs, tell a proxy where the leader is whenever that changes, like a load
+        balancer that asks Patroni."""
         over = threading.Event()
 
         def look() -> None:

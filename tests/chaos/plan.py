@@ -1,7 +1,7 @@
-"""A round's plan, drawn from its seed before the round: the disturbances, their times and durations.
+"""A round's plan, drawn from its seed: the disturbances, their times and durations.
 
 Several hands act side by side, so that faults meet: one strikes servers, others strike databases, network
-and receivers. Nothing here acts.
+and receivers.
 """
 
 import random
@@ -37,8 +37,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a seed. `followed`: the database has a standby. No step begins after `seconds`, if
-    given. `nodes`: the servers side by side, which share `parts`. `workers`: the workers of each
-    server."""
+    given. `nodes`: servers side by side, which share `parts`. `workers`: those of each server."""
 
     seed: int
     followed: bool
@@ -69,8 +68,7 @@ def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1, parts: in
 
 
 def moved(seed: int, seconds: float, nodes: int, parts: int, how: str = "kills") -> Plan:
-    """Draw a round in which the part moves again and again, to time the moves. The node with the part is
-    killed, or hands the part over."""
+    """Draw a round that times the moves of a part: the node with the part is killed, or hands it over."""
     chance = random.Random(seed)
     steps: list[Step] = []
     left = seconds

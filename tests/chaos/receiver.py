@@ -3,8 +3,8 @@
     python -m tests.chaos.receiver
 
 Commands set how each path answers. `ok` and `slow` end in a complete 200, as does `flap` every other
-time. No other mode ends in anything that a sender can take for a 200. The lines of the log are: a request
-arrived; its answer is about to be written; the answer was or was not written.
+time; other modes never do. Lines of the log: a request arrived; its answer is about to be written; the
+answer was or was not written.
 """
 
 import hashlib
@@ -119,8 +119,7 @@ class Receiver:
             while self._modes.get(path) == HELD:
                 await self._changed.wait()
         if mode in ("ok", "slow"):
-            # A kill can come between the answer and its line. Then it is unknown if the answer was
-            # written.
+            # After a kill between the answer and its line, it is unknown if the answer was written.
             self._tell_of(number, "answering")
             try:
                 await stream.send_all(OK)

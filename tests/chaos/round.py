@@ -235,10 +235,8 @@ class Round:
 
 
 def _broken(line: str) -> bool:
-    """Return True if a line of a server's log shows a fault: it is no log entry, or it has a stack.
-
-    A server that was replaced can log that with a stack.
-    """
+    """Return True if a line of a server's log shows a fault: it is no log entry, or it has a stack that
+    is not from a replacement."""
     try:
         told = json.loads(line)
     except ValueError:

@@ -14,8 +14,7 @@ Lines = list[dict[str, Any]]
 
 
 def sent() -> Lines:
-    """Return the log of two posters that post in turn, each after the other's answer, with a batch
-    without an answer and a refusal."""
+    """Return the log of two posters that post in turn, a batch without an answer and a refusal."""
     lines: Lines = [
         {"poster": "ab"[k % 2], "n": [f"{k}"], "began": k + 0.1, "ended": k + 0.2, "status": 202,
          "ids": [f"id{k}"]}

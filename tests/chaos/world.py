@@ -84,8 +84,8 @@ class World:
         workers: int = 1,
         parts: int = 1,
     ) -> None:
-        """`nodes`: the servers side by side, each reached by the others over links that can be cut. They
-        share `parts`. `workers`: the workers of each server."""
+        """`nodes`: servers side by side, which share `parts` and reach each other over links that can be
+        cut. `workers`: those of each server."""
         self._workers, self._parts = workers, parts
         processes = max(workers, parts)
         self._connections = 60 if processes == 1 else WORKER_CONNECTIONS * (processes + 1) * 2
@@ -229,9 +229,8 @@ class World:
         self.standby = standby
 
     def insist(self, path: str, body: object = None) -> Any:
-        """Post, or get without a body, until the answer is not 404, 500 or 503. A busy machine, or one
-        that is not back yet, gives these. Use this only for requests that can be made twice, or before
-        all trouble."""
+        """Post, or get without a body, until the answer is not 404, 500 or 503, as from a machine that is
+        busy or not back. Only for requests that can be made twice."""
         give_up = time.monotonic() + READY_S
         while True:
             try:

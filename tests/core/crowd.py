@@ -46,7 +46,7 @@ class Crowd:
     """A receiver that works on `places` requests at once; the others wait there, in order.
 
     `refuses`: it refuses requests that would wait. `fails`: the share that fails at any load. `wants`:
-    the number of requests that would be in flight without a limit.
+    the number in flight without a limit.
     """
 
     takes: Takes

@@ -36,8 +36,8 @@ def a_read(machine: DestinationMachine) -> ReadRequest:
 def worked_off(
     machine: DestinationMachine, now: float, answer: Callable[[ReadRequest], None]
 ) -> list[int]:
-    """Deliver everything that waits, one success after another, and answer the reads of lanes. Return the
-    seqs in the order of sending."""
+    """Deliver everything that waits, one after another, and answer the reads of lanes. Return the seqs as
+    sent."""
     done: list[int] = []
     for _ in range(200):
         commands = step(machine, now)

@@ -41,7 +41,7 @@ class EndlessError(Exception):
 
 
 def planned(seed: int, nodes: int | None) -> Plan:
-    """Return the plan of a seed. `nodes`: None for one node, 0 for as many as the seed draws."""
+    """Return a seed's plan. `nodes`: None for one node, 0 for as many as the seed draws."""
     return draw(seed) if nodes is None else draw_several(seed, nodes or None)
 
 

@@ -1,7 +1,6 @@
-"""The door of a simulated process: it takes callers' requests and answers them, unless the process is
-dead.
+"""The door of a simulated process: it answers callers' requests while the process lives.
 
-The real relay passes a request to the node that has the request's workspace.
+The real relay passes a request to the node that has its workspace.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -84,7 +83,7 @@ class Door:
         return replies[0] if replies else None
 
     async def perform(self, client: Client, patience_s: float) -> Sequence[Any | Exception]:
-        """Run a client's `work`. Return its result in a list, or nothing if no answer comes."""
+        """Run a client's `work`. Return its result in a list, empty if no answer comes."""
         if (
             self._elsewhere is not None
             and (part := self._elsewhere.part_of(_fields(client))) is not None
@@ -142,7 +141,7 @@ class Door:
     # --- several nodes
 
     async def answer(self, client: Client, body: bytes) -> tuple[int, bytes] | None:
-        """Answer a relayed request: return status and body, or None if no answer comes."""
+        """Answer a relayed request with status and body, or None if no answer comes."""
         assert body == client.body
         self._process.world.tell(Relayed, client.request, self._process.number)
         if client.work is not None:
@@ -185,8 +184,7 @@ class Door:
 
 
 class _Exchange:
-    """A relayed request at the node that received it, with the part of `api.door.exchange` that the relay
-    uses."""
+    """The part of `api.door.exchange` that the relay uses, for a request at the node that received it."""
 
     def __init__(self, process: "Process", client: Client, *, halved: bool) -> None:
         path = b"/events/batch" if client.batch else b"/events"
@@ -254,4 +252,4 @@ def _credential(authorization: bytes | None) -> Credential | None:
 
 
 async def _caught_up() -> None:
-    """Return at once: here every node knows every key."""
+    """Return at once: every node knows every key."""

@@ -1,6 +1,6 @@
-"""Token endpoints, and the sender of a process, which fetches tokens from them.
+"""Token endpoints, and the sender that fetches tokens from them.
 
-The tokens are those of `engine.outbound`; only the fetch is simulated. Endpoints fail, hang or answer
+Only the fetch is simulated; the tokens are those of `engine.outbound`. Endpoints fail, hang or answer
 late as their kinds say. Once the faults are over, all succeed.
 """
 
@@ -110,8 +110,7 @@ class Endpoints:
         return Failure(ErrorCategory.AUTHENTICATION, words), FAILED_S
 
     def _answer(self, number: int) -> tuple[float, int, float]:
-        """Return an endpoint's answer: its delay in seconds, its status, and the lifetime of its token in
-        seconds."""
+        """Return an endpoint's delay in seconds, its status, and its token's lifetime in seconds."""
         chance = self._chance
         kind = self._world.plan.destinations[number].endpoint
         if self._world.calm or kind == "prompt":
@@ -142,8 +141,7 @@ class SimulatedTokens(Tokens):
 
 
 class Outbound:
-    """The sender of a process: the real stages before the simulated network. It knows when attempts
-    began."""
+    """The sender of a process: the real stages before the simulated network."""
 
     def __init__(self, process: "Process") -> None:
         self._process = process
@@ -172,8 +170,8 @@ class Outbound:
         self._stages.send(transmission, ended)
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Send a complete request. The stages call this instead of the wire. After a 401 they send a
-        second request in the same attempt."""
+        """Send a complete request: the stages call this instead of the wire. After a 401 they call it
+        again in the same attempt."""
         world = self._process.world
         began = self._begun[transmission.delivery.id, transmission.number]
         world.network.send(self._process, transmission, done, world.now() - began)

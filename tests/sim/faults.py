@@ -1,6 +1,6 @@
 """The faults of a history: the fate of each statement, and the strikes of the plan.
 
-A strike falls at the n-th call, send or step of the history, so it can fall between any two steps.
+A strike comes at the n-th call, send or step, so it can fall between any two steps.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,10 @@ HANGS_S = 8.0  # after this time, a statement without an answer is given up
 BEHIND_S = (0.0, 0.0, 0.005, 0.05, 0.4)
 FAR_BEHIND_S = (*BEHIND_S, 2.0, 2.0)
 OVERTAKEN = ("settle", "read queue", "read due")
-# Statements that can fail with contention: the engine runs them again. The others are single writes,
-# which the pool repeats, and reads, which never race.
+# Statements that can fail with contention, after which the engine repeats them. The others are single
+# writes, which the pool repeats, and reads, which never race.
 RACING = ("accept", "accept part", "settle", "requeue", "discard", "enqueue", "forget backlog")
-# Statements of transactions in several parts. They are rare, so they have faults `PARTS_TROUBLE` times as
-# often.
+# Statements of transactions in parts. They are rare, so they fail `PARTS_TROUBLE` times as often.
 PARTS = ("accept part", "commit")
 PARTS_TROUBLE = 2
 
@@ -68,8 +67,8 @@ class Faults:
     # --- strikes
 
     def count(self, what: str, process: "Process | None") -> None:
-        """Count a call, settle, send, step, turn or pass (a hand-over). Carry out the strikes that are
-        due at this number."""
+        """Count a call, settle, send, step, turn or pass (a hand-over), and carry out the strikes due at
+        this number."""
         self._counts[what] += 1
         laid = self._laid.get(what)
         while laid and laid[-1].number <= self._counts[what]:

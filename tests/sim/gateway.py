@@ -1,5 +1,5 @@
-"""The gateway between the simulated store and its database: a statement can be late, be lost, or run and
-be reported as failed."""
+"""The gateway to the simulated database: a statement can be late, be lost, or run and be reported as
+failed."""
 
 from collections.abc import Callable
 from math import inf
@@ -13,18 +13,16 @@ Result = TypeVar("Result")
 
 
 class Gateway(Protocol):
-    """One connection of one process to the simulated database. `work` is a whole transaction. It is
-    synchronous, and it does everything, or raises and does nothing. A `call` completes it at most
-    once."""
+    """One connection of a process to the simulated database. `work` is a whole synchronous transaction:
+    it does everything, or it raises and does nothing. A `call` completes it at most once."""
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
-        """Run a statement: return its result or raise its error.
+        """Run a statement, and return its result or raise its error.
 
-        The call can be late. It can raise StoreAwayError in three cases: `work` never runs
-        (`maybe_written` True or False), `work` has run, or the database still runs `work` later. A late
-        `work` checks its epoch to know whether it can still write. A kill can come at any await within.
-        If `work` raises LockedError, it has done nothing. It is called again when that transaction has
-        ended.
+        The call can be late. It can raise StoreAwayError although `work` never runs (`maybe_written` True
+        or False), has run, or will still run. A late `work` checks its epoch to know if it can still
+        write. A kill can come at any await. After a LockedError, `work` is called again when that
+        transaction has ended.
         """
 
 

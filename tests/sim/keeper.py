@@ -1,8 +1,8 @@
-"""The process manager of a history: it restarts processes, and it carries out the strikes.
+"""The process manager of a history: it restarts processes and carries out strikes.
 
-Some time after a process has ended, the keeper starts another for its part, unless one lives. Several
-nodes have one parent, which restarts them. Nodes with another number of parts belong to another parent.
-If a node of the former parent then loses its part, the keeper ends all nodes of that parent in order.
+Some time after a process has ended, the keeper starts another for its part, unless one lives. Nodes with
+another number of parts belong to another parent. If a former parent's node loses its part to them, the
+keeper ends all of that parent's nodes in order.
 """
 
 from functools import partial
@@ -168,8 +168,8 @@ class Keeper:
                 self._world.later(delay_s, begin)
 
     def _succeed(self, process: Process) -> None:
-        """Start another process for the part of a living one. Do nothing if that process's parent no
-        longer restarts nodes."""
+        """Start another process for the part of a living one, unless the parent no longer restarts
+        nodes."""
         if process.group != self._group or self._world.calm or self._world.over:
             return
         if len(self.living) < self._parts + SPARE:

@@ -1,7 +1,7 @@
 """One process's connection to the simulated database: a statement can be late, be lost, or run and be
 reported as failed.
 
-A statement that was sent can run after its process was killed, or never.
+A statement that was sent can still run after its process was killed.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# The server ends a transaction that has been idle for this time, because its client may be gone.
+# The server ends a transaction that has been idle for this time.
 IDLE_TRANSACTION_S = 30.0
 
 
@@ -63,7 +63,7 @@ class _Statement:
         self._reply()
 
     def _end(self) -> None:
-        """Note that the database will no longer change anything for this statement."""
+        """Note that the database is done with this statement."""
         self._line.world.under_way -= self._writes
 
     def _do(self) -> None:
@@ -77,8 +77,8 @@ class _Statement:
             self._reply()
 
     def _wait(self, transaction: Transaction, patience_s: float | None) -> None:
-        """Run again when a transaction has ended. The database ends that transaction after `patience_s`,
-        or after its idle limit if `patience_s` is None."""
+        """Run again when a transaction has ended. The database ends it after `patience_s`, or after its
+        idle limit."""
         transaction.after(self._after_wait)
         if patience_s is None:
             patience_s = IDLE_TRANSACTION_S

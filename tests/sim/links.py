@@ -1,7 +1,7 @@
 """Links between nodes: they carry a request to the node that has its workspace, and its answer back.
 
-The relay is the real one (`api.door.elsewhere`). The bytes of a link arrive in order, late or never. A
-link that breaks loses its bytes. A node can be cut off from others, and the node at either end can stall.
+The relay is the real `api.door.elsewhere`. Bytes arrive in order, late or never. A link that breaks loses
+its bytes. A node can be cut off from others, and either node can stall.
 """
 
 from collections import deque
@@ -33,14 +33,14 @@ TROUBLE = frozenset({"links", "cut", "freeze", "stall"})  # without these a hand
 
 
 class End:
-    """One end of a link, with the part of `trio.SocketStream` that the relay and a node's server use."""
+    """One end of a link: the part of `trio.SocketStream` that a relay and a node's server use."""
 
     def __init__(self, link: "Link", process: "Process") -> None:
         self.process = process
         self.other: End
         self.last_at = 0.0  # when the last byte from the other end arrives
         self.on_the_way: deque[bytes | None] = deque()  # sent by the other end; None: its end
-        self.unread = 0  # bytes that the other end has sent and this end has not read
+        self.unread = 0  # bytes that this end has not read
         self.busy = self.parted = False  # it serves a request; it takes no more requests
         self.served = 0  # requests
         self.link = link
@@ -63,7 +63,7 @@ class End:
         return bool(self._come) or self._ended
 
     def shutdown(self, how: int) -> None:
-        """End the link at both ends at once: two workers of a machine notice it without delay."""
+        """End the link at both ends at once, as between two workers of a machine."""
         del how
         self._closed = True
         self.other.come(None)
@@ -175,8 +175,7 @@ class Links:
         return way_s
 
     def breaks(self) -> str:
-        """Return `before` or `after` if the link breaks before or after its bytes arrive, else an empty
-        text."""
+        """Return `before` or `after` if the link breaks before or after its bytes arrive, else ""."""
         if not self._troubled or self.chance.random() >= BREAK_SHARE:
             return ""
         self.world.tell(Fault, "link")
@@ -200,7 +199,7 @@ class Links:
         self.world.tell(Fault, "cut", f"{one.number} {other.number}", lasts_s)
 
     def cut_s(self, one: "Process", other: "Process") -> float:
-        """Return the seconds for which two nodes are still cut off from each other."""
+        """Return the seconds for which two nodes are still cut off."""
         until = self._cut_until.get(frozenset({one.number, other.number}), 0.0)
         return 0.0 if self.world.calm else max(0.0, until - trio.current_time())
 
@@ -241,8 +240,7 @@ class Links:
             raise ConnectionResetError("the handshake failed") from error
 
     def part(self, process: "Process") -> None:
-        """Close the idle links of a node that ends in order. The next release says goodbye; the former
-        does not."""
+        """Close the idle links of a node that ends in order. Only the next release says goodbye."""
         if process.release is None:
             return
         for link in self._links:
@@ -260,7 +258,7 @@ class Links:
             end.close()
 
     def _node(self, near: "Process", number: int) -> "Process | None":
-        """Return the newest node of a part that has the same parent: it has the part's address."""
+        """Return the newest node of a part with the same parent."""
         nodes = [
             each
             for each in self.world.processes
@@ -269,7 +267,7 @@ class Links:
         return nodes[-1] if nodes else None
 
     def died(self, process: "Process") -> None:
-        """End the links of a process that has ended. Bytes that it sent can still arrive."""
+        """End the links of an ended process. Bytes that it sent can still arrive."""
         for link in [
             each for each in self._links if process in (each.near.process, each.far.process)
         ]:
@@ -317,7 +315,7 @@ class Links:
 
 
 def unread(link: trio.SocketStream) -> int:
-    """Return how many bytes the other end has not read. For a real link, the kernel knows this."""
+    """Return the number of bytes that the other end has not read."""
     return cast(End, link).other.unread
 
 

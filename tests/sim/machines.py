@@ -1,8 +1,7 @@
-"""The machines of a history: machines join, are drained or are lost, and each part belongs on one of
-them.
+"""The machines of a history: they join, are drained or are lost, and each part belongs on one of them.
 
-The placement is the real one (`engine.nodes.placement`), over rows like those of the table of nodes. Each
-machine has a process for each part, and one process of a part works.
+The placement is the real `engine.nodes.placement`. Each machine has a process for each part; one process
+of a part works.
 """
 
 from collections import Counter
@@ -39,7 +38,7 @@ class Machines:
         return self._names[-1]
 
     def belongs_on(self, number: int, living: Iterable["Process"], parts: int) -> str | None:
-        """Return the machine that a part belongs on, or None if no machine can work for it."""
+        """Return the machine that a part belongs on, or None if none can work for it."""
         return placement(places_of(self._rows(living, parts), parts)).get(number)
 
     def place(self, number: int, living: Iterable["Process"], parts: int) -> str:
@@ -71,7 +70,7 @@ class Machines:
         )
 
     def strike(self, kind: str) -> str | None:
-        """Let a machine join, be drained, be undrained or be lost. Return the name of a lost machine."""
+        """Let a machine join, be drained, be undrained or be lost. Return a lost machine's name."""
         left = [name for name in self._names if name not in self._drained]
         if kind == "join" and len(self._names) < MOST:
             self._world.tell(Fault, kind, self._begin())

@@ -1,5 +1,4 @@
-"""The network between a process and its receivers. The wire's real head signs requests; receivers verify
-them with their own code.
+"""The network between a process and its receivers. Receivers verify signatures with their own code.
 
 A request that has left can arrive even if its process has died.
 """
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 LONGEST_WAY_S = 0.03
-# For this time after a rotation, a request can carry the former key's signature alone: its process has
-# not yet heard of the rotation.
+# For this time after a rotation, a request can carry only the former key's signature: its process has not
+# yet heard of the rotation.
 UNHEARD_S = 60.0
 GRACE_S = 23 * 3600.0  # a rotated-out key must sign for at least this time
 _MARK = re.compile(rb'"mark": ?"([^"]*)"')
@@ -203,8 +202,8 @@ class Network:
             flight.die(lost=self._chance.random() < 0.5)
 
     def genuine(self, destination: str, fields: dict[str, str], body: bytes) -> bool:
-        """Return True if a receiver accepts a request's signature: by the present key or, for a day after
-        a rotation, by the former key."""
+        """Return True if the present key, or for a day after a rotation the former key, signed a
+        request."""
         keys, now = self.world.keys[destination], self.world.now()
         signed = f"{fields['webhook-id']}.{fields['webhook-timestamp']}.".encode() + body
         given = [

@@ -1,5 +1,4 @@
-"""News of configuration that other processes wrote: a stand-in for `storage.audit.changes` over the
-simulated database.
+"""News of configuration that other processes wrote: a stand-in for `storage.audit.changes`.
 
 After a lost connection, the whole configuration is read again.
 """

@@ -92,15 +92,14 @@ class StallingDispatcher(Dispatcher):
         return process.dead or super().try_inline(actor, part, about)
 
     async def wait_idle(self) -> None:
-        """Wait until no actor waits for a turn. Time passes meanwhile, so this can fail to end in
-        time."""
+        """Wait until no actor waits for a turn. Time passes meanwhile."""
         while self._behind or self._waiting:  # noqa: ASYNC110 - a dispatcher tells nobody that it rests
             await trio.sleep(A_TURN_S)
 
 
-# Calls between two modules. A second call changes nothing, except for calls in `FOR_GOOD`: if one of
-# these raises, it has taken nothing. Appends to a queue or heap (`enqueue`, `submit`, `call_at`) are left
-# out: they fail only if the process is out of memory.
+# Calls between two modules. A second call changes nothing, except for `FOR_GOOD`: if such a call raises,
+# it has taken nothing. Appends to a queue or heap (`enqueue`, `submit`, `call_at`) are left out, since
+# they fail only without memory.
 HAND_OVERS = (
     ("directory", ("arrived", "untold", "spare", "configure")),
     ("recorder", ("put", "mark", "write_snapshot")),

@@ -1,7 +1,7 @@
-"""The plan of a history, drawn from its seed. It is data only, so the shrinker can leave parts out.
+"""The plan of a history, drawn from its seed: data only, so the shrinker can leave parts out.
 
-The delay of each statement and answer depends on the engine's progress, so the run draws it from a stream
-of its own. Everything else is here.
+The delays of statements and answers depend on the engine's progress, so the run draws them from streams
+of their own.
 """
 
 from random import Random
@@ -179,7 +179,7 @@ class Plan(Struct, frozen=True):
 
 
 def stream(seed: int, name: str) -> Random:
-    """Return a random source of its own, so that draws of one part do not change those of another."""
+    """Return a random source of its own: draws of one part do not change those of another."""
     return Random(f"{seed} {name}")
 
 
@@ -301,8 +301,8 @@ def _posts(
 def _large_posts(
     chance: Random, span_s: float, wanted: frozenset[str], faults: frozenset[str]
 ) -> tuple[Post, ...]:
-    """Return large batches. Several come at once, because a single one would use only one intake. Other
-    posts of the same environment come before, beside and behind them."""
+    """Return large batches, several at once, because a single one would use only one intake. Other posts
+    of the same environment come before, beside and behind them."""
     if chance.random() >= LARGE_SHARE:
         return ()
     posts: list[Post] = []

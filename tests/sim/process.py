@@ -1,7 +1,7 @@
-"""One process of the service: the engine's real parts under the real supervisor, wired as
-`api.composition` wires them.
+"""One process of the service: the engine's real parts under the real supervisor, wired like
+`api.composition`.
 
-It can be killed between any two steps. After that, nothing that it does has an effect.
+It can be killed between any two steps. After that, it has no effect.
 """
 
 from collections.abc import Callable
@@ -79,8 +79,8 @@ HAND_OVER_S, LAST_REQUESTS_S = 5.0, 2.0  # of a hand-over, as in `api.compositio
 
 
 class Process:
-    """One process. It stalls until `stalled_until`, an instant of trio's clock. `group`: the number of
-    its parent; the processes of one parent share the database by parts."""
+    """One process. It stalls until `stalled_until`, an instant of trio's clock. `group`: its parent's
+    number; the processes of one parent share the database by parts."""
 
     def __init__(
         self,
@@ -276,8 +276,7 @@ class Process:
 
     @property
     def _replays(self) -> list[Child]:
-        # The runner looks for jobs all the time. In a history without jobs this would be most of the
-        # cost.
+        # The runner looks for jobs all the time: most of the cost of a history without jobs.
         if not any(wish.kind == "replay" for wish in self.world.plan.wishes):
             return []
         return [child("replays", self.runner.run, restarts=ALWAYS)]
@@ -457,8 +456,8 @@ class Process:
         return True
 
     def breaks(self, name: str, *, after: bool) -> str | None:
-        """Return `before` or `after` if a hand-over raises before or after its work, or None. `after`:
-        the hand-over can raise after its work."""
+        """Return `before` or `after` if a hand-over raises before or after its work, else None. `after`:
+        it can raise after its work."""
         self.faults.count("pass", self)
         if not self.break_next or self.dead:
             return None

@@ -57,7 +57,7 @@ class Receivers:
         }
 
     def refuses(self, destination: Destination, token: str, attempt: tuple[int, str, int]) -> bool:
-        """Return whether a receiver answers a request with 401, because its token is revoked. An attempt
+        """Return True if a receiver answers a request with 401 because of a revoked token. An attempt
         (process, delivery, number) is refused at most once."""
         number = int(destination.target.path.rsplit(b"/", 1)[1])
         if not token or self._world.calm or not self._world.plan.destinations[number].revokes:

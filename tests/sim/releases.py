@@ -1,7 +1,7 @@
-"""Two adjacent releases side by side, as in a rolling upgrade, with their messages on links.
+"""Two adjacent releases side by side, as in a rolling upgrade.
 
 Both have the real handshake. The former release closes idle links without a goodbye. The next release
-says goodbye as the present one does, adds unknown fields to its handshake, and answers in chunks.
+says goodbye, adds unknown fields to its handshake, and answers in chunks.
 """
 
 import secrets

@@ -1,5 +1,5 @@
-"""The plan of a history with several nodes, drawn from its seed. It spreads a history of `plan` over
-workspaces that the nodes share by parts, and adds faults between nodes."""
+"""The plan of a history with several nodes, drawn from its seed: a history of `plan`, spread over
+workspaces that the nodes share by parts, with faults between nodes."""
 
 from collections.abc import Sequence
 from random import Random

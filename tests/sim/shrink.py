@@ -1,5 +1,4 @@
-"""The shrinker: it leaves out parts of a history that breaks a promise, as long as the same promise
-breaks."""
+"""The shrinker: it leaves out parts of a history as long as the same promise breaks."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +11,7 @@ Breaks = Callable[[Plan], bool]
 
 
 def shrink(plan: Plan, breaks: Breaks) -> Plan:
-    """Return the smallest plan found for which `breaks` is true. It must be true for `plan`."""
+    """Return the smallest plan found for which `breaks` is true, as it must be for `plan`."""
     left = TRIES
     smaller = True
     while smaller:
@@ -36,8 +35,8 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
         yield from _without(plan, name)
     if plan.bounds != Bounds():
         yield replace(plan, bounds=Bounds())
-    # A receiver is known by its destination's number. So that the others keep their numbers, a
-    # destination that is left out stays in the plan and is never made.
+    # Receivers are known by the numbers of their destinations. To keep the numbers, a destination that is
+    # left out stays in the plan but is never made.
     for number, each in enumerate(plan.destinations):
         if each.at <= plan.span_s:
             never = replace(each, at=float("inf"))
@@ -51,7 +50,7 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
 
 
 def _without(plan: Plan, name: str) -> Iterator[Plan]:
-    """Yield plans with less of one thing: halves, quarters, and so on down to single ones."""
+    """Yield plans with less of one thing: without halves, quarters, and so on down to single ones."""
     things = getattr(plan, name)
     size = (len(things) + 1) // 2
     while size and things:

@@ -180,7 +180,7 @@ class Cluster:
         self.takeovers += 1
 
     def _works(self, node: SimulatedNode) -> bool:
-        """Return whether a node beats, and has done so for a moment."""
+        """Return True if a node beats, and has done so for a moment."""
         return node.connected and node.frozen_until < self._now - BEAT_S and not self._in_outage
 
     def _watch(self) -> None:

@@ -116,8 +116,8 @@ class Wishes:
         work: Callable[[Process], Awaitable[str]],
         of: str = "",
     ) -> str | None:
-        """Repeat a refused request, at most `TRIES` times. Return the result if it was done, else
-        None."""
+        """Repeat a refused request, at most `TRIES` times. Return the result, or None if it was not
+        done."""
         for _ in range(TRIES):
             answer, result = await self._ask(kind, environment, work, of=of, wanted=wanted)
             if answer == "done":
@@ -286,7 +286,7 @@ class Wishes:
         return True
 
     def _listed(self, of: Known) -> list[str]:
-        """Return the ids that a list of a destination's deliveries shows as PENDING or RETRYING."""
+        """Return the ids of a destination's deliveries that a list shows as PENDING or RETRYING."""
         return [
             row.id
             for row in self._world.database.tables.deliveries.values()
@@ -294,8 +294,7 @@ class Wishes:
         ]
 
     def _waiting(self, of: Known, chance: Random) -> list[str]:
-        """Return some of the ids that a list of a destination's deliveries shows as PENDING or
-        RETRYING."""
+        """Return some of the listed ids."""
         listed = self._listed(of)
         return chance.sample(listed, min(len(listed), chance.choice((1, 2, 4))))
 
@@ -307,7 +306,7 @@ class Wishes:
             await trio.sleep(LOOK_S)
 
     def _dead(self, of: Known) -> list[str]:
-        """Return the ids that a list of the dead-letter queue shows."""
+        """Return the ids in a list of the dead-letter queue."""
         return [
             row.id
             for row in self._world.database.tables.deliveries.values()
@@ -315,7 +314,7 @@ class Wishes:
         ]
 
     def _delivered(self, of: Known) -> tuple[str, ...]:
-        """Return the ids that a list of a destination's deliveries shows as DELIVERED."""
+        """Return the ids of a destination's deliveries that a list shows as DELIVERED."""
         return tuple(
             row.id
             for row in self._world.database.tables.deliveries.values()

@@ -95,9 +95,8 @@ class FailedOver(Disturbance):
     def begin(self) -> None:
         world = self.world
         assert world.standby is not None
-        # A primary that restarts commits by itself the transactions that waited for the standby. If the
-        # failover came before the standby has these, acknowledged commits would be lost, as PostgreSQL's
-        # manual says.
+        # A primary that restarts commits what waited for the standby. A failover before the standby has
+        # that, too, would lose acknowledged commits, as PostgreSQL's manual says.
         world.primary.revive()
         give_up = time.monotonic() + HANGS_S
         while not world.primary.caught_up():

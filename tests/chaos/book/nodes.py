@@ -27,7 +27,7 @@ class NodeTrouble(Disturbance):
 
     def _leave_the_door(self) -> None:
         """Send clients to another server, as a load balancer does: to one that is ready, if any is. A
-        server that is just starting takes connections and serves them later."""
+        server that is just starting serves them later."""
         if self.world.server is self.node:
             ready = [each for each in self.others if each.ready(CHECK_S)]
             self.world.open_door(self.chance.choice(ready or self.others))

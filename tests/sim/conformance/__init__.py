@@ -1,1 +1,1 @@
-"""Tests that the simulated database behaves like PostgreSQL: the same calls, answers and rows."""
+"""Tests that the simulated database behaves like PostgreSQL."""

@@ -22,7 +22,7 @@ LOOKS = Looks(queue=7, dead=4, dead_counted=5, replays=6)
 
 @pytest.fixture
 def few_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Limit PostgreSQL's reads to as few rows as the simulated ones."""
+    """Let PostgreSQL's reads look at as few rows as the simulated ones."""
     monkeypatch.setattr(backlog, "EXAMINED", LOOKS.queue)
     monkeypatch.setattr(dead_letters, "EXAMINED", LOOKS.dead)
     monkeypatch.setattr(dead_letters, "COUNTED", LOOKS.dead_counted)
@@ -38,7 +38,7 @@ def few_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit the parts of large groups in PostgreSQL to as few rows as in the simulated database."""
+    """Let parts of large groups in PostgreSQL be as small as the simulated ones."""
     monkeypatch.setattr(storage.intake.large, "PART_ROWS", PART_ROWS)
 
 

@@ -1,6 +1,6 @@
-"""All rows of both databases in one shape: the rows of a table with their columns, sorted.
+"""All rows of both databases in one shape: a table's rows with their columns, sorted.
 
-A time from the database's own clock is shown as -1: only whether it was written is compared.
+A time from the database's own clock is shown as -1.
 """
 
 import json
@@ -58,8 +58,8 @@ _LEGS = """
     SELECT environment, job, destination, counted, total, cursor, enqueued, skipped, all_counted,
            exhausted, step, ordered
     FROM replay_legs"""
-# The epoch of each process that can write. For leases, by epoch: whether any process holds them, their
-# number, and the sum of their slots.
+# The epoch of each process that can write. For leases: whether any process holds them, their number, and
+# the sum of their slots.
 _EPOCHS = """
     SELECT 'process' AS kind, epoch, false AS vacant, 1::bigint AS held, 0::bigint AS slots FROM processes
     UNION ALL

@@ -1,5 +1,4 @@
-"""The two databases under test, as a process uses each: the same ports, and connections that can be
-lost."""
+"""The two databases under test, as a process uses each. Connections can be lost."""
 
 from typing import Any, Protocol
 
@@ -84,7 +83,7 @@ class Simulated:
         self._stores: Stores | None = None
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
-        """Begin another process, which takes over a part of the database."""
+        """Begin another process for a part."""
         self.former = self.ports if self._processes else None
         self._processes += 1
         stores = self._stores = self.database.connect(self._processes, Direct(), part)
@@ -105,7 +104,7 @@ class Simulated:
         )
 
     def lose(self, purpose: str) -> None:
-        """Lose the present process's connection of this purpose."""
+        """Lose a connection."""
         assert self._stores is not None
         stores = self._stores
         purposes: dict[str, SimulatedIntake | SimulatedSettle] = {
@@ -139,7 +138,7 @@ class Postgres:
         self._upkeep = bridge.connection(UPKEEP)
 
     async def take(self, part: WorkerPart = WHOLE) -> None:
-        """Begin another process, which takes over a part of the database."""
+        """Begin another process for a part."""
         bridge, ownership = self.bridge, Ownership(part=part)
         self.former = self.ports if self._hot else None
         await ownership.take(self._upkeep)
@@ -164,7 +163,7 @@ class Postgres:
         )
 
     def lose(self, purpose: str) -> None:
-        """Lose the present process's connection of this purpose."""
+        """Lose a connection."""
         raw = self._hot[purpose]._raw
         if raw is not None:
             raw.terminate()

@@ -1,5 +1,5 @@
-"""The simulated database on a connection that fails: a statement is late, is lost, or runs and is
-reported as failed."""
+"""The simulated database on a failing connection: a statement is late, is lost, or runs and is reported
+as failed."""
 
 from collections.abc import Callable
 from typing import TypeVar

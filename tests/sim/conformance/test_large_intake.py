@@ -1,5 +1,5 @@
-"""Groups that are written in parts, on both databases: they are written whole or not at all, and other
-groups are written between two parts."""
+"""Groups in parts, on both databases: each is written whole or not at all, and other groups come
+between."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

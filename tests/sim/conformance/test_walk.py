@@ -1,4 +1,4 @@
-"""A seeded walk of some hundred calls over both databases: equal answers, and equal rows after each."""
+"""A seeded walk of some hundred calls over both databases, with equal answers and equal rows."""
 
 import os
 import time

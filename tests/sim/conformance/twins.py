@@ -1,4 +1,4 @@
-"""Both databases at once: each call goes to both, and must give the same outcome and the same rows."""
+"""Both databases at once: each call must give the same outcome and the same rows on both."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
@@ -60,8 +60,7 @@ class Twins:
             await side.remove_event(environment, event)
 
     async def call(self, named: str, call: Call) -> Any:
-        """Make a call on both, compare the outcomes, and return the outcome. Return Refused if both
-        refused."""
+        """Make a call on both. Return the outcome, which must be equal: Refused if both refused."""
         return await self.compared(named, call, [side.ports for side in self.sides])
 
     async def call_former(self, named: str, call: Call) -> Any:
@@ -70,7 +69,7 @@ class Twins:
         return await self.compared(f"former: {named}", call, ports) if ports else None
 
     async def compared(self, named: str, call: Call, ports: list[Ports]) -> Any:
-        """Make a call by each side's ports, compare the outcomes, and return the outcome."""
+        """Make a call by each side's ports. Return the outcome, which must be equal."""
         self.calls.append(named)
         simulated, real = [await _outcome(call, each) for each in ports]
         assert _comparable(simulated) == _comparable(real), self._story(simulated, real)

@@ -1,7 +1,7 @@
-"""A seeded walk over both databases: any call that a process could make to its stores, even a senseless
-one.
+"""A seeded walk over both databases: any call that a process could make to its stores, even senseless
+ones.
 
-Arguments are drawn from the simulated rows, so most calls have an effect.
+Arguments come from the simulated rows, so most calls have an effect.
 """
 
 from random import Random
@@ -45,8 +45,7 @@ CLASSES = (DeliveryClass.CRITICAL, DeliveryClass.HIGH, DeliveryClass.STANDARD)
 
 
 class World:
-    """The state that the walk's parts share: both databases, the random source, the time, the ids made
-    so far."""
+    """The state of the walk."""
 
     def __init__(self, twins: Twins, seed: int, now_ms: int) -> None:
         self.twins = twins
@@ -118,7 +117,7 @@ class World:
         return self.random.sample(chosen, min(len(chosen), self.random.randrange(1, most + 1)))
 
     async def doubtful(self, named: str, purpose: str, first: Any, again: Any) -> Any:
-        """Make a call. If its answer is lost or the call never leaves, make it again."""
+        """Make a call, again if its answer is lost or it never leaves."""
         fate = self.random.random()
         if fate < 0.75:
             return await self.twins.call(named, first)

@@ -1,4 +1,4 @@
-"""The walk's reads of queues and of due and dead deliveries, and changes of the rows that they read."""
+"""The walk's reads of queues and deliveries, and changes of the rows that they read."""
 
 from typing import Any
 

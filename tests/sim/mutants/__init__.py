@@ -1,4 +1,4 @@
-"""The mutation check: planted bugs, each of which a few simulated histories must reveal.
+"""The mutation check: planted bugs that a few simulated histories must reveal.
 
 If a mutant survives, the oracle or the world is blind to something.
 """

@@ -1,4 +1,4 @@
-"""The hunt for the first seed whose history shows a planted bug, and for the promises that it breaks."""
+"""The hunt for the first seed whose history shows a planted bug."""
 
 import signal
 from collections.abc import Iterable, Iterator
@@ -23,11 +23,11 @@ ENDLESS = "it never ends"
 
 
 class EndlessError(BaseException):
-    """A history did not end. It is a BaseException, so that nothing in the history catches it."""
+    """A history did not end. As a BaseException, it passes every handler in the history."""
 
 
 class Catch(Struct, frozen=True):
-    """A seed whose history shows a bug, with the promises that the history breaks."""
+    """A seed whose history shows a bug, with the promises that break."""
 
     seed: int
     promises: tuple[str, ...]
@@ -75,10 +75,9 @@ def features(plan: Plan) -> set[str]:
 
 
 def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
-    """Return the first seed that breaks a promise with the mutant and none without it, or None if the
-    mutant survives.
+    """Return the first seed that breaks a promise only with the mutant, or None if the mutant survives.
 
-    A history that does not end is the last one: its remains would disturb later ones in this process.
+    A history that does not end must be the last one: its remains disturb later ones in this process.
     """
     for seed in seeds:
         if not mutant.needs <= features(planned(seed, nodes=mutant.nodes)):
@@ -91,8 +90,8 @@ def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
 
 
 def hunted(work: tuple[str, tuple[int, ...], int, int]) -> tuple[str, Catch | None]:
-    """Hunt a mutant, by its name, over seeds that have caught others, then over `seeds` seeds from
-    `first` on. A worker process calls this."""
+    """Hunt a mutant, by name, over seeds that caught others, then over `seeds` seeds from `first` on, in
+    a worker process."""
     name, often, first, seeds = work
     return name, caught(MUTANTS[name], (*often, *range(first, first + seeds)))
 

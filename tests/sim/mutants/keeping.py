@@ -1,4 +1,4 @@
-"""The seeds that catch the mutants, one for each, kept in `caught.json` for the test."""
+"""The seed that catches each mutant, kept in `caught.json`."""
 
 import json
 from pathlib import Path

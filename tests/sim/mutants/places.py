@@ -1,8 +1,8 @@
-"""Places in a function, by name: the kind of a piece of syntax, and names that are in it.
+"""Places in a function, by name: the kind of a piece of syntax, and names in it.
 
 `if retry_after_s` is the `if` whose condition has that name, `call leaves` the call of `leaves`, and `if
 _lines -add` the `if` with `_lines` and without `add`. The innermost piece counts, and there must be
-exactly one. Layout, operators, order and everything else around the names do not matter.
+exactly one. Everything else around the names does not matter.
 """
 
 import ast
@@ -36,7 +36,7 @@ _BELOW = ("body", "orelse", "finalbody", "handlers")  # of a statement: not part
 
 
 class Place(Struct):
-    """A place: a field of a node, or `at` in the list that the field holds."""
+    """A place: a field of a node, or item `at` of the field's list."""
 
     node: ast.AST
     field: str
@@ -68,8 +68,8 @@ class Place(Struct):
 
 
 def places(tree: ast.AST, words: str) -> list[Place]:
-    """Return the places of a name in a function, only the innermost ones. The place of a call includes
-    its `await`, and the statement if the call is one by itself."""
+    """Return the innermost places of a name in a function. A call's place includes its `await`, and its
+    statement if the call is one by itself."""
     kind, *names = words.split()
     everywhere = [*_all(tree)]
     found = [each for each in everywhere if _is(each.get(), kind, names)]
@@ -110,7 +110,7 @@ def _all(tree: ast.AST) -> Iterator[Place]:
 
 def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
     """Return True if a node is of a kind and has all names. A call's first name must be in what it calls.
-    A name is one that is read."""
+    Names that are stored to do not count."""
     if not isinstance(node, KINDS[kind]) or isinstance(getattr(node, "ctx", None), ast.Store):
         return False
     if isinstance(node, ast.Call) and {*names[:1]}.isdisjoint(_names_of(node.func)):
@@ -123,7 +123,7 @@ def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
 
 
 def _within(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes within a node. If a statement has statements below it, yield only its head."""
+    """Yield the nodes within a node; only the head of a statement that has statements below it."""
     for field, held in ast.iter_fields(node):
         if field in _BELOW and isinstance(node, ast.stmt):
             continue
@@ -141,7 +141,7 @@ def _names_of(node: ast.AST) -> Iterator[str]:
 
 
 class _Here(ast.NodeTransformer):
-    """Replaces `HERE` in new code by what is at the place: a statement, or its value."""
+    """Replaces `HERE` in new code by the code at the place."""
 
     def __init__(self, there: ast.AST, value: ast.AST) -> None:
         self._there = there

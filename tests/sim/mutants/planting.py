@@ -1,7 +1,7 @@
 """The planting of a bug: a function of the engine is compiled again with other code at a named place.
 
-The place must be there exactly once, so that a mutant without its place fails with an error. No source is
-quoted: another layout, or a move to another function of the same module, does not matter.
+The place must be there exactly once, so a mutant without its place fails with an error. No source is
+quoted: another layout, or a move within the module, does not matter.
 """
 
 import ast
@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from tests.sim.mutants.places import Place, parsed, places
 
-# New code of most bugs: a condition that is never or always true, or nothing at all.
+# New code of most bugs: a condition that is never or always true, or nothing.
 NEVER, ALWAYS, DROPPED = "False", "True", "pass"
 
 Owner = type | ModuleType
@@ -27,10 +27,10 @@ Point = tuple[Owner, str]
 
 
 class Edit(Struct, frozen=True):
-    """New code for a place in `name` of `owner`, or near it (`tests.sim.mutants.places`).
+    """New code for a place in or near `name` of `owner` (`tests.sim.mutants.places`).
 
-    An expression is the new condition of an `if` or `while`. Other code replaces a statement. `HERE` in
-    the code is the former code.
+    An expression is the new condition of an `if` or `while`; other code replaces a statement. `HERE` is
+    the former code.
     """
 
     owner: Owner
@@ -51,8 +51,8 @@ class Edit(Struct, frozen=True):
 
 
 class Mutant(Struct, frozen=True):
-    """A bug, by a name and a description. `needs`: faults, wishes, receivers and orderings that a plan
-    must have to show the bug; other plans are not run. `nodes`: its histories have several nodes."""
+    """A bug. `needs`: faults, wishes, receivers and orderings without which a plan cannot show it.
+    `nodes`: its histories have several nodes."""
 
     name: str
     bug: str
@@ -82,7 +82,7 @@ def mutant(
 
 def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
     """Return the function with new code at its places. Raises LookupError if a place is not there exactly
-    once, or if the code uses an undefined name."""
+    once, or the code uses an undefined name."""
     function = _function(owner, name)
     assert function is not None
     tree = _tree(function)
@@ -104,8 +104,7 @@ def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
 
 
 def _around(owner: Owner, name: str) -> Iterator[list[Point]]:
-    """Yield the places to search, nearest first: the function, other functions of its owner, others of
-    its module."""
+    """Yield the places to search: the function, others of its owner, others of its module."""
     yield [(owner, name)]
     yield [(owner, other) for other in vars(owner) if other != name]
     if isinstance(owner, type):

@@ -1,5 +1,5 @@
-"""Acceptance: an accepted event is durable, a refused event is not stored, a batch is stored whole or not
-at all, and each stored event was posted. Every caller of a process that lived on got an answer."""
+"""Acceptance: accepted events are durable, refused events are not stored, batches are stored whole or not
+at all, and no stored event is invented. Every caller of a process that lived on got an answer."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ def _answers(
 
 def _forgotten(sight: Sight, request: Request) -> bool:
     """Return True if a caller waited in vain although both processes lived, and no fault excuses the
-    wait. A late statement is such a fault."""
+    wait."""
     process, by = (sight.processes.get(each) for each in (request.posted.process, request.by))
     since, until = request.posted.at, request.end
     if process is None or by is None or until - since < PATIENCE_S:

@@ -1,5 +1,5 @@
-"""Requests: each belongs to an existing delivery, is signed, and has the same bytes as the delivery's
-other requests. Two requests have one attempt number only if the first attempt was not recorded."""
+"""Requests: each belongs to a delivery, is signed, and has the same bytes as the delivery's other
+requests. Two requests have one attempt number only if the first attempt was not recorded."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def _repeated(sight: Sight, delivery: str, sendings: list[Sending]) -> Iterator[
         if row is None:
             continue
         # A process that began after another one was ready knows what that one recorded. Of two that begin
-        # side by side, either can be replaced by the other while its request is under way.
+        # side by side, either can replace the other while a request is under way.
         ready = [sight.processes[each.arrived.process].ready_at for each in sight.maker(row)]
         late = [
             each

@@ -1,8 +1,7 @@
 """Attempts: numbered without a gap, no more than the schedule has, none early, none after a success.
 
-The schedule in force when an attempt ended counts. If the schedule was changed while a delivery waited,
-the shortest wait of all these schedules is the bound. Only a clock that jumped between two processes can
-shorten a wait, by its jump.
+The schedule in force at an attempt's end counts. If it changed while a delivery waited, the shortest wait
+is the bound. Only a clock's jump between two processes can shorten a wait.
 """
 
 from collections.abc import Iterator
@@ -118,8 +117,7 @@ def _early(
 
 def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
     """Return True if a process between the two had a different clock, or the clock of one of the two was
-    behind for a while. With such a clock, a wait can seem longer than any schedule allows. It is then
-    shortened, and is over by the next clock."""
+    behind for a while. A wait by such a clock can seem too long, and is then shortened."""
     ends = {before.arrived.process, after.arrived.process}
     mine = sight.processes[after.arrived.process].clock_s
     ahead_s = sight.clock(after.arrived.process, after.at) - after.at

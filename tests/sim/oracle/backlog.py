@@ -1,8 +1,6 @@
-"""The promise of backlog rows: a destination has one while it has unsettled deliveries, and none at the
-end.
+"""Backlog rows: a destination has one while it has unsettled deliveries, and none at the end.
 
-A disabled destination can keep a row that a crash left: the row is examined when the destination is
-enabled.
+A disabled destination can keep a row that a crash left until it is enabled.
 """
 
 from collections.abc import Iterator

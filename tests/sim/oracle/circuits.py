@@ -1,9 +1,9 @@
 """The circuit: after ten failures in a row, of at least five deliveries, only one probe at a time is
 sent, after 1, 2, 4 ... 60 s, until one succeeds.
 
-Only a row of failures that surely opened the circuit is judged: one process heard of all of them, one
-after another. A new row begins after a change of the configuration, after a possible restart of the
-actor, and after a pause in which the actor may have left memory.
+Only a row that surely opened the circuit is judged: one process heard of all its failures. A row ends
+with a change of the configuration, a possible restart of the actor, or a pause in which the actor may
+have left memory.
 """
 
 from collections.abc import Iterator
@@ -18,15 +18,14 @@ FAILURES = 10
 DELIVERIES = 5
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_S = 60.0
-# After this time without work, an actor may have left memory and lost its row of failures: a part of the
-# time after which actors leave, at most 1.5 s.
+# After this time without work, an actor may have left memory and lost its row: a part of the time after
+# which actors leave, at most 1.5 s.
 LONGEST_REST_S = 1.5
 REST_PART = 0.75
 
 
 class Row(Struct):
-    """Failures in a row. Once they have opened the circuit: the time of that, and the probes that failed
-    since."""
+    """Failures in a row. Once the circuit is open: since when, and the probes that failed since."""
 
     failures: int = 0
     deliveries: set[str] = set()
@@ -98,8 +97,8 @@ def _sent(destination: str, row: Row, sending: Sending) -> Iterator[str]:
             f"its open circuit"
         )
     row.probing_until = sending.end if sending.heard else 0.0
-    # The first probe may have begun before the circuit opened, so one probe less counts. Each further
-    # probe doubles the wait.
+    # The first probe may have begun before the circuit opened, so it does not count. Each further probe
+    # doubles the wait.
     tries = max(0, row.probes - 1)
     least = min(LONGEST_PROBE_S, FIRST_PROBE_S * 2.0**tries) if row.probes else 0.0
     passed = sending.at - row.probe_failed_at

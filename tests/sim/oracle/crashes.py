@@ -1,5 +1,5 @@
-"""The only exceptions that an actor's crashes allow: an outcome can be judged late, and a delivery that
-crashes its actor again and again can be quarantined."""
+"""The exceptions that an actor's crashes allow: an outcome can be judged late, and a delivery that
+crashes its actor repeatedly can be quarantined."""
 
 from math import inf
 
@@ -11,8 +11,7 @@ CONDEMNED_AFTER = 3  # crashes until a delivery is quarantined
 
 def judged_until(sight: Sight, sending: Sending) -> float:
     """Return the latest instant at which an outcome can have been judged. After a crash, the outcome
-    waits for a successor, and the successor waits for all attempts under way. The successor's beginning
-    can be the next crash."""
+    waits for a successor, which waits for all attempts under way and can also crash."""
     until = sending.end
     for crash in _of(sight, sending.arrived.destination):
         if sending.at - NETWORK_S <= crash <= until + SOON_S:
@@ -28,9 +27,9 @@ def judged_until(sight: Sight, sending: Sending) -> float:
 
 
 def condemned(sight: Sight, sending: Sending, until: float) -> bool:
-    """Return True if a delivery may have been quarantined between a sending and an instant. The attempt's
-    outcome, over which its actor may have crashed, is then never recorded. After a retry from the
-    dead-letter queue, the next attempt has the same number again."""
+    """Return True if a delivery may have been quarantined between a sending and an instant. That
+    attempt's outcome is then never recorded, and after a retry from the dead-letter queue the next
+    attempt has the same number."""
     crashes = [at for at in _of(sight, sending.arrived.destination) if at <= until]
     after = [at for at in crashes if at >= sending.at - NETWORK_S]
     return bool(after) and len(crashes) >= CONDEMNED_AFTER

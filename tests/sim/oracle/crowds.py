@@ -1,5 +1,5 @@
-"""Concurrency and rate: no more requests are in flight at a destination than it is configured for, and no
-more are sent a second."""
+"""Concurrency and rate: a destination gets no more requests at once, or in a second, than it is
+configured for."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -22,8 +22,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
-    """Yield times with too many requests in flight. A request counts while its process waits for its
-    answer, and while it waits for a token."""
+    """Yield times with too many requests in flight. A request counts while it waits for its token or its
+    answer."""
     open_until: list[float] = []
     for sending in sorted(sendings, key=lambda each: each.at):
         open_until = [end for end in open_until if end > sending.at]
@@ -50,8 +50,8 @@ def _began(sendings: list[Sending], now: Sending) -> float:
 
 
 def _rate(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
-    """Yield times above the rate. The bucket holds one second's requests and fills at the rate. Requests
-    can come closer together on their way."""
+    """Yield times above the rate. The bucket holds one second's requests. Requests can come closer
+    together on their way."""
     first = sight.destinations[destination][0].fact
     facts = [version.fact for version in sight.destinations[destination]]
     rates = {getattr(fact, "rate_per_second", None) for fact in facts}

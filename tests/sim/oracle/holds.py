@@ -1,5 +1,5 @@
-"""Holds: nothing is sent to a destination that is disabled or archived. After a 410, nothing is sent
-until a caller has enabled or moved the destination. An attempt under way at that instant ends."""
+"""Holds: nothing is sent to a disabled or archived destination, or after a 410 until a caller has enabled
+or moved the destination. An attempt under way at that instant ends."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,5 @@
-"""Idempotency keys: a key makes one event in an environment, for a day by the clocks of the processes
-that accepted it."""
+"""Idempotency keys: one event per key and environment, for a day by the clocks of the processes that
+accepted it."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ DAY_S = 86_400.0
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield keys that made several events in a day, or that were answered with different or wrong ids."""
+    """Yield keys that made several events in a day, or were answered with different or wrong ids."""
     posts: dict[tuple[int, str], list[Request]] = defaultdict(list)
     for request in sight.requests:
         for key in {item.key for item in request.posted.items if item.key is not None}:
@@ -49,9 +49,9 @@ def _twins(key: str, requests: list[Request]) -> Iterator[str]:
 
 
 def expiries(sight: Sight, requests: list[Request]) -> int:
-    """Return how often a key may have expired between its first post and its last: once for each day that
-    passed by any of the clocks. A jump of the clock in between can add one. A second try of a request can
-    also add one, by a process whose clock is days ahead of the first one's."""
+    """Return how often a key may have expired between its first and last post: once for each day that
+    passed by any clock. A jump of the clock, or a second try by a process whose clock is days ahead, can
+    add one."""
     clocks: list[float] = []
     for request in requests:
         for number in (*request.tried, request.by):

@@ -1,5 +1,4 @@
-"""The requeues of a delivery: each begins the schedule anew. The callers' requests show when a requeue is
-possible."""
+"""The requeues of a delivery, each of which begins the schedule anew."""
 
 from collections.abc import Sequence
 from math import inf
@@ -14,7 +13,7 @@ class Requeues:
         self._named: dict[str, list[tuple[float, float]]] = {}
         self._any: list[tuple[str, int, float, float]] = []
         for wish in sight.wishes:
-            # A request to send a delivery now, by its id, requeues the delivery if it is dead by then.
+            # A request to send a delivery now requeues it if it is dead by then.
             if wish.asked.kind not in ("requeue", "hasten") or wish.answer == "refused":
                 continue
             # A request without a known answer can take effect at any later time.
@@ -41,8 +40,8 @@ class Requeues:
 
 
 def asked_for(sight: Sight, delivery: str) -> list[tuple[float, float]]:
-    """Return when a caller may have had a delivery sent ahead of its schedule. The intervals have no end:
-    after the request, a lane's head or a rate can delay the delivery for long."""
+    """Return the intervals in which a delivery may have been sent ahead of its schedule at a caller's
+    request. They have no end, since a lane's head or a rate can delay the delivery for long."""
     row = sight.deliveries.get(delivery)
     return [
         (wish.asked.at, inf)

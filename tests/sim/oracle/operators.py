@@ -33,8 +33,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _sent_on(sight: Sight, wish: Wish) -> Iterator[str]:
-    """Yield attempts of a delivery after it was cancelled in flight. Exceptions: its process or actor
-    restarted in between, or a person asked for another attempt after the cancellation."""
+    """Yield attempts of a delivery after it was cancelled in flight, unless its process or actor
+    restarted, or a person then asked for another attempt."""
     process = sight.processes[wish.by]
     for delivery in wish.asked.deliveries:
         row = sight.deliveries.get(delivery)
@@ -71,8 +71,7 @@ def _requeued(sight: Sight, wish: Wish, named: Sequence[str]) -> Iterator[str]:
 
 
 def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:
-    """Yield deliveries that were surely in a destination's queue when all of it was requeued, and are
-    still there."""
+    """Yield deliveries that were surely in a queue when all of it was requeued, and are still there."""
     final = sight.final(wish.asked.of)
     if final is None or final.status != "ACTIVE":
         return
@@ -89,8 +88,8 @@ def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:
 
 
 def _dead_before(sight: Sight, row: DeliveryRow, at: float) -> bool:
-    """Return True if a delivery died before an instant, by every process's clock. A change of its
-    schedule may have ended it while it waited for its next attempt."""
+    """Return True if a delivery died before an instant by every process's clock. A changed schedule may
+    have ended its wait."""
     died_at = row.dead_lettered_at
     return died_at is not None and all(
         died_at - ahead_s < at for process in sight.processes for ahead_s in sight.ahead_s(process)

@@ -1,4 +1,4 @@
-"""Order: while an ordering holds, first successes within a lane come by seq; seqs are in the order of
+"""Order: while an ordering holds, first successes within a lane come by seq, and seqs are in the order of
 acceptance."""
 
 from collections import Counter, defaultdict
@@ -23,8 +23,7 @@ class Passage(Struct):
 
 
 class Reign(Struct):
-    """A time in which a destination kept one ordering. It begins when all processes know of the
-    ordering."""
+    """A time in which a destination kept one ordering, from when all processes know of it."""
 
     ordering: str
     since: float
@@ -88,9 +87,8 @@ def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
 
 
 def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
-    """Return the passage of a delivery. Requests from before a requeue do not count, because the
-    delivery's former place is not known. Requests of a process that does not own the database do not
-    count either."""
+    """Return the passage of a delivery. Requests from before a requeue do not count, since its former
+    place is not known; nor do requests of a process that does not own the database."""
     sent = [
         each
         for each in sight.of_delivery.get(row.id, [])
@@ -103,9 +101,8 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
         first = min(good, key=lambda each: each.at)
         # A request that may be from before a requeue may also be from after it: then it freed the lane.
         freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
-        # No delivery waits for a success that no process heard, or that only a process heard which
-        # stalled while it was replaced. If there are only such successes, the lane is free from the
-        # request on.
+        # No delivery waits for a success that no process heard, or only a process that stalled while it
+        # was replaced. With only such successes, the lane is free from the request on.
         told = [each.end for each in freed if each.heard and _owned(sight, each)]
         return Passage(row, first, min(told or [each.at for each in freed]))
     known = [
@@ -119,8 +116,8 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
 
 
 def _former(sight: Sight, row: DeliveryRow, sending: Sending, requeues: Requeues) -> bool:
-    """Return True if a request of a requeued delivery can be from before the requeue. If an attempt was
-    not durable when its process was killed, the first attempt after the requeue has the same number."""
+    """Return True if a request of a requeued delivery can be from before the requeue. If a kill lost an
+    attempt, the first attempt after the requeue has the same number."""
     if not row.schedule_start and row.dlq_status != "RETRIED_FROM_DLQ":
         return False
     number = sending.arrived.number
@@ -140,13 +137,12 @@ def _former(sight: Sight, row: DeliveryRow, sending: Sending, requeues: Requeues
 
 
 def _owned(sight: Sight, sending: Sending) -> bool:
-    """Return True if the process of a sending surely still owned the database when the sending ended."""
+    """Return True if a sending's process surely still owned the database when the sending ended."""
     return sending.end < sight.processes[sending.arrived.process].doubted_at
 
 
 def _accepted_in_order(sight: Sight) -> Iterator[str]:
-    """Yield events out of order. An event comes after every event that was accepted before its post, and
-    events of a batch come in its order."""
+    """Yield events out of order: after the answer to an accepted event, or within a batch."""
     seqs: dict[str, list[int]] = defaultdict(list)
     for row in sight.rows.deliveries:
         if (

@@ -1,8 +1,8 @@
 """Patience: a destination with `disableAfterSeconds` is disabled once it has failed for that time. No
 other destination is disabled by itself, except after a 410.
 
-Only histories of one process without crashes are judged: otherwise, an actor can lose state that it had
-not written. The true time counts, even if the process's clock was set.
+Only histories of one process without crashes are judged, because other actors can lose unwritten state.
+The true time counts, even if the clock was set.
 """
 
 from collections.abc import Iterator
@@ -75,8 +75,8 @@ def _enabled_at(versions: list[Version], before: float) -> float:
 
 
 def _asked(sight: Sight, version: Configured) -> bool:
-    """Return True if a caller may have asked for a destination to be disabled at that time. A request
-    without an answer can take effect a while later."""
+    """Return True if a caller may have asked to disable a destination at that time. A request without an
+    answer can take effect later."""
     return any(
         wish.asked.kind == "patch"
         and wish.asked.of == version.destination
@@ -90,8 +90,8 @@ def _asked(sight: Sight, version: Configured) -> bool:
 def _late(
     sight: Sight, destination: str, versions: list[Version], ends: list[Sending]
 ) -> Iterator[str]:
-    """Yield requests to a destination that had to be disabled. A row of failures begins at the last
-    success or version. An attempt that a person asked for is allowed."""
+    """Yield requests to a destination that had to be disabled, except for attempts that a person asked
+    for. A row of failures begins at the last success or version."""
     for number, version in enumerate(versions):
         fact = version.fact
         assert isinstance(fact, Configured)

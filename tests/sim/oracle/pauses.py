@@ -1,8 +1,8 @@
 """A Retry-After on 429 and 503 holds the whole destination: no attempt begins before it has passed.
 
-It is capped at the longest delay of the schedule (60 s without one). Only requests of the process that
-heard it are judged: a killed process may not have recorded it. A change of the configuration can shorten
-it, so nothing is judged after a change.
+It is capped at the schedule's longest delay (60 s without one). Only requests of the process that heard
+it are judged, since a killed process may not have recorded it. Nothing is judged after a change of the
+configuration, which can shorten it.
 """
 
 from bisect import bisect_right

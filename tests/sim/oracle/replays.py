@@ -1,5 +1,5 @@
 """Replay jobs: a job's counts equal its rows, each original is replayed at most once, and the job ends.
-An original is replayed unless something kept the job from it. A delivery that a job has cancelled is not
+An original is replayed unless something kept the job from it. A delivery that a job cancelled is not
 sent."""
 
 import json
@@ -120,9 +120,9 @@ def _job(sight: Sight, job: JobRow, rows: list[DeliveryRow]) -> Iterator[str]:
 
 
 def _left_out(sight: Sight, wish: Wish, job: JobRow, replays: list[DeliveryRow]) -> Iterator[str]:
-    """Yield deliveries that a job for all deliveries of a destination did not replay, although a list
-    showed them as delivered before the request. A job knows older deliveries by their ids, so this is not
-    judged if clocks jump. If a destination is archived, its remaining deliveries are skipped."""
+    """Yield deliveries that a list showed as delivered before a job for all deliveries of a destination
+    was asked for, and that it did not replay. A job knows older deliveries by their ids, so nothing is
+    judged if clocks jump. Nothing is judged at archived destinations, whose deliveries are skipped."""
     wanted = json.loads(wish.asked.wanted or "{}")
     if not wish.asked.of or wanted.get("dryRun"):
         return
@@ -155,8 +155,8 @@ def _failed(row: DeliveryRow) -> bool:
 
 
 def _held(sight: Sight, job: JobRow) -> bool:
-    """Return True if a job may wait for a disabled destination. Every destination of its environment
-    counts, because the destinations of the job are not known."""
+    """Return True if a job may wait for a disabled destination. The job's destinations are not known, so
+    all of its environment count."""
     finals = [sight.final(destination) for destination in sight.destinations]
     return any(
         final is not None and final.environment == job.environment and final.status == "DISABLED"

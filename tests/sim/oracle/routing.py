@@ -1,5 +1,5 @@
-"""Routing: each event has one delivery for each destination that a rule named for it when it was routed,
-and no other delivery. While a change was under way, either version may have been in force."""
+"""Routing: an event has one delivery for each destination that a rule named when it was routed, and no
+other. During a change, either version may have been in force."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -68,14 +68,13 @@ def _event(
 
 
 def _lane(item: Item) -> str | None:
-    """Return an event's lane: from its customer, else its correlation, else its source. Different kinds
-    never share a lane."""
+    """Return an event's lane: from its customer, else its correlation, else its source."""
     keys = (("c", item.customer), ("k", item.correlation_id), ("s", item.source))
     return next((f"{kind}:{key}" for kind, key in keys if key is not None), None)
 
 
 def _way(sight: Sight, destination: str, item: Item, request: Request) -> tuple[bool, bool]:
-    """Return two booleans: a request's event surely went to a destination, and it possibly did."""
+    """Return whether a request's event surely went to a destination, and whether it possibly did."""
     process = sight.processes.get(request.by)
     since = request.posted.at
     until = request.begun_by if process is None else min(request.begun_by, process.ended_at)
@@ -122,8 +121,8 @@ def _matches(rule: Ruled, item: Item) -> bool:
 
 
 def named_by(pattern: str, event_type: str) -> bool:
-    """Return True if a pattern names a type. A `*` is one segment, or one or more at the end. A `*` alone
-    is every type. Only patterns that begin with `angarium.` name the service's own types."""
+    """Return True if a pattern names a type. A `*` is one segment, or one or more at the end. Only
+    patterns that begin with `angarium.` name the service's own types."""
     if event_type.startswith(OWN) and not pattern.startswith(OWN):
         return False
     return _rest(pattern.split("."), event_type.split("."))

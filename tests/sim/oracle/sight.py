@@ -42,7 +42,7 @@ SOON_S = 0.002  # instants in rows are whole milliseconds
 
 class Process(Struct):
     """One process, for part `part` of `parts`. From `doubted_at` on, another process may own slots of
-    this part. From `over_at` on, another process surely owns such slots."""
+    this part; from `over_at` on, another surely does."""
 
     number: int
     booted_at: float
@@ -74,8 +74,7 @@ class Sending(Struct):
 
     @property
     def at(self) -> float:
-        """The instant at which the request arrived, or would have arrived without the wait for its
-        token."""
+        """The instant at which the request arrived, or would have without the wait for its token."""
         return self.arrived.at - self.arrived.waited_s
 
     @property
@@ -112,9 +111,9 @@ class Fetch(Struct):
 
 
 class Request(Struct):
-    """A request that posts events, with its answer. `end`: when the caller got it; without an answer,
-    never. `by`: the process that handled the request, perhaps after a relay. `tried`: the processes to
-    which it was relayed before."""
+    """A request that posts events, with its answer. `end`: when the caller got the answer, or infinite.
+    `by`: the process that handled the request, perhaps after a relay. `tried`: the processes to which it
+    was relayed before."""
 
     posted: Posted
     index: int
@@ -135,8 +134,8 @@ class Request(Struct):
 
     @property
     def begun_by(self) -> float:
-        """The latest instant at which its process began to handle it. If a link breaks behind a request,
-        the request can come after its caller was told that the result is unknown."""
+        """The latest instant at which its process began to handle it. Over a link that breaks, a request
+        can come after its caller was told that the result is unknown."""
         relayed = self.by != self.posted.process
         return inf if relayed and self.answer in ("internal", "lost") else self.end
 
@@ -160,9 +159,8 @@ class Wish(Struct):
 
 
 class Version(Struct):
-    """A version of a destination or of a rule. `author`: the process that surely has it from `known_at`
-    on. Other processes have it a while after its commit, processes that begin later from their
-    beginning."""
+    """A version of a destination or rule. `author` surely has it from `known_at` on. Other processes have
+    it a while after its commit; later processes have it from their beginning."""
 
     fact: Configured | Ruled
     author: int | None = None
@@ -365,15 +363,13 @@ class Sight:
         return at + self.processes[process].clock_s + drift_s
 
     def ahead_s(self, process: int) -> list[float]:
-        """Return the seconds by which a process's clock was ahead, in order: one value at first, one
-        after each jump."""
+        """Return the seconds by which a process's clock was ahead: at first, then after each jump."""
         first = self.processes[process].clock_s
         return [first, *(first + drift_s for _, drift_s in self.followed.get(process, ()))]
 
     def _is_of(self, sending: Sending, started_at: float, took_s: float) -> bool:
         """Return True if a sending can belong to an attempt that began at `started_at` by its process's
-        clock. The clock can have jumped while the attempt waited for its token or the request was on its
-        way."""
+        clock, which may have jumped before the request arrived."""
         process = sending.arrived.process
         came_at = sending.arrived.at
         instants = sending.at - NETWORK_S, sending.at, came_at - NETWORK_S, came_at
@@ -385,8 +381,8 @@ class Sight:
         )
 
     def maker(self, attempt: AttemptRow) -> list[Sending]:
-        """Return the sendings that an attempt's row can be about: those with its number whose process
-        heard of the end at that time by its clock."""
+        """Return the sendings that an attempt's row can be about, by its number and its process's
+        clock."""
         took_s = attempt.duration_ms / 1000  # on a clock that nobody sets
         return [
             each

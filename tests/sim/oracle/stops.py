@@ -1,4 +1,4 @@
-"""Stops: a process that is told to end begins no attempts, and records all outcomes that it had heard.
+"""Stops: a process that is told to end begins no attempts, and records all outcomes that it heard.
 
 If its grace time ran out, some outcomes may not be recorded.
 """

@@ -1,7 +1,7 @@
 """The counters of each destination and minute equal the sums of its attempts and deliveries.
 
-A delivery that dies again counts once, in the minute of its first death. Its row does not keep that
-minute, so deaths are compared over all minutes.
+Only a delivery's first death counts. Its row does not keep that minute, so deaths are compared over all
+minutes.
 """
 
 from collections import defaultdict

@@ -1,7 +1,6 @@
-"""Tokens: a request to a destination with OAuth 2.0 has a token of its endpoint, which was given to its
-process and is still valid. One fetch serves all waiting attempts. A failed fetch is followed by a pause.
-A token that a receiver refuses is replaced within the attempt.
-"""
+"""Tokens: a request to a destination with OAuth 2.0 has a valid token that its process got from the
+endpoint. One fetch serves all waiting attempts, and a pause follows a failed fetch. A refused token is
+replaced within the attempt."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -40,8 +39,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _refusals(sight: Sight) -> Iterator[str]:
-    """Yield wrong reactions to a 401. The attempt continues with another token, and no later request has
-    the refused token."""
+    """Yield wrong reactions to a 401: the attempt must continue with another token, and no later request
+    may have the refused one."""
     heard = [each for each in sight.refusals if each.heard]
     attempts = {(each.process, each.delivery, each.number): each.token for each in heard}
     refused: dict[tuple[int, str], float] = {}

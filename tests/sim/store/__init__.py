@@ -2,10 +2,9 @@
 
 `Database()` is the durable state, which outlives every process. `Database.connect(process, gateway)`
 returns the `Stores` of one process: `.ownership`, its right to write, and `.intake .settle .backlog
-.requeue .dead .jobs .replays .destinations .rules .configuration .claims`. Each of these implements a
-port, which describes its methods. A process begins with `await stores.take()`. Every statement is one
-call of the gateway: it checks the epoch, and does everything or nothing. `Database.rows()` returns what
-an observer sees at the end.
+.requeue .dead .jobs .replays .destinations .rules .configuration .claims`, whose ports describe their
+methods. A process begins with `await stores.take()`. Every statement is one call of the gateway, which
+checks the epoch and does everything or nothing.
 
 An event is refused if its payload contains `POISON`, an outcome if its body does.
 """

@@ -1,5 +1,4 @@
-"""Reads of waiting deliveries in the simulated database. A read looks at a bounded number of rows, which
-a test can set low."""
+"""Reads of waiting deliveries in the simulated database, each of a bounded number of rows."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -19,8 +18,8 @@ class SimulatedBacklog:
     """The simulated `engine.ports.BacklogStore`."""
 
     def __init__(self, tables: Tables, pool: Pool, examined: int, part: WorkerPart = WHOLE) -> None:
-        """`examined`: rows that one read of a queue looks at. `part`: lists have only the rows of this
-        part of the database."""
+        """`examined`: rows that one read of a queue looks at. `part`: lists have only rows of this
+        part."""
         self._part = part
         self._tables = tables
         self._pool = pool

@@ -1,8 +1,5 @@
-"""All configuration of the simulated database together, for the read models.
-
-There are no keys, schemas and settings of workspaces: histories need only workspaces, destinations and
-rules.
-"""
+"""All configuration of the simulated database, for the read models: workspaces, destinations and
+rules."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,7 @@
 """A process's connections to the simulated database, and its right to write through them.
 
 After an error, a hot connection renews the epoch before its next statement, so an earlier statement that
-is still under way writes nothing. Nothing here knows the statements' contents.
+is still under way writes nothing.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -89,8 +89,8 @@ class Ownership:
 
 
 class HotConnection:
-    """A connection of the intake or of the recorder: one statement at a time, renewed after an error
-    that leaves a write in doubt."""
+    """A connection of the intake or recorder: one statement at a time. It is renewed after an error that
+    leaves a write in doubt."""
 
     def __init__(self, gateway: Gateway, ownership: Ownership, purpose: str) -> None:
         """`purpose`: intake or settle."""
@@ -124,7 +124,7 @@ class HotConnection:
         self.connects += 1
 
     async def write(self, statement: str, work: Callable[[int, int], T]) -> T:
-        """Run a statement with the right to write: `work` gets process and epoch, and checks them."""
+        """Run a statement with the right to write: `work` gets and checks process and epoch."""
 
         async def run(process: int, epoch: int) -> T:
             return await self.run(statement, partial(work, process, epoch))
@@ -176,7 +176,7 @@ class Pool:
         return await self._gateway.call(statement, work, writes=False)
 
     async def write(self, statement: str, work: Callable[[], T]) -> T:
-        """Run a statement that writes; if it lost a race, run it again, at most `TRIES` times."""
+        """Run a statement that writes. If it lost a race, run it again, at most `TRIES` times."""
         for _ in range(TRIES - 1):
             try:
                 return await self._gateway.call(statement, work, writes=True)

@@ -68,8 +68,8 @@ class Database:
         self._looks = looks or Looks()
 
     def connect(self, process: int, gateway: Gateway, part: WorkerPart = WHOLE) -> Stores:
-        """Return the stores of a process that owns nothing yet, and can take `part`. One process
-        connects once."""
+        """Return the stores of a process that owns nothing yet and can take `part`. One process connects
+        once."""
         tables, looks = self.tables, self._looks
         ownership = Ownership(tables, process, gateway, part)
         intake = HotConnection(gateway, ownership, "intake")
@@ -102,6 +102,5 @@ class Database:
         self.tables.events.pop((environment, event), None)
 
     def rows(self, mark: Callable[[bytes], str] = mark_of) -> Rows:
-        """Return the rows that an observer sees at the end. `mark` reads the mark in an event's
-        payload."""
+        """Return the rows at the end. `mark` reads the mark in an event's payload."""
         return ending(self.tables, mark)

@@ -1,5 +1,4 @@
-"""The dead-letter queue of the simulated database, for bulk commands: oldest first, a bounded number of
-rows at a time."""
+"""The simulated dead-letter queue for bulk commands: oldest first, a bounded number of rows at a time."""
 
 from collections.abc import Iterator
 from itertools import islice

@@ -37,7 +37,8 @@ def replace(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> boo
     tables.check_audit(audit)
     if record.status is DestinationStatus.ARCHIVED:
         tables.room[record.environment] -= 1
-        # Its actor discards its deliveries. This row makes a process that starts meanwhile continue that.
+        # The actor discards its deliveries. With this row, a process that starts meanwhile continues
+        # that.
         low_seq = max(tables.groups, 1) << 20
         tables.backlog.setdefault(place, StoredBacklog(shard_of(record.id), low_seq))
     _write(tables, record, audit)

@@ -1,7 +1,7 @@
-"""The simulated statement of the intake: it writes events, deliveries, claims, customers and backlog
-rows, or nothing.
+"""The intake's statement, simulated: it writes events, deliveries, claims, customers and backlog rows, or
+nothing.
 
-Files are not simulated: a group that has any is refused.
+Files are not simulated: a group with files is refused.
 """
 
 from collections import Counter
@@ -50,7 +50,7 @@ def prepared(
     tables: Tables, group: IntakeGroup, base: int, into: Transaction | None = None
 ) -> Ready:
     """Check a group's rows without writing them. `into`: the transaction that the group is part of, which
-    sees its own rows before its commit."""
+    sees its own rows."""
     lost = _lost_claims(tables, group)
     events = [each for each in group.events if each.id not in lost]
     deliveries = [
@@ -154,7 +154,7 @@ def _opened(tables: Tables, group: IntakeGroup) -> dict[tuple[int, str], str]:
 
 
 def accepted_before(tables: Tables, group: IntakeGroup) -> Acceptance | None:
-    """Return the result of an earlier run of the group, or None if that run wrote nothing."""
+    """Return the result of an earlier run of the group, or None if it wrote nothing."""
     there = {each.id for each in group.events if (each.environment, each.id) in tables.events}
     if group.events and not there:
         return None
@@ -228,7 +228,7 @@ class SimulatedIntake:
 
 
 def _as_sent(group: IntakeGroup) -> IntakeGroup:
-    """Return a copy of a group, which cannot change while the statement is on its way."""
+    """Return a copy of a group, which cannot change on its way."""
     events: dict[str, Event] = {each.id: replace(each) for each in group.events}
     deliveries = [
         replace(each, event=events.get(each.event.id) or replace(each.event))

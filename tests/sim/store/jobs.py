@@ -1,4 +1,4 @@
-"""Replay jobs of the simulated database as callers see them: created with legs, listed, cancelled."""
+"""Replay jobs of the simulated database as callers see them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,8 +27,7 @@ def create(
     floor_ms: int,
     destinations: Sequence[str] | None,
 ) -> bool:
-    """Add a job with its legs, in one transaction. `destinations`: those of the deliveries that the job
-    names."""
+    """Add a job with its legs, in one transaction. `destinations`: those of the named deliveries."""
     table = tables.replays
     unfinished = [
         each

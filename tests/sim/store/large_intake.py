@@ -1,7 +1,7 @@
-"""The simulated store of large groups: it writes parts of one transaction, and a fault can strike at each
-part.
+"""The simulated store of large groups: it writes parts of one transaction, and a fault can strike at
+each.
 
-The transaction locks the right to write from its first part on, and backlog rows from its last part on.
+The transaction locks the right to write from its first part on, and backlog rows from its last.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ PART_ROWS = 3  # events and deliveries of a part: few, so that the batches of hi
 def accept_part(
     tables: Tables, part: IntakeGroup, base: int, into: Transaction, process: int, epoch: int
 ) -> dict[str, Claimed]:
-    """Write a part, whose first delivery gets the seq `base`; return the keys that it lost."""
+    """Write a part, whose first delivery gets the seq `base`. Return the keys that it lost."""
     into.require_open()
     require_values(part)
     tables.rights.require_intake(process, epoch)
@@ -35,7 +35,7 @@ def accept_part(
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
     """Slice a group into parts. Yield each with the number of deliveries before it. The rows of
-    destinations and customers are the last part, at place 0."""
+    destinations and customers are the last part."""
     deliveries: dict[str, list[Delivery]] = defaultdict(list)
     for each in group.deliveries:
         deliveries[each.event.id].append(each)
@@ -57,8 +57,7 @@ def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
 
 
 class SimulatedLargeIntake(SimulatedIntake):
-    """The simulated `engine.ports.IntakeStore` for groups that are not urgent, beside the store for all
-    others."""
+    """The simulated `engine.ports.IntakeStore` for groups that are not urgent."""
 
     async def _write(self, group: IntakeGroup) -> Acceptance:
         if len(group.events) + len(group.deliveries) <= PART_ROWS:

@@ -1,5 +1,4 @@
-"""Reads for jobs of mode MISSING in the simulated database: events in order, and events without a
-delivery to a destination."""
+"""Reads for jobs of mode MISSING in the simulated database."""
 
 from collections.abc import Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Reads for jobs that cancel or retry in the simulated database: PENDING, then RETRYING deliveries."""
+"""Reads for jobs that cancel or retry, simulated: PENDING, then RETRYING deliveries."""
 
 from collections.abc import Callable
 

@@ -1,5 +1,5 @@
-"""Writes of replay jobs in the simulated database. Each is a transaction, guarded by the job's status
-and by the leg's expected step."""
+"""Writes of replay jobs in the simulated database: transactions guarded by the job's status and the leg's
+step."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -101,7 +101,7 @@ def _replay(chunk: Chunk, delivery: Delivery, seq: int) -> StoredDelivery:
 
 
 def enqueued_before(tables: Tables, chunk: Chunk) -> list[str] | None:
-    """Return the result of an earlier run of a chunk, or None if that run wrote nothing."""
+    """Return the result of an earlier run of a chunk, or None if it wrote nothing."""
     leg = tables.replays.leg(chunk.environment, chunk.job, chunk.destination)
     if leg is None or leg.step != chunk.step + 1:
         return None

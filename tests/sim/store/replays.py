@@ -1,5 +1,4 @@
-"""The runner's side of replay jobs in the simulated database: counting, reading, and the steps of a
-leg.
+"""The runner's side of replay jobs in the simulated database.
 
 The writes are in `replay_steps`.
 """
@@ -281,8 +280,7 @@ class SimulatedReplays:
         return await self._pool.write(statement, self._by_right(work, False))
 
     def _by_right(self, work: steps.Step[steps.T], otherwise: steps.T) -> steps.Step[steps.T]:
-        """Return work that returns `otherwise` if this process, with its present epoch, has lost the
-        right to write."""
+        """Return work that returns `otherwise` if this process has lost the right to write."""
         process, epoch = self._intake.ownership.process, self._intake.ownership.intake_epoch
 
         def guarded() -> steps.T:
@@ -313,8 +311,7 @@ def _by_way_of(job: ReplayJob, rows: Iterator[StoredDelivery]) -> Iterator[Store
 
 
 def _matches(job: ReplayJob, row: StoredDelivery) -> bool:
-    """Return True if a job selects a row: it was settled when the job was created, and has not changed
-    since."""
+    """Return True if a job selects a row: settled when the job was created, and not changed since."""
     selection = job.selection
     patterns = selection.event_types
     return (

@@ -1,5 +1,5 @@
-"""The simulated dead-letter queue: requeue and discard on the intake's connection. Each is guarded by the
-state that it expects, and writes an audit entry with its result."""
+"""The simulated dead-letter queue: requeue and discard on the intake's connection. Each checks the state
+that it expects, and writes an audit entry."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -72,7 +72,7 @@ def _audit(tables: Tables, audited: ChunkAudit, changed: int) -> None:
 def requeued_before(
     tables: Tables, environment: int, named: Sequence[str], base: int
 ) -> Requeued | None:
-    """Return the result of an earlier run, or None if that run wrote nothing."""
+    """Return the result of an earlier run, or None if it wrote nothing."""
     rows = [tables.deliveries.get((environment, each)) for each in named]
     done = [row for row in rows if row is not None and base <= row.seq < base + len(named)]
     done.sort(key=lambda row: row.seq)
@@ -113,7 +113,7 @@ def discard(
 def discarded_before(
     tables: Tables, environment: int, named: Sequence[str], audited: ChunkAudit
 ) -> list[str] | None:
-    """Return the result of an earlier run, or None if the audit log has no result of it."""
+    """Return the result of an earlier run, or None if the audit log has none."""
     changes = tables.audit.get((audited.entry.workspace, audited.entry.id))
     if changes is None:
         return None
