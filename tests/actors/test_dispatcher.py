@@ -74,7 +74,7 @@ async def test_a_thousand_of_one_workspace_are_no_reason_to_wait_in_another(
     nursery.start_soon(dispatcher.run)
     await trio.testing.wait_all_tasks_blocked()
     assert "".join(log) == "abcabab" + "a" * 997
-    for name in "ab":  # their queues were empty, so they start anew
+    for name in "ab":  # their queues were empty, so they start from the beginning
         dispatcher.enqueue(Worker(name, dispatcher, log, 2, name))
     await trio.testing.wait_all_tasks_blocked()
     assert "".join(log[-4:]) == "abab"

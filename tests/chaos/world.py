@@ -165,7 +165,7 @@ class World:
 
     @property
     def servers(self) -> list[Server]:
-        """The servers that must run: all that are side by side, or else the present one."""
+        """The servers that must run: all of several side by side, else the present one."""
         return self._servers if self.links else [self.server]
 
     def active_server(self) -> Server | None:

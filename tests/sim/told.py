@@ -544,8 +544,8 @@ def stopped(*, recorded: bool = True, late: bool = False) -> Telling:
 
 
 def quarantined(crashes: int, *, again: bool = False) -> Telling:
-    """An actor crashes a given number of times over an attempt's outcome. Later its process is told to
-    end. If `again`, a caller first has the delivery sent once more."""
+    """An actor crashes a given number of times over an attempt's outcome. If `again`, a caller then has
+    the delivery sent once more. Later the process is told to end."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, recorded=False)

@@ -43,8 +43,8 @@ class Killed(Fact, frozen=True):
 
 
 class Ended(Fact, frozen=True):
-    """A process ended by itself. `why`: it was told to (`stopped`), it lost its right to write (`lost`),
-    or it `gave up`."""
+    """A process ended by itself. `why`: in order (`stopped`), without its right to write (`lost`), or
+    because it `gave up`."""
 
     process: int
     why: str

@@ -32,8 +32,8 @@ class World:
         self.plan = plan
         self.facts: list[AnyFact] = []
         self.broken: list[str] = []
-        self.over = False  # no process begins any more
-        self.calm = False  # no faults any more, and receivers are well
+        self.over = False  # no further process begins
+        self.calm = False  # no further faults, and receivers are well
         self.under_way = 0  # writing statements that the database has not yet run
         clock = trio.lowlevel.current_clock()
         assert isinstance(clock, VirtualClock)
@@ -45,7 +45,7 @@ class World:
         self.nursery: trio.Nursery
         self.on_ended: Callable[[Process], None] = lambda process: None
         self.belongs_on: Callable[[Process], str | None] = lambda process: None
-        self.processes: list[Process] = []  # all that ever were, the newest last
+        self.processes: list[Process] = []  # including the ended ones, the newest last
         self.keys: dict[str, list[tuple[float, bytes]]] = {}  # by destination: since, and key
         self._streams: dict[str, Random] = {}
         self._requests = 0

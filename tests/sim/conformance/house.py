@@ -27,7 +27,7 @@ from tests.storage.world import (
     settle_group,
 )
 
-PAST_S = 7_200  # age of outcomes, which tells them from times of the database's clock
+PAST_S = 7_200  # age of outcomes; times of the database's clock are later
 
 
 class House:

@@ -23,7 +23,7 @@ class Refused(Struct, frozen=True):
 
 
 class Fault(Protocol):
-    """What happens to a side before or after a call."""
+    """A fault of a side, before or after a call."""
 
     def __call__(self, side: Side) -> None: ...
 

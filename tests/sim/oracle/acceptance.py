@@ -72,8 +72,7 @@ def _answers(
 
 
 def _forgotten(sight: Sight, request: Request) -> bool:
-    """Return True if a caller waited in vain although both processes lived, and no fault excuses the
-    wait."""
+    """Return True if a caller got no answer although both processes lived, and no fault excuses this."""
     process, by = (sight.processes.get(each) for each in (request.posted.process, request.by))
     since, until = request.posted.at, request.end
     if process is None or by is None or until - since < PATIENCE_S:

@@ -1,4 +1,4 @@
-"""The requeues of a delivery, each of which begins the schedule anew."""
+"""The requeues of a delivery: each restarts its schedule."""
 
 from collections.abc import Sequence
 from math import inf

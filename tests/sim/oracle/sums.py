@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tests.sim.oracle.sight import Sight
 
-EVER = -1  # stands for all minutes
+EVER = -1  # means all minutes
 COUNTS = ("attempts", "failed", "retried", "delivered", "dead-lettered")
 _HAIR_MS = 1e-3  # how far a float can be below a whole millisecond
 
