@@ -417,7 +417,7 @@ class Process:
         return not self.dead and trio.current_time() < self.stalled_until
 
     def stall(self, lasts_s: float) -> None:
-        """Stall it, while everything else goes on."""
+        """Stall it, while everything else continues."""
         if self.dead:
             return
         if not self.stalled:

@@ -78,7 +78,7 @@ class Twins:
         return simulated
 
     async def _align(self) -> None:
-        """Let both draw the same seq next. Whether a refused call has drawn one is not compared."""
+        """Let both draw the same seq next. A refused call may have drawn one on one side only."""
         tables = self.simulated.database.tables
         rows = await self.postgres.bridge.pool.fetch(_ALIGN, tables.groups)
         tables.groups = rows[0][0]

@@ -219,7 +219,7 @@ def complete(tables: Tables, job: ReplayJob, at_ms: int) -> ReplayJob | None:
 
 
 def fail(tables: Tables, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
-    """End a job that cannot go on."""
+    """End a job that cannot continue."""
     table = tables.replays
     present = table.jobs.get((job.environment, job.id))
     if present is None or present.status not in UNFINISHED:

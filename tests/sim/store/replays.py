@@ -272,7 +272,7 @@ class SimulatedReplays:
         return await self._pool.write("complete", self._by_right(work, None))
 
     async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
-        """End a job that cannot go on."""
+        """End a job that cannot continue."""
         work = partial(steps.fail, self._tables, job, error, at_ms)
         return await self._pool.write("fail", self._by_right(work, None))
 
