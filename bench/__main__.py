@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-# The description of each command, and the module whose `main(arguments)` runs it.
+# The commands: each has a description, and the module whose `main(arguments)` runs it.
 COMMANDS = {
     "run": ("run a scenario, or all of the curated set", "bench.runs"),
     "drive": ("put load on your own server and check your bars", "bench.drive"),
@@ -18,7 +18,7 @@ COMMANDS = {
     "limits": ("measure the limits of generator and receiver on this machine", "bench.limits"),
     "tune": ("find the concurrency that a destination needs", "bench.tune"),
 }
-# A missing module of these packages is a bug; any other missing module is not installed.
+# Our own packages. If another package is missing, the development tools are not installed.
 OURS = ("bench", "engine", "api", "storage")
 
 

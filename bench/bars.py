@@ -1,5 +1,4 @@
-"""The bars: the project's limits of figures, to which the median of a run's measurements is
-compared."""
+"""The bars of a run: each compares the median of a figure over the run's measurements with a limit."""
 
 import statistics
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from bench.results import Run
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A limit of a figure: at most, or at least, a number. `stretch` is the goal beyond it."""
+    """A limit of a figure: at most, or at least, `demanded`. `stretch` is a stricter goal."""
 
     figure: str
     at_most: bool
@@ -37,7 +36,8 @@ class Bar:
 
 
 def bars_of(run: Run) -> list[Bar]:
-    """Return the bars of a run with their medians. Raises ValueError for a bar without a limit."""
+    """Return the bars of a run with their medians. Raises ValueError unless a bar has exactly one of
+    `atMost` and `atLeast`."""
     return [_judged(run, figure, bar) for figure, bar in run.bars.items()]
 
 

@@ -1,5 +1,5 @@
-"""The figures of other systems for the same work, from bench/baseline.toml, which describes their
-measurement."""
+"""The figures of other systems for the same work, from bench/baseline.toml. That file also describes
+how they were measured."""
 
 import tomllib
 from functools import cache
@@ -12,7 +12,7 @@ FILE = Path(__file__).parent / "baseline.toml"
 
 
 class System(Struct, frozen=True, forbid_unknown_fields=True):
-    """Another system, with its figures by scenario and by the names of our figures."""
+    """Another system. `figures`: its figures by scenario, under the names that our own figures have."""
 
     name: str
     version: str
@@ -23,8 +23,8 @@ class System(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
-    """Other systems, and the method of their measurement. `send_micros`: the floor of the machine at
-    that time."""
+    """Other systems, and how they were measured. `send_micros`: the CPU of a bare request on that
+    machine."""
 
     measured: str
     machine: str
@@ -33,7 +33,7 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     systems: list[System]
 
     def beside(self, scenario: str) -> dict[str, dict[str, float]]:
-        """Return the figures for one scenario by system, with CPU as a multiple of their floor too."""
+        """Return each system's figures for one scenario. CPU is also given as a multiple of the floor."""
         found = {}
         for system in self.systems:
             figures = dict(system.figures.get(scenario, {}))

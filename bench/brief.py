@@ -1,6 +1,6 @@
 """Servers for `run --tiny`, which only tests that scenarios run.
 
-Their floors need little work. A server that stops does not wait for receivers that never answer.
+They measure short floors. When they stop, they do not wait long for receivers that never answer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,8 +22,8 @@ def serve(settings: Mapping[str, str] | None = None) -> Iterator[Service]:
 
 
 class Shared(ExitStack):
-    """One server that starts at its first use, for one user at a time. A user gets a new server if it has
-    settings, or while the server is in use."""
+    """One server that scenarios use one after another. It starts at the first use. A scenario gets a
+    new server if it has its own settings, or if the shared server is in use."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,11 +1,12 @@
-"""The floors of this machine, measured in a separate process: `python -m bench.calibration`, with its
-plan as JSON on stdin; or `python -m bench.calibration URL [REQUESTS]` for only the first floor.
+"""The floors of this machine: the CPU of the least work that any such service must do.
 
-The floors are the minimum of work for any such service. The first is a request and its answer (epoll
-and httptools only, without signature or storage). The second is a row committed with its group (one
-prepared statement with `unnest`). The third is a system call. The output is CPU microseconds as JSON.
-Figures are multiples of the floors measured before and after, because machines differ, and one machine
-changes from minute to minute.
+The first floor is a request and its answer (epoll and httptools only, without signature or storage).
+The second is one row of a group that is inserted in one commit (a prepared statement with `unnest`).
+The third is a system call. Figures are multiples of the floors measured before and after, because
+machines differ, and one machine changes from minute to minute.
+
+The measurement runs in its own process: `python -m bench.calibration` reads its plan as JSON from
+stdin, and prints CPU microseconds as JSON. With `URL [REQUESTS]` it measures only the first floor.
 """
 
 import asyncio
@@ -35,8 +36,8 @@ _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
 
 GROUP = 256  # rows of one insert, like a group under load
 PAYLOAD = b"x" * 300  # of one row, like an event of the load
-# The sizes of the other floors, in proportion to the requests of the first. For 60,000 requests
-# (`bench.service.FLOOR_REQUESTS`) they are 100 groups and 600,000 calls, a tenth of a second each.
+# The second and third floor have sizes in proportion to the requests of the first. 60,000 requests
+# (`bench.service.FLOOR_REQUESTS`) mean 100 groups and 600,000 system calls, which take 0.1 s each.
 REQUESTS_A_GROUP = 600
 CALLS_A_REQUEST = 10
 WARM_GROUPS = 4  # not counted: the first groups extend the table's files and fill caches
@@ -102,8 +103,8 @@ def measure(url: str, requests: int) -> dict[str, float]:
 
 
 def insert_micros(database_url: str, groups: int) -> float:
-    """Insert groups of rows into a new table; return the CPU microseconds of client and backend for a
-    row."""
+    """Insert groups of rows into a new table; return the CPU microseconds for a row, of this process
+    and the database's backend together."""
     return asyncio.run(_insert(database_url, groups))
 
 
@@ -190,7 +191,7 @@ def drift(measured: Sequence[Floor]) -> float:
 
 
 def drifted(measured: Sequence[Floor]) -> bool:
-    """Return True if the floors differ by more than a measurement tolerates."""
+    """Return True if the floors differ so much that the measurement is marked as disturbed."""
     return drift(measured) > DRIFT
 
 

@@ -1,4 +1,4 @@
-"""The promises that every run checks, only with the records of sender and receiver."""
+"""The promises that every run checks. It uses only the sender's and the receiver's records."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -23,10 +23,11 @@ def whole(
     repeats: bool = False,
     disorder: int = 0,
 ) -> None:
-    """Raise `Broken` unless all accepted events arrived at `fanout` paths, and nothing else did.
+    """Raise `Broken` unless each accepted event arrived once at each of `fanout` paths, and no other
+    did.
 
-    `repeats`: True if events can arrive twice because a kill or a timeout ended attempts.
-    `disorder`: the receiver's count of disorder, if lanes are ordered.
+    `repeats`: True if events can arrive twice because a kill or a timeout ended attempts. `disorder`:
+    the number of arrivals out of order, which must be 0.
     """
     accepted, arrived = sent["accepted"] * fanout, stats["unique"]
     unknown = sent.get("doubtful", 0) * fanout  # posted without an answer: perhaps accepted
@@ -43,7 +44,8 @@ def whole(
 
 
 def disorder(log: Iterable[tuple[str, int, float]], lane_of: Callable[[int], int]) -> int:
-    """Count first arrivals after a higher number of their path and lane."""
+    """Count the events whose first arrival came after an event of the same path and lane with a higher
+    number."""
     highest: dict[tuple[str, int], int] = defaultdict(lambda: -1)
     seen: set[tuple[str, int]] = set()
     wrong = 0

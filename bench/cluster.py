@@ -1,9 +1,10 @@
 """A simulated cluster: 1 to 16 nodes on one PostgreSQL, `python -m bench cluster`.
 
-It shows how deliveries a second grow with the nodes, and which resource saturates first. The costs come
-from measured stages (`bench/cluster.json`, or a file of results with profiles). Queues are simulated.
-Each node has one core, and PostgreSQL has several. One write of PostgreSQL's log at a time serves all
-waiting commits. The model has no contention for locks in PostgreSQL and no limits of the network.
+It shows how deliveries a second grow with the nodes, and which resource saturates first. The CPU costs
+come from measurements (`bench/cluster.json`, or a file of results with profiles); the queues are
+simulated. Each node has one core, and PostgreSQL has several. PostgreSQL writes its log once at a time,
+and each write serves all commits that wait for it. The model has no contention for locks in PostgreSQL
+and no limits of the network.
 """
 
 import argparse
@@ -28,8 +29,8 @@ LINEAR = 0.9  # the least share of one node's deliveries a second times the node
 # The connections of a node's clients: enough to keep its core busy while some wait for commits.
 CONNECTIONS = 512
 BATCH, BATCH_CONNECTIONS = 100, 32  # the scenario `batch` has only 8 connections
-# Events in a group with 64 connections (docs/decisions/0071) and with 16 (in proportion), if each request
-# has a single event.
+# The events in a group if each request has one event: measured with 64 connections
+# (docs/decisions/0071), and in proportion with 16.
 GROUPS = {"single": 55.0, "sixteen": 13.75}
 # The stages before the answer; all others come after it.
 ACCEPTING = frozenset({"parse", "route", "commit"})
@@ -54,8 +55,9 @@ class Stages(Struct, frozen=True, rename="camel"):
 
 
 class Costs(Struct, frozen=True):
-    """The CPU seconds of a load. On the node: an event before and after its answer, and a group. In
-    PostgreSQL: an event and a group. `relay_s`: a relayed request, on both nodes together."""
+    """The CPU seconds of a load. A node pays `accept_s` for an event before its answer, `deliver_s`
+    after it, and `node_group_s` for a group. PostgreSQL pays for events and groups, too. Both nodes of
+    a relayed request pay `relay_s` together."""
 
     accept_s: float
     deliver_s: float
@@ -109,7 +111,7 @@ def measured(paths: Sequence[Path]) -> list[Stages]:
 
 
 def shapes(stages: Sequence[Stages], relay_s: float, connections: int = CONNECTIONS) -> list[Shape]:
-    """Return the loads that are simulated. Raises ValueError if a scenario is missing."""
+    """Return the simulated loads. Raises ValueError if the stages of a scenario are missing."""
     by_name = {each.scenario: each for each in stages}
     if missing := {"single", "sixteen", "batch"} - by_name.keys():
         raise ValueError(f"the stages of {', '.join(sorted(missing))} are missing")
@@ -123,8 +125,8 @@ def shapes(stages: Sequence[Stages], relay_s: float, connections: int = CONNECTI
 
 
 def _fitted(in_large: Stages, in_small: Stages, relay_s: float) -> Costs:
-    """Divide the measured costs into those of an event and those of a group, by comparing large with
-    small groups. If both splits are the same, all costs are those of events."""
+    """Divide the measured CPU into costs of an event and costs of a group: in small groups, an event
+    pays a larger share of its group. If both arguments are equal, events pay everything."""
     large, small = in_large.split, in_small.split
     spread = 1 / GROUPS["sixteen"] - 1 / GROUPS["single"]
     groups = {True: 0.0, False: 0.0}  # True: of PostgreSQL; False: of the node
@@ -164,7 +166,7 @@ class _Core:
 
 
 class _Node:
-    """A node: its core, and the clients and outcomes that wait for the next groups."""
+    """A node: its core, the clients that wait for the next commit, and the outcomes to settle next."""
 
     def __init__(self) -> None:
         self.core = _Core()
@@ -174,8 +176,8 @@ class _Node:
 
 
 class Cluster:
-    """A cluster under one load. Half of a group's cost is its commit, half the settling of its
-    outcomes."""
+    """A cluster under one load. A group costs half at the commit of its events, and half at the
+    settlement of its outcomes."""
 
     def __init__(self, nodes: int, shape: Shape, cores: int, disk: Disk) -> None:
         self._shape, self._costs = shape, shape.costs
@@ -366,7 +368,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _shown(load: Shape, cores: int, disk: Disk, console: Console) -> bool:
-    """Print a load's table; return True if deliveries grow linearly up to the most nodes."""
+    """Print a load's table; return True if deliveries grow linearly up to the largest cluster."""
     table = Table(title=load.name, title_justify="left")
     for column in ("nodes", "deliveries/s", "of linear"):
         table.add_column(column, justify="right")

@@ -28,7 +28,8 @@ Key = tuple[str, str]  # a scenario and its sizes
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One figure of one scenario. `interval`: of second / first; None if it cannot be computed."""
+    """One figure of one scenario. `interval`: of the ratio second / first; None if it cannot be
+    computed."""
 
     scenario: str
     figure: str
@@ -50,7 +51,7 @@ class Comparison:
 
     @property
     def worse(self) -> bool:
-        """True if the second is worse: in a figure, or by a broken promise."""
+        """True if the second document has a worse figure or a broken promise."""
         return bool(self.broken) or any(row.verdict == "worse" for row in self.rows)
 
 
@@ -120,7 +121,7 @@ def _figures(
 
 
 def _told_elsewhere(row: Compared) -> Compared:
-    """Return a row for runs on different machines. Figures that depend on the machine get no interval."""
+    """Return a row of two different machines: a figure that depends on the machine loses its interval."""
     if row.interval is None or not depends_on_machine(row.figure):
         return row
     return replace(row, interval=None, reason="the machine or its floor differs")
@@ -136,7 +137,7 @@ def _values(runs: Sequence[Run], figure: str) -> list[float]:
 
 
 def _judged(rows: list[Compared], threshold: float) -> list[Compared]:
-    """Return the rows with their verdicts, which depend on the number of rows."""
+    """Return the rows with their verdicts. The more rows, the more certain each difference must be."""
     stand = iter(beyond_chance([row.interval.chance for row in rows if row.interval is not None]))
     return [
         row if row.interval is None else _verdict(row, row.interval, next(stand), threshold)

@@ -3,7 +3,7 @@ API created.
 
 They are distributed over environments with a thousand rules each. Each environment has its own key;
 three environments form a workspace. The API would need 40,000 requests and minutes; the copies take
-seconds, and the server reads them at its next start.
+seconds.
 """
 
 import asyncio
@@ -26,7 +26,8 @@ from storage.encryption.key_file import KEY_FILE, KeyFile
 from storage.encryption.secretbox import SecretBox
 
 MAX_RULES = 1_000  # in an environment, as in earlier figures
-# Copies of a row with the changes in the JSON. They include columns of later migrations.
+# Each object of the JSON array makes a copy of the row, with that object's values. All other columns
+# are copied, also those that a later migration adds.
 _COPY = """
 INSERT INTO {table} SELECT (jsonb_populate_record(t, change)).*
 FROM {table} t, jsonb_array_elements($1::text::jsonb) change WHERE {where}"""
@@ -51,8 +52,8 @@ WHERE d.id = $1::uuid AND r.destination = d.id AND s.digest = $2"""
 
 @dataclass(frozen=True)
 class Crowd:
-    """Destinations. The first `per_environment` belong to the first key, and so on. Their customers, if
-    any, are `c0`, `c1` ..."""
+    """The created destinations: the first `per_environment` of them belong to the first key, the next
+    to the second, and so on. If they have customers, these are `c0`, `c1` ..."""
 
     keys: Sequence[str]
     per_environment: int
@@ -78,11 +79,14 @@ def crowd(
     customers: bool = True,
     workspaces: bool = False,
 ) -> Crowd:
-    """Copy the destination `template` and its rule `count` times. The template is in the environment of
-    `key`, by default the server's first one. `url` has `{}` for the numbers. With `customers` each copy
-    has its own customer; without, all copies in an environment get the same events. With `workspaces`
-    each copy has its own workspace, and the workspaces are distributed evenly over workers. The server
-    reads the copies at its next start."""
+    """Copy the destination `template` and its rule `count` times. The template belongs to the
+    environment of `key` (default: the service's key).
+
+    In `url`, `{}` is replaced by the number of the copy. `customers`: each copy has its own customer;
+    otherwise all copies in an environment get the same events. `workspaces`: each copy has its own
+    workspace, and the workspaces are distributed evenly over workers. The server reads the copies at
+    its next start.
+    """
     box = SecretBox(KeyFile(service.folder / KEY_FILE).read())
     with attached(service.folder) as database:
         like = key or service.key
@@ -93,8 +97,8 @@ def crowd(
 
 
 def copied_rules(service: Service, destination: str, patterns: Sequence[Sequence[str]]) -> None:
-    """Copy the rule of a destination for each list of patterns. The server reads the copies at its next
-    start."""
+    """Copy a destination's rule once for each list of event type patterns. The server reads the copies
+    at its next start."""
     with attached(service.folder) as database:
         asyncio.run(_copied_rules(database, destination, patterns))
 
@@ -189,9 +193,11 @@ async def _crowd(
 async def _places(
     connection: Any, identity: Identity, like: Any, number: int, *, alone: bool
 ) -> list[Place]:
-    """Create environments with a key each, three in each workspace; with `alone`, one in each. The
-    end of a workspace's ID determines its worker. With `alone` the IDs end with 0, 1, 2 and so on, else
-    like the ID of the copied workspace."""
+    """Create environments with one key each, three in a workspace, or one with `alone`.
+
+    The end of a workspace's ID determines its worker. With `alone` the IDs end with 0, 1, 2 and so on;
+    otherwise they end like that of the template's workspace, so one worker has all of them.
+    """
     names = list(Environment)[:1] if alone else list(Environment)
     first, step = (0, 1) if alone else (int(str(like["workspace"])[-2:], 16), 0)
     workspaces = [

@@ -1,8 +1,8 @@
 """The format of scenario files: destinations, load, comparisons and bars.
 
 A file of `bench/scenarios` is TOML. `"$name"` stands for the size of that name, which `--set` and the
-tests' tiny sizes can change. An unknown key or a wrong type is refused with its place. This module runs
-no scenarios.
+tests' tiny sizes can change. The error of an unknown key or a wrong type names its place. This module
+runs no scenarios.
 """
 
 import tomllib
@@ -44,9 +44,9 @@ class Delivery(Form, frozen=True, rename="camel"):
 class Group(Form, frozen=True):
     """A group of equal destinations. Each gets its own events; with `fanout`, all get all events.
 
-    `takes`: another group whose events they also get. `dead`: the run does not wait for deliveries to
-    them. `customers`: each belongs to its own customer, in as many environments as the rules need;
-    created by SQL.
+    `takes`: the group also gets the events of this group. `dead`: the run does not wait for deliveries
+    to the group. `customers`: SQL creates the destinations, each for its own customer, a thousand in
+    each environment.
     """
 
     name: Name
@@ -60,8 +60,8 @@ class Group(Form, frozen=True):
 
 
 class Load(Form, frozen=True):
-    """The events posted to a group, `to` (default: the first): see `bench.load.Plan`. `seconds` at a
-    `rate` replace `events`. `warm`: events before each measurement."""
+    """The events posted to the group `to` (default: the first group); `bench.load.Plan` describes the
+    fields. Give either `events`, or `rate` and `seconds`. `warm`: events before each measurement."""
 
     to: str
     events: Count = 0
@@ -89,8 +89,8 @@ class Receivers(Form, frozen=True):
 
 
 class Variant(Form, frozen=True):
-    """One variant of the work. `fill`: deliveries in the server's tables from the start. `value`: its
-    value on the axis of the plot."""
+    """One variant of the work. `fill`: the number of deliveries that the server's tables contain at the
+    start. `value`: the variant's place on the horizontal axis of the plot."""
 
     load: Load
     name: Annotated[str, Meta(pattern="^([a-z][A-Za-z0-9]*)?$")] = ""
@@ -108,10 +108,12 @@ class Bar(Form, frozen=True):
 
 
 class Declaration(Form, frozen=True):
-    """A scenario. Its variants are measured in turns, `rounds` times, and compared with the first one
-    by the ratios of the `compared` figures, with an interval. `step` is the name of their `value`.
+    """A scenario. Its variants are measured in turns, `rounds` times. The `compared` figures of each
+    variant are divided by those of the first, and the ratio gets an interval. `step`: the label of
+    `value`.
 
-    `duplicates`: a second arrival breaks no promise, because successful attempts can count as failed.
+    `duplicates`: an event can arrive twice, because an attempt that timed out can have reached its
+    receiver.
     """
 
     about: str
@@ -162,7 +164,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def declaration(name: str, raw: Mapping[str, Any], sizes: Sizes) -> Declaration:
-    """Return the scenario of a file with these sizes. Raises ValueError with the fault."""
+    """Return the scenario of a file with these sizes. Raises ValueError if the file is wrong."""
     try:
         whole = _filled_in({key: raw[key] for key in raw if key not in ("sizes", "tiny")}, sizes)
         found = msgspec.convert(_merged(whole), Declaration)

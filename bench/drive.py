@@ -1,9 +1,9 @@
-"""`python -m bench drive`: load on your own server, only through its API, with bars.
+"""`python -m bench drive`: put load on your own server, and check conditions. It only uses the API.
 
-It creates a destination and a rule, posts events, and counts arrivals at its receiver. At its end, also
+It creates a destination and a rule, posts events, and counts arrivals at its receiver. At the end, also
 after an interruption, it deletes destination and rule. Exit code 1: a condition of --fail-if is met, an
-event was lost or had no answer, or the run is void. Exit code 2: the run could not begin. Exit code 130:
-it was interrupted (Ctrl-C, SIGTERM).
+event was lost or had no answer, or the run is void. Exit code 2: the run could not begin. Exit code
+130: it was interrupted (Ctrl-C, SIGTERM).
 """
 
 import argparse
@@ -63,8 +63,8 @@ def main(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Handle SIGTERM, with which CI ends a job, like Ctrl-C, so that no objects remain on the
-    server."""
+    """Handle SIGTERM, with which CI ends a job, like Ctrl-C, so that the destination and the rule are
+    deleted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -197,7 +197,7 @@ def _measured(given: argparse.Namespace, plan: Plan) -> tuple[Measurement, str]:
 
 
 def _fields(plan: Plan) -> dict[str, Any]:
-    """Return a plan in the generator's form. Steps determine the number of events."""
+    """Return a plan as the generator's JSON. With steps, the generator computes the number of events."""
     fields = dict(vars(plan))
     return fields | ({"events": 0} if plan.steps else {})
 

@@ -1,4 +1,4 @@
-"""The filling of a server's database with the data of a long use, by SQL.
+"""The filling of a server's database by SQL, as after long use.
 
 It creates deliveries, spread over an hour or over months: most are delivered, some dead, discarded or
 retrying. It adds their events and attempts, counters of every minute for some destinations, an audit
@@ -24,14 +24,15 @@ OTHERS = 1_000  # schemas, and replay jobs; the audit log has a hundred times as
 CUSTOMERS, TYPES = 500, 50
 WRITERS = 2  # connections, each for a part of the deliveries: the database has two cores
 
-# An ID of an instant, like those of `engine.model.identity`: random in the middle, with a given end.
+# An ID like those of `engine.model.identity`: its instant, random digits, and a given end.
 _ID = """(lpad(to_hex({at}), 12, '0') || '7' || lpad(to_hex(g % 4096), 3, '0') || '8'
     || substr(md5('{salt}' || g::text), 1, 12) || '{end}')::uuid"""
 _AT = "($1::bigint - ($3::bigint - g) * ($1::bigint - $2::bigint) / $3::bigint)"
 _FROM = "FROM generate_series(1::bigint, $3::bigint) g"
 _EVENT, _DELIVERY = (_ID.format(at=_AT, salt="e", end=end) for end in ("000", "001"))
 _OTHER = _ID.format(at=_AT, salt="o", end="abc")
-# 200 deliveries have: 191 delivered, 4 dead, 2 requeued and delivered, 2 discarded, 1 to retry in years.
+# Of 200 deliveries, 191 are delivered, 4 dead, 2 requeued and delivered, 2 discarded, and 1 retries in
+# years.
 _EVENTS = f"""
 INSERT INTO events (occurred_at_ms, environment, deliveries, origin, id, type, payload, customer)
 SELECT {_AT}, $4::integer, 1, 1, {_EVENT}, 'bench.' || g % {TYPES}, '{{"n":1}}', 'c' || g % {CUSTOMERS}
@@ -53,7 +54,8 @@ SELECT g, $4::integer, 1, {_DELIVERY}, {_EVENT}, ($5::uuid[])[1 + g % cardinalit
     CASE WHEN k < 8 THEN {_AT} + 9 END, {_AT} + 9, NULL, CASE WHEN k > 8 THEN 9 END,
     CASE WHEN k > 8 THEN 1 END
 FROM (SELECT g, (hashint8(g) & 2147483647) % 200 AS k {_FROM}) s"""
-# Deliveries without retries have the attempt in their own row, as the server writes them.
+# Only these deliveries have rows of attempts: like the server, `_DELIVERIES` writes the attempt of a
+# delivery without retries into the delivery's own row.
 _ATTEMPTS = f"""
 INSERT INTO attempts (started_at_ms, environment, number, duration_ms, destination_version, delivery,
     success, response_status)
@@ -97,8 +99,8 @@ class Filled:
 def fill(
     folder: Path, filled: Filled, deliveries: int, days: float, *, log_alone: bool = False
 ) -> None:
-    """Fill the database of a running server with deliveries over a number of days. `log_alone`: only
-    these, with their events and attempts."""
+    """Fill the database of a running server with deliveries over a number of days. `log_alone`: create
+    only deliveries, events and attempts."""
     with attached(folder) as url:
         trio.run(_fill, url, filled, deliveries, days, log_alone)
 
@@ -115,9 +117,11 @@ async def _fill(url: str, filled: Filled, deliveries: int, days: float, log_alon
 async def fill_log(
     bridge: Bridge, filled: Filled, deliveries: int, days: float, *, varied: bool = True
 ) -> int:
-    """Fill only the log, and return its latest instant. `varied`: some deliveries are files or
-    CRITICAL, and errors are of all categories; otherwise none are, and no error is of the first five
-    categories."""
+    """Create only deliveries, events and attempts; return the latest instant in milliseconds.
+
+    `varied`: 1 % of the deliveries are files, a third are CRITICAL, and the errors have all categories.
+    Without it, there are no files, no CRITICAL deliveries, and no errors of the first five categories.
+    """
     now = int(time.time() * 1000) - 60_000
     await make_partitions(bridge.connection(UPKEEP), now, back=math.ceil(days) + 1)
     log = _Log(filled, deliveries, now - int(days * 86_400_000), now, varied)
@@ -129,7 +133,8 @@ async def fill_log(
 
 @dataclass(frozen=True)
 class _Log:
-    """The content of the log: deliveries, evenly distributed from `start` to `now` (milliseconds)."""
+    """The deliveries to create, with their events and attempts: evenly distributed from `start` to
+    `now` (milliseconds)."""
 
     filled: Filled
     deliveries: int

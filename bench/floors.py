@@ -1,6 +1,6 @@
 """The stability of this machine: repeated floors, `python -m bench floors [--times 10]`.
 
-One floor takes 2 to 6 seconds, depending on the machine's other work; ten take up to a minute.
+One floor takes 2 to 6 seconds, longer while other programs run; ten take up to a minute.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
         for _ in range(given.times):
             measured.append(floors(service))
             console.print(_told(measured[-1]))
-    # A measurement compares three floors, so this compares three successive ones.
+    # A measurement compares its three floors, so the drift is that of three successive floors.
     rows = [measured[at : at + 3] for at in range(max(1, len(measured) - 2))]
     worst = max(map(drift, rows))
     console.print(

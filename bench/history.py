@@ -1,7 +1,9 @@
-"""The figures at each release, kept in the repository. A line of bench/history.jsonl is one scenario at
-one release: `python -m bench history add FILE --release 0.1.0`, `history show`, `history plot`.
+"""The figures at each release, kept in the repository: a line of bench/history.jsonl is one scenario at
+one release. Commands: `python -m bench history add FILE --release 0.1.0`, `history show`, `history
+plot`.
 
-Lines come only from files of results of a commit of the released version, without lost events.
+A file of results is accepted only if it measured an unchanged commit with the release's version, and if
+no event was lost.
 """
 
 import argparse
@@ -163,8 +165,8 @@ def newest(entries: Sequence[Entry]) -> dict[str, Entry]:
 
 
 def show(entries: Sequence[Entry], console: Console) -> None:
-    """Print the trend: a row for each figure, a column for each release, and the last change on one
-    machine."""
+    """Print the trend: a row for each figure, a column for each release, and the change in the last
+    release."""
     releases = sorted({entry.release for entry in entries}, key=_number)
     table = Table(title="figures by release", title_justify="left")
     for heading in ("scenario", "figure", *releases, "change"):

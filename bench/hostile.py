@@ -1,8 +1,8 @@
 """The worst known inputs, sent to a server while another workspace posts 20 events/s.
 
-Run `python -m bench.hostile`, with names of rows (`C1 M5`) or without. It prints a line for each row:
-the answers, the cost for the server and for the other workspace, and the result of the bar. The exit
-code is 1 if a bar is not held, and 2 for an unknown row. `bench.inputs` has the rows.
+Run `python -m bench.hostile` for all rows of `bench.inputs`, or add the names of rows (`C1 M5`). For
+each row it prints the answers, the cost for the server and for the other workspace, and whether the
+row's limits are held. The exit code is 1 if a limit is exceeded, and 2 for an unknown row.
 """
 
 import json
@@ -23,8 +23,8 @@ LEAST_S = 8  # of a row: enough events of the other workspace for a p99
 
 @dataclass(frozen=True)
 class Step:
-    """A long step of the loop. Much time with little CPU means that other programs used the
-    processor."""
+    """A long step of the server's event loop. If `ms` is far more than `cpu_ms`, other programs used
+    the processor."""
 
     ms: float
     cpu_ms: float
@@ -33,8 +33,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a row for the server. `step`: the longest step; None if none was long. `grown_mib`:
-    the highest memory during the row above that at its start."""
+    """The cost of a row for the server. `step`: the longest step, or None. `grown_mib`: the highest
+    memory during the row, minus that at its start."""
 
     cpu_ms: float
     step: Step | None
@@ -53,8 +53,8 @@ class Cost:
 
 
 class Loop:
-    """The long steps of a server's loop since the creation of this object. The log has at most one step
-    a second."""
+    """The long steps of a server's event loop since the creation of this object. The server logs at
+    most one of them a second."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -62,8 +62,8 @@ class Loop:
         self._logged = service.log_file.stat().st_size
 
     def longest(self) -> Step | None:
-        """Return the step with the most CPU; None if none was long. A step that the log omits is found by
-        the maximum since the server's start."""
+        """Return the step with the most CPU; None if there was no long step. If the log omits a step,
+        the server's maximum since its start can still show it."""
         now = self._read()
         lines = self._service.log_file.read_bytes()[self._logged :].splitlines()
         named = [json.loads(each) for each in lines if b"loop.step_held" in each]

@@ -1,9 +1,9 @@
 """A hostile receiver in its own process: `python -m bench.hostile_receiver PAPERS`.
 
-It prints its ports as JSON: `port` for HTTP; `tls` for HTTPS with the key and certificates of that
-file, and a handshake for each request; `stalling`, which never completes a handshake; and `closed`, on
-which no program listens. The path determines the behaviour: `/never`, `/drip`, `/huge`, `/reset`; all
-others are answered immediately.
+PAPERS is a file with the key and the certificates for HTTPS. The process prints its ports as JSON:
+`port` for HTTP; `tls` for HTTPS with a handshake for each request; `stalling`, which never completes a
+handshake; and `closed`, on which no program listens. The paths `/never`, `/drip`, `/huge` and `/reset`
+determine the behaviour; all others are answered immediately.
 """
 
 import asyncio

@@ -129,7 +129,7 @@ def told(counts: Counter[Any]) -> str:
 
 
 def schemas(place: Place) -> str:
-    """C1: each schema, its event three times, and the event's preview."""
+    """C1: create each schema; post and preview its event three times each."""
     found = []
     for name, (schema, value) in SCHEMAS.items():
         kind = f"judged.{name}"
@@ -174,7 +174,7 @@ def many_rules(place: Place) -> None:
 
 
 def rules(place: Place) -> str:
-    """C2: previews and events of new types; a dry run during another workspace's replay."""
+    """C2: preview and post events of new types; run a dry replay during another workspace's replay."""
     statuses: Counter[Any] = Counter()
     for number in range(8):
         event = {"eventType": _pattern(0)[: -2 * number or None], "payload": {}}
@@ -227,7 +227,7 @@ def untaken(place: Place) -> str:
 
 
 def _ended(link: socket.socket) -> bool:
-    """Read the available bytes. Return True if the connection has ended."""
+    """Discard the bytes that have arrived. Return True if the connection has ended."""
     try:
         while link.recv(65_536):
             pass
@@ -302,7 +302,7 @@ def _dead_again(place: Place, delivery: str, attempts: int) -> None:
 
 
 def records(place: Place) -> str:
-    """H4: a dead letter with many retries, its record, and clients that do not read the record."""
+    """H4: retry a dead letter many times, then ask for its record without reading the answers."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Rude) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         to = place.destination(f"http://127.0.0.1:{server.server_port}/", "rude")
@@ -328,7 +328,7 @@ def records(place: Place) -> str:
 
 
 def loops(place: Place) -> str:
-    """M5: a destination that is the service itself, with a script that makes two events of one."""
+    """M5: deliver to the service itself, with a script that makes two events of each event."""
     name = f"loop{secrets.token_hex(3)}"
     own = {"Authorization": f"Bearer {place.key}"}
     to = place.destination(f"{place.service.url}/events/batch", f"{name}.*", headers=own)
@@ -339,7 +339,8 @@ def loops(place: Place) -> str:
     place.made("/events", {"eventType": f"{name}.first", "payload": {}})
     time.sleep(LOOP_S)
     pending = place.ask("GET", f"/destinations/{to}/health")[1]["queue"]["pending"]
-    # Each hop doubles the events; beyond the limit, they at most wait for an open circuit.
+    # Each hop doubles the events. At the limit of hops the service refuses them, so the pending
+    # deliveries are at most those of the last hop, which wait while the circuit is open.
     place.most("pending", pending, 2**HOP_LIMIT)
     failed = place.ask("GET", f"/deliveries?destinationId={to}&status=FAILED&limit=100")[1]["items"]
     reason = "none was refused"
@@ -359,7 +360,8 @@ ROWS = (
     Row("H2", "floods of HTTP/2 frames", "each ended within 200 ms of CPU", floods, most_mib=20),
     Row("H4", "a dead letter retried with answers of control characters", "<= 2 MiB", records),
     Row("M5", "a destination that is the service itself", "refused with a reason", loops, LOOP_S),
-    # The last row, because it uses up the workspace's share of evaluation: later events would wait.
+    # The last row: it uses up the workspace's share of CPU for filters and schemas, and would delay
+    # other rows.
     Row("C2", f"{RULES:,} rules of {PATTERNS} long patterns, previews, new types, a dry run",
         "a step < 20 ms, the dry run ends, the other's replay unharmed", rules, 12, prepare=many_rules),
 )  # fmt: skip

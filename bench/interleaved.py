@@ -57,8 +57,8 @@ class Cost:
 
 
 def cost(service: Service, receiver: Receiver, **plan: object) -> Cost:
-    """Run a load generator's plan with one delivery for each event; return the cost of an event. Raises
-    Broken unless all events were accepted, arrived once, and were recorded."""
+    """Run a load generator's plan, in which each event makes one delivery; return the cost of an event.
+    Raises Broken unless all events were accepted, arrived once, and were recorded."""
     floor = receiver.floor(service.floor_requests)
     done = work(service, receiver, plan, lambda accepted: accepted)
     accepted, events = done.sent["accepted"], plan["events"]
@@ -76,8 +76,8 @@ def in_turns(
     most: int = 0,
     wide: float = 0.0,
 ) -> Measurement:
-    """Measure both once in each round, in alternating order, after a warm-up round. While the interval
-    of the ratio is wider than `wide`, further rounds follow, up to `most` in total."""
+    """Measure `first` and `second` once in each round, in alternating order, after a warm-up round.
+    While the interval of the ratio is wider than `wide`, further rounds follow, up to `most` in total."""
     sides = (first, second)
     for side in sides:
         side()

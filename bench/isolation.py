@@ -1,10 +1,10 @@
 """A healthy tenant alone and together with the worst neighbours: its latency, and the server's memory
 and descriptors.
 
-Rounds alternate: the tenant alone, with the neighbour, and with the neighbour on another server of this
-machine, so that noise of the machine affects all equally. The result is the ratio of the medians over
-the rounds, and the machine's part of it. That part is the effect of a neighbour on another server,
-which takes processors from the healthy tenant's load generator, receiver and server.
+A round measures the tenant alone, with the neighbour on its server, and with the neighbour on another
+server of this machine. The result is the ratio of the medians over the rounds. A neighbour on another
+server also slows the tenant down, because it takes processors from the tenant's load generator,
+receiver and server. That ratio is the machine's part of the result.
 
 With several nodes, the neighbour's workspace belongs to another node of the same database.
 """
@@ -42,12 +42,12 @@ WARM = 400  # events after the start of a server
 
 
 class Neighbourhood(Service):
-    """A server on which host names below `hangs.test` hang, and which trusts an authority of the
-    bench."""
+    """A server with the bench's own certificate authority. Look-ups of host names below `hangs.test`
+    hang."""
 
     def __init__(self, like: "Neighbourhood | None" = None, *, secure: bool = False) -> None:
-        """`like`: another such server, which ends later; this one trusts its authority. `secure`: serve
-        with TLS."""
+        """`like`: a server whose authority this server uses; it must end after this one. `secure`:
+        serve with TLS."""
         self.papers: Papers = Papers() if like is None else like.papers
         self._lent = like is not None
         os.environ["SSL_CERT_FILE"] = self.papers.authority  # for all programs of the bench
@@ -157,12 +157,14 @@ def isolation(
     nodes: int,
 ) -> Measurement:
     """Measure with each neighbour of `worst` (comma-separated names, or `all`), at `percent` of its
-    full size. `held`: the bar applies to the ratio without the machine's part, which further rounds
-    measure with the neighbour on another server. `nodes`: workers of the server, each with its part of
-    the workspaces; the neighbour is not in the part of the healthy tenant.
+    full size.
 
-    A broken promise with a neighbour is reported, and the next neighbour follows. The results of each
-    neighbour are printed immediately."""
+    `held`: compare with the bar. The machine's part is then measured, too, and does not count. `nodes`:
+    the server's workers; the neighbour and the healthy tenant belong to different workers.
+
+    If a promise is broken with one neighbour, the run continues with the next. The results of each
+    neighbour are printed immediately.
+    """
     assert isinstance(service, Neighbourhood)
     chosen = named(worst)
     found = Found()
@@ -233,7 +235,7 @@ class Found:
 
 
 def _fresh(service: Service, healthy: Healthy) -> None:
-    """Restart a server, so that its longest step and its memory are those of one neighbour."""
+    """Restart a server, so that its longest step and its memory come from one neighbour only."""
     service.stop()
     service.start()
     service.wait_known(service.key)
@@ -258,8 +260,8 @@ def _part(service: Service, key: str, nodes: int) -> int:
 def _measured(
     neighbour: Neighbour, yards: Sequence[Yard], healthy: Healthy, rounds: int, nodes: int
 ) -> "Measured":
-    """Measure in turns: the tenant alone, with the neighbour, and, with a second yard, with the neighbour
-    on another server."""
+    """Measure in turns: the tenant alone, and with the neighbour of each yard. A second yard is on
+    another server."""
     for yard in yards:
         neighbour.prepare(yard)
         if neighbour.switched:
@@ -296,8 +298,8 @@ def _measured(
 
 
 class Steps:
-    """The longest steps of a server's loop since its start, and their work. With several nodes: those of
-    the healthy tenant's node."""
+    """The longest steps of a server's event loop since its start. With several nodes: of the healthy
+    tenant's node."""
 
     def __init__(self, service: Service, nodes: int) -> None:
         path = f"{service.url}/observability/throughput?environment=DEVELOPMENT"

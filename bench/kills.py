@@ -52,8 +52,8 @@ def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int
 
 
 def _wait_arrivals(receiver: Receiver, before: int) -> None:
-    """Wait for the first arrival: on a busy machine a generator takes a second to begin, and before
-    that the server has accepted no event."""
+    """Wait for the first arrival, because a generator can need a second to begin on a busy machine. A
+    kill before that would not test anything."""
     give_up = time.monotonic() + BEGIN_S
     while receiver.counts()["received"] == before and time.monotonic() < give_up:
         time.sleep(0.02)
@@ -87,7 +87,8 @@ def _verdict(
     invented = first_at.keys() - accepted - doubtful
     known = [entry for entry in log if entry[1] in accepted]
     out_of_order = disorder(known, lambda number: number // LANE_SPAN)
-    # A duplicate is allowed if a kill was between the two arrivals: the first was not recorded.
+    # A kill between both arrivals explains a duplicate: the server had not yet recorded the first
+    # delivery.
     unexplained = [
         pair for pair in repeated if not any(pair[0] - 1 < at < pair[1] for at in moments)
     ]

@@ -1,8 +1,8 @@
 """The limits of generator and receiver alone, and the detection of runs that reach them.
 
-Both are single threads, so the limit of each is one core. On a machine with two cores they share these
-with the server and its database. Throughput and latency are then those of all programs together; only
-the CPU for an event is the server's alone. A run with a saturated generator or receiver is void.
+Each is a single thread, so one core limits it. On a machine with two cores they share the cores with
+the server and its database. Throughput and latency are then those of all programs together; only the
+CPU for an event is the server's alone. A run with a saturated generator or receiver is void.
 """
 
 import argparse
@@ -17,8 +17,8 @@ from rich.table import Table
 from bench.programs import Module, serving
 from bench.service import Receiver
 
-# In a thread that is busy for 0.8 of the time, a request waits for two others on average (an M/D/1
-# queue), about 50 us. At 0.9 it waits for five others; beyond that the wait grows without limit.
+# The largest busy share of a thread. At 0.8 a request waits for two others on average (an M/D/1 queue),
+# about 50 us. At 0.9 it waits for five others; beyond that the wait grows without limit.
 BUSY = 0.8
 NEAR = 0.8  # the same bound for throughput, as a share of the limit
 LATE_MS = 1.0  # a later request affects a p99 of a few milliseconds
@@ -36,8 +36,8 @@ _SHAPE = {  # the fields of a plan that determine the CPU of its requests
 
 
 class Limit(Struct, frozen=True, rename="camel"):
-    """The limit of one program: the CPU microseconds for a request, and the measured requests a second,
-    which are fewer if other programs used the cores."""
+    """A program's limit. `micros`: its CPU for a request. `measured`: requests a second, which are
+    fewer than `per_second` if other programs used the cores."""
 
     micros: float
     measured: float
@@ -56,8 +56,8 @@ class Limits(Struct, frozen=True, rename="camel"):
 
 
 def measure(receiver: Receiver, plan: Mapping[str, Any] | None = None) -> Limits:
-    """Measure both: the generator with requests of `plan` and a server that does nothing, the receiver
-    with the bare client of the calibration. The receiver is reset."""
+    """Measure the generator, with requests of `plan`, against a server that does nothing. Measure the
+    receiver with the requests of `bench.calibration`, and reset it."""
     posting = generator(plan or {})
     fed = Module.run("bench.calibration", f"{receiver.url}/floor", str(REQUESTS))
     cost = receiver.stats()["cpuMicrosPerRequest"]

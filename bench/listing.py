@@ -12,7 +12,7 @@ from bench.scenarios import SCENARIOS
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print a line for each scenario. `run all` runs the marked ones."""
+    """Print a line for each scenario. Those of `run all` are marked."""
     argparse.ArgumentParser(prog="python -m bench list", description=__doc__).parse_args(arguments)
     chosen = {each.scenario: each for each in curated()}
     table = Table(box=None, pad_edge=False)
