@@ -21,7 +21,8 @@ LIST_FILTERS = (
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A kind of harm. `prepare` runs once, `refill` before each round with it, `begin` in the round."""
+    """A kind of harm. `prepare` runs once. In each round with the harm, `refill` runs before the
+    measurement and `begin` at its start."""
 
     name: str
     about: str
@@ -51,7 +52,7 @@ def _handshakes(yard: Yard) -> None:
 
 
 def _names(yard: Yard) -> None:
-    """Create customers' destinations by SQL, because the API looks up each name for a second."""
+    """Create customers' destinations by SQL: the API would look up each name, which takes a second."""
     like = yard.destination(yard.url("/never/like"), "hostile")
     yard.crowd = crowd(
         yard.service, like, "http://{}.hangs.test/hook", yard.of(1_000), key=yard.key
@@ -94,7 +95,7 @@ def _transforms(yard: Yard) -> None:
 
 
 def _delivered(number: int) -> Callable[[Yard], None]:
-    """Return the preparation that fills the log with deliveries of one destination."""
+    """Return the preparation that delivers this number of events to one destination."""
 
     def prepare(yard: Yard) -> None:
         made = yard.destination(yard.url("/hook"), "hostile.0")
@@ -128,7 +129,7 @@ def _rules(yard: Yard) -> None:
 
 
 def _crowd(yard: Yard) -> None:
-    """Create destinations in as many environments as their rules need, a thousand in each."""
+    """Create destinations by SQL, a thousand in each environment."""
     like = yard.destination(yard.url("/never/like"), "hostile")
     count = yard.of(10_000)
     address = yard.url("/never/{}")

@@ -88,9 +88,11 @@ def nodes(
     rate: int,
     seconds: int,
 ) -> Measurement:
-    """Compare two and four workers with one process: single events and batches of many workspaces, and
-    one hot destination. Then post `rate` events a second through the worker that does not have their
-    workspace. `batches` counts events; the first `warm` rounds do not count."""
+    """Compare two and four workers with one process, for single events and batches of many workspaces,
+    and for one hot destination. Then measure relayed events at `rate` a second.
+
+    `events`, `batches` and `hot` are numbers of events. The first `warm` rounds do not count.
+    """
     with ExitStack() as stack:
         made, servers = stack.enter_context(_servers(service, receiver, workspaces))
         own = {"keys": list(made.keys), "keys_of_connection": 1}
@@ -143,7 +145,7 @@ def _servers(
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a server's folder with the owners of its files: root does not own those of PostgreSQL."""
+    """Copy a server's folder, and keep the owners: PostgreSQL's files must not belong to root."""
     shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
     for path in (source, *source.rglob("*")):
         owned = path.lstat()
@@ -223,8 +225,11 @@ def _by_process(service: Service) -> dict[int, float]:
 def _relayed(
     service: Service, receiver: Receiver, made: Crowd, rate: int, seconds: int
 ) -> dict[str, float]:
-    """Return the latency from request to receiver, for the worker's own events and for relayed events.
-    On each connection they alternate: the other worker has the workspace of each relayed event."""
+    """Return the latencies from request to receiver, of relayed and of other events.
+
+    A connection belongs to the worker of its first event. Here each connection posts to two workspaces
+    in turns, so that worker relays every second event to the other worker.
+    """
     near, far = made.keys[0], made.keys[1]
     plan: Figures = {"keys": [near, far], "keys_of_connection": 2, "connections": 16}
     events, pace = 2 * rate * seconds, 2 * rate

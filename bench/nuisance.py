@@ -27,9 +27,9 @@ PAYLOAD = "x" * 950
 ITEMS = 400  # in an event whose evaluation is expensive
 EVENT_BYTES = 256 * 1024  # the maximum of an event
 SEGMENTS = 60  # of an event type and of a pattern, each of one letter
-# An otherwise unused address of this machine: some limits apply to each address.
+# A second address of this machine: the server limits some requests for each client address.
 OTHER_ADDRESS = "127.0.0.2"
-# Requests without a valid credential: a page, unknown paths, a wrong method, a wrong key.
+# Requests without a valid credential: public pages, unknown paths, a wrong method, a wrong key.
 ANONYMOUS = (
     "GET /nope", "GET /docs", "POST /docs", "GET /events", "GET /destinations\r\nAuthorization: Bearer x",
     "POST /events\r\nContent-Length: 2", "GET /health/ready", "GET /openapi.json",
@@ -72,7 +72,7 @@ class Caller(threading.Thread):
                 time.sleep(PAUSE_S)
 
     def ask(self, method: str, path: str, body: object = None) -> dict[str, object]:
-        """Make a request; return the answer's object, empty after an error."""
+        """Make a request; return the JSON object of the answer, empty after an error."""
         headers = {"authorization": f"Bearer {self.plan.key}", "content-type": "application/json"}
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         self._connection.request(method, path, data, headers)
@@ -178,8 +178,8 @@ def herd(
     *,
     once: bool = False,
 ) -> None:
-    """Make requests over many connections, from the address `source` if given. `once`: a new connection
-    replaces each after its answer; else the connection sends its request again."""
+    """Make requests over many connections, from the address `source` if given. After an answer, a
+    connection sends its request again; with `once`, a new connection does."""
     parts = urlsplit(plan.url)
     address = (parts.hostname or "", parts.port or 80)
     watched = selectors.DefaultSelector()

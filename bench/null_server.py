@@ -16,7 +16,7 @@ _LENGTH = b"content-length:"
 
 
 class Peer:
-    """One connection. It only counts the missing bytes of a request."""
+    """One connection. It does not keep bodies, and only counts the bytes that are missing."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -24,8 +24,8 @@ class Peer:
         self._missing = 0  # bytes of the body
 
     def ready(self) -> bool:
-        """Read the available bytes and answer complete requests. Return True if the connection
-        continues."""
+        """Read the bytes that have arrived, and answer complete requests. Return False if the
+        connection has ended."""
         try:
             data = self.sock.recv(READ_BYTES)
         except BlockingIOError:

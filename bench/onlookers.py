@@ -99,8 +99,9 @@ def onlookers(
     destinations: int,
     scrapes: int,
 ) -> Measurement:
-    """Compare servers without and with an address for operations. Compare the latter without and with
-    listeners. Then scrape it with many destinations."""
+    """Measure three costs of observers, in turns. First, a server whose metrics are scraped is compared
+    with `service`. Then it is compared with itself while clients read the live stream. At last, it is
+    scraped with many destinations."""
     bind = f"127.0.0.1:{free_port()}"
     settings = {"ANGARIUM_OPERATIONS_BIND": bind, "ANGARIUM_LOOP_STEP": str(STEP_S)}
     with Service(settings=settings) as other:
@@ -140,8 +141,8 @@ def onlookers(
 
 
 def _scraped(service: Service, bind: str, scrapes: int) -> dict[str, float]:
-    """Scrape an idle server. The scrape, or another program on this machine, can cause a long step. The
-    CPU of the long step shows which; the log has one long step a second."""
+    """Scrape an idle server. A long step of its loop with little CPU comes from another program, not
+    from the scrape. The server logs one long step a second at most."""
     before, said = _long_steps(bind), service.log_file.stat().st_size
     began, took_ms = service.cpu_s()[0], []
     text = ""

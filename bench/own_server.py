@@ -17,7 +17,7 @@ CONSENT = "--i-own-this-server"
 
 
 class RefusedError(Exception):
-    """The run is not allowed or cannot begin. The message says how to correct that."""
+    """The run is not allowed or cannot begin. The message says what to change."""
 
 
 def loopback(url: str) -> bool:
@@ -49,7 +49,8 @@ class OwnServer:
         self.environment = ""
 
     def __enter__(self) -> Self:
-        """Raise RefusedError if the key or the server does not allow the run."""
+        """Create the destination and the rule. Raises RefusedError if the key has no scope manage, the
+        server refuses, or other destinations would get the events."""
         context = self._api("GET", "/auth/context")
         if context.get("scope") != "manage" or context.get("kind") != "API_KEY":
             raise RefusedError(

@@ -14,8 +14,8 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_s(root: int, but: int | None = None) -> float:
-    """Return the CPU seconds of a process tree with its ended children, without the tree of `but`,
-    which can be in it."""
+    """Return the CPU seconds of a process tree, with children that have ended. `but`: a process whose
+    tree does not count."""
     total = 0
     children = _children()
     for pid in {*_below(root, children)} - {*(() if but is None else _below(but, children))}:

@@ -29,9 +29,8 @@ def ports_in_a_row(count: int) -> int:
     """Return the first of `count` consecutive free ports of 127.0.0.1, reserved for this process.
 
     They are below the kernel's range of ephemeral ports, because another connection could take an
-    ephemeral port before a program listens on it. Until its end, the process keeps a UDP socket with
-    the number of each port, so that other processes choose other ports. Raises RuntimeError if there
-    are no such ports.
+    ephemeral port before a program listens on it. The process keeps a UDP socket on each port until it
+    ends, so that other processes choose other ports. Raises RuntimeError if there are no such ports.
     """
     last = _first_of_kernel() - count
     for _ in range(PORT_TRIES):
@@ -45,7 +44,8 @@ def ports_in_a_row(count: int) -> int:
 
 
 def _claim(port: int) -> socket.socket:
-    """Return the UDP socket of a port. Raises OSError if another process has the socket or the port."""
+    """Return a UDP socket on the port, which reserves it. Raises OSError if another process uses the
+    port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", port))
     claim = socket.socket(type=socket.SOCK_DGRAM)
@@ -74,8 +74,8 @@ def call(
     trust: ssl.SSLContext | None = None,
     timeout_s: float = 30,
 ) -> Any:
-    """Make one JSON request. Raises RuntimeError with the answer if it is an error. `trust`: for an
-    https URL; None: the system's authorities."""
+    """Make one JSON request. Raises RuntimeError with the answer if it is an error. `trust`: the TLS
+    context of an https URL; None: the system's authorities."""
     headers = {"content-type": "application/json"}
     if key is not None:
         headers["authorization"] = f"Bearer {key}"
@@ -130,7 +130,7 @@ class Module:
 
 @contextmanager
 def serving(name: str, *arguments: str) -> Iterator[dict[str, int]]:
-    """Run a server module of the bench; yield the ports that its first line names."""
+    """Run a module of the bench that serves; yield the ports that its first line names."""
     process = Module.start(name, *arguments)
     assert process.stdout is not None
     try:

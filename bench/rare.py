@@ -1,6 +1,6 @@
-"""The first page of every filtered list for a rare value, which twenty rows of the log have.
+"""The time to read the first page of a list, filtered by a value that only twenty rows have.
 
-They are distributed over the whole log, so that a scan from the newest row finds few of them.
+These rows are distributed over the whole log, so a scan from the newest row finds few of them.
 """
 
 import math
@@ -27,7 +27,7 @@ WARM = 3
 STOPPED_MS = 1_000.0
 JOB = "01900000-0000-7000-8000-000000000001"
 
-# The changes that make deliveries rare: at each instant, one delivery for each change.
+# The rare values: at each of twenty instants, each change is made to one delivery.
 _WAYS = (
     "event_type = 'rare', customer = 'rare', response_status = 207",
     "status = 0, response_status = NULL, delivered_at_ms = NULL, updated_at_ms = NULL",
@@ -105,9 +105,9 @@ def rare(
 
 
 def times(asked: str, answers: Sequence[tuple[float, Mapping[str, Any]]], rows: int) -> list[float]:
-    """Return the sorted milliseconds of each page. A page that the search's time limit ended counts as
-    `STOPPED_MS` more, because the caller must ask again. Raises `Broken` if another page has fewer than
-    `rows`."""
+    """Return the sorted milliseconds of each page. If the search's time limit ended a page,
+    `STOPPED_MS` is added, because the caller must ask again. Raises `Broken` if a page that was not
+    ended has fewer than `rows`."""
     took = []
     for spent, page in answers:
         found, ended = len(page["items"]), page.get("searchedTo") is None

@@ -93,7 +93,7 @@ def destinations(service: Service, receiver: Receiver) -> Filled:
         for number in range(DESTINATIONS)
     ]
     context = service.api("GET", "/auth/context")
-    # The first workspace has the first environment, which is DEVELOPMENT.
+    # 1 is the first workspace's DEVELOPMENT environment.
     return Filled(context["workspaceId"], 1, made)
 
 

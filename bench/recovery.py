@@ -1,4 +1,4 @@
-"""The time from a kill of the server to its next delivery, by the number of unsettled deliveries."""
+"""The time from a kill of the server to its next delivery, for several sizes of its backlog."""
 
 import time
 
@@ -15,9 +15,10 @@ def recovery(service: Service, receiver: Receiver, *, backlogs: str | int) -> Me
     """Kill the server with unsettled deliveries, start it again, and wait for the first and the last
     delivery.
 
-    `backlogs`: comma-separated numbers of unsettled deliveries. Seconds count from the start of the new
-    process: they include its interpreter, migrations and takeover. The figures are those of the last
-    backlog."""
+    `backlogs`: comma-separated numbers of unsettled deliveries. Times count from the start of the new
+    process: they include its interpreter, migrations and takeover. Each number makes a step; the run's
+    figures are those of the last step.
+    """
     service.destination(
         receiver.url + "/hook", ["bench.*"], concurrency=64, timeoutMs=TIMEOUT_MS, retrySchedule=[]
     )

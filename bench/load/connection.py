@@ -37,7 +37,7 @@ class Connection:
         self._part: Part
 
     def post(self, part: Part, first: int, count: int, intended: float, request: bytes) -> None:
-        """Send one request with these numbers, which was due at `intended`."""
+        """Send one request with events `first` to `first + count - 1`, which were due at `intended`."""
         self._part, self._first, self._count = part, first, count
         self._intended, self._out, self._busy = intended, request, True
         self._posted = time.perf_counter()

@@ -1,7 +1,7 @@
 """The generator's loop: it posts due events over idle connections until all are answered.
 
-In an open loop it waits with the precision of microseconds, and records its own lateness: that part of
-a latency is not the server's.
+In an open loop it waits with microsecond precision. It records its own delay in each post, because that
+part of a latency is not the server's.
 """
 
 import math
@@ -139,7 +139,7 @@ class Generator:
 
     def _wait(self, seconds: float) -> None:
         if self.plan.open:
-            # epoll has a precision of milliseconds; a select of the epoll has microseconds
+            # epoll's timeout has milliseconds; select has microseconds, and can wait for the epoll
             select.select((self.poll,), (), (), seconds)
             seconds = 0.0
         for fd, _ in self.poll.poll(seconds):

@@ -38,19 +38,20 @@ class Plan:
     event_type: str = "bench.event"
     # The bytes of the payload: a number, or `[[bytes, weight], ...]`; 0: 260 bytes.
     sizes: int | list[list[float]] = 0
-    # The payloads to use in turns, each the JSON text of an object. `n` and `sentAt` are added before its
-    # fields, and `{{n}}` in it becomes the event's number.
+    # The payloads, used in turns: each is the JSON text of an object. `n` and `sentAt` become its first
+    # fields, and `{{n}}` in the text is replaced by the event's number.
     payloads: list[str] = field(default_factory=list)
     # Event n has the customerExternalId `c<n mod lanes>`.
     lanes: int = 0
-    # The first `lanes_per_key` customers are posted with the first key, and so on.
+    # API keys: the events of the first `lanes_per_key` customers use the first key, those of the next
+    # the second key, and so on.
     keys: list[str] = field(default_factory=list)
     lanes_per_key: int = 0
-    # The number of keys that each connection uses in turns. Connection k begins with key
-    # k * `keys_of_connection`; the first key follows the last.
+    # If above 0, each connection uses this number of keys in turns: connection k those from number k *
+    # `keys_of_connection` on. After the last key comes the first.
     keys_of_connection: int = 0
-    # Every connection k has its own lane `c<k>`, and posts the numbers k * LANE_SPAN + 0, 1, 2 ... one
-    # after another.
+    # Connection k has its own lane `c<k>`. Its events have the numbers k * LANE_SPAN, k * LANE_SPAN + 1
+    # and so on.
     own_lanes: bool = False
     first: int = 0  # the number of the first event
     ids: bool = False  # report the accepted numbers, and the numbers with an unknown result

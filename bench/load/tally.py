@@ -1,4 +1,5 @@
-"""The results of a part of a plan: of the whole plan, or of a step. Hot paths only count and append."""
+"""The results of one part of a plan. A plan without steps has one part; otherwise each step is a part.
+Hot paths only count and append."""
 
 import time
 from array import array
@@ -11,8 +12,8 @@ from bench.latency import encoded, histogram, in_seconds, told
 
 @dataclass
 class Part:
-    """A part of a plan: `rate` events a second are due from `start` on. Without a rate, an event is due
-    whenever a connection is idle."""
+    """A part of a plan. With a rate, `rate` events a second are due from `start` on. Without a rate, an
+    event is due whenever a connection is idle."""
 
     rate: float  # events a second; 0: closed loop
     events: int
@@ -39,8 +40,7 @@ class Part:
         self.cpu_s = -time.process_time()
 
     def close(self, now: float, batch: int) -> None:
-        """End the part. The latency of events that have not begun counts as the time since they were
-        due."""
+        """End the part. Events that were not sent count with a latency from their due time to `now`."""
         self.cpu_s += time.process_time()
         self.wall_s = now - self.start
         if self.rate:
@@ -81,7 +81,7 @@ class Part:
             "acceptedPerSecond": round(self.accepted / span_s, 1),
             "cpuS": round(self.cpu_s, 4),
             "busy": round(self.cpu_s / self.wall_s, 3) if self.wall_s else 0.0,
-            # the possible rate with a whole core, at the measured CPU of a request
+            # requests a second that a whole core could send, at the measured CPU of a request
             "limitPerSecond": round(self.requests / self.cpu_s) if self.cpu_s else None,
             **told(found, "ack"),
             **told(histogram(self.answered_s), "answer"),

@@ -1,7 +1,7 @@
 """The profiles of the server: CPU by stage, module and statement, allocations, and depths of queues.
 
-`profiled` measures a scenario with all of them. `sampler`, `depths` and `recording` run within the
-server and import no other module of the bench; the other modules read their output.
+`sampler`, `depths` and `recording` run within the server and import no other module of the bench; the
+other modules read their output.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """The allocations of an event: all blocks of memory by module, from a record of the server.
 
-Such a run has no times. Freed blocks count like kept ones, because allocating and freeing cost CPU.
-`Profile` has figures for kept memory.
+A run with a record has no times. Freed blocks count like kept ones, because allocating and freeing cost
+CPU. `Profile` counts the blocks that are kept.
 """
 
 import time
@@ -50,8 +50,8 @@ class Allocated:
 
 
 class Record:
-    """The record of a service's allocations, created before the service starts. Call `begin`, do the
-    work, call `end`, once."""
+    """The record of a service's allocations. Create it before the service starts. Call `begin`, do the
+    work, and call `end`; do this only once."""
 
     def __init__(self, service: Service) -> None:
         if service.process is not None:
@@ -61,7 +61,7 @@ class Record:
         service.settings |= {"BENCH_ALLOCATIONS": str(self._path)}
 
     def depths(self) -> dict[str, int]:
-        """Return nothing: the depths of queues mean nothing in such a slow run."""
+        """Return nothing: recording slows the server down so much that its queues have no meaning."""
         return {}
 
     def begin(self) -> None:
@@ -130,7 +130,7 @@ def module(file: str) -> str:
 
 
 def _below(parts: tuple[str, ...]) -> int:
-    """Return the index at which a library's own part of a path begins."""
+    """Return the index of the first part of a file's path that belongs to a module's name."""
     for number, part in enumerate(parts):
         if part == "site-packages":
             return number + 1

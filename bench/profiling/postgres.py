@@ -42,7 +42,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class Spent:
-    """The use between two readings: CPU seconds by role, the kernel's part of all, and bytes of log."""
+    """The difference of two readings: CPU seconds by role, the kernel's share of their sum, and bytes
+    of log."""
 
     by_role: dict[str, float]
     system_s: float
@@ -80,14 +81,14 @@ def role_of(kind: str, application: str) -> str:
 
 
 def spent(before: Reading, after: Reading) -> Spent:
-    """Return the use between two readings. A process that started in between counts completely. A
-    process that ended does not count; hot connections do not end."""
+    """Return the difference of two readings. A process that started between them counts with all its
+    CPU. A process that ended does not count; the connections of hot statements stay open."""
     by_role: dict[str, float] = {}
     system_s = 0.0
     for pid, (whole, system) in after.used.items():
         was, was_system = before.used.get(pid, (0.0, 0.0))
         role = after.roles.get(pid, before.roles.get(pid, "other"))
-        # The measurement itself, or a process that ended during the reading.
+        # Skip this measurement's own backend, and a process that ended during the reading.
         if role == "measuring" or whole < was:
             continue
         by_role[role] = by_role.get(role, 0.0) + whole - was

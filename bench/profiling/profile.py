@@ -15,7 +15,7 @@ from bench.service import Service
 
 PROGRAM = "bench.watched"
 _WAIT_S = 10.0  # for a line that comes twice a second, on a busy machine
-# Smaller parts are combined: a thousand samples cannot distinguish them from zero.
+# Smaller shares are combined: with a thousand samples they cannot be distinguished from zero.
 LEAST_SHARE = 0.002
 _TAIL = 4096  # bytes: at least the last line of the server's file
 
@@ -37,8 +37,8 @@ class Profiled:
 
 
 class Profile:
-    """The profile of a service. Create it before the service starts: it replaces the service's program.
-    Call `begin`, do the work, call `end`; this can be repeated."""
+    """The profile of a service. Create it before the service starts, because it changes the program
+    that the service runs. Call `begin`, do the work, call `end`; this can be repeated."""
 
     def __init__(self, service: Service) -> None:
         if service.program not in ("api.cli", PROGRAM):
@@ -137,7 +137,7 @@ def _since(before: dict[str, Any], after: dict[str, Any]) -> Callable[[str], flo
 
 
 def _rounded(parts: dict[str, float]) -> dict[str, float]:
-    """Return the parts, the largest first, with the small ones combined."""
+    """Return the shares of CPU, the largest first. Small shares are combined as `other`."""
     whole = sum(parts.values())
     kept = {name: part for name, part in parts.items() if part >= whole * LEAST_SHARE}
     rest = whole - sum(kept.values())

@@ -20,7 +20,8 @@ class Recording:
         self._tracker: memray.Tracker | None = None
 
     def look(self) -> None:
-        """Begin or end the record by the file's presence. The event loop calls this repeatedly."""
+        """Begin the record if its file `.wanted` exists; end it if the file has gone. The event loop
+        calls this repeatedly."""
         wanted = wish(self._path).exists()
         if wanted and self._tracker is None and not self._path.exists():
             import memray  # only a recorded server imports it

@@ -8,16 +8,16 @@ from bench.profiling.profile import Observed
 from bench.results import Measurement
 from bench.scenario import Scenario, Sizes
 
-# Enough events that the start of connections does not matter, and not more: the record has every
-# allocation, some hundreds for an event.
+# The events of the run that records allocations: so many that opening the connections costs little of
+# the whole, and not more, because the record has some hundred allocations for each event.
 EVENTS = 2_000
 _NUMBER = "events"  # the size with the number of posted events
 TENTH = 0.1  # the share whose error the note states, at 95 %
 
 
 def measured(scenario: Scenario, sizes: Sizes) -> Measurement:
-    """Measure once with a profile. A scenario with several loads or another kind of server is measured
-    without one, with a note."""
+    """Measure once with a profile, and again with a record of allocations. If the scenario has several
+    loads or another kind of server, measure without a profile and add a note."""
     found = scenario.measure(sizes, Observed)
     if found.verdict != "ok":
         return found

@@ -1,9 +1,9 @@
 """The sampler of the process in which it runs, by CPU time: it needs no privilege and no second
 process.
 
-The kernel sends a signal after each interval of CPU, and Python runs the handler after the present
-instruction. So a system call appears as the last call of the innermost frame, and its time counts for
-its caller.
+The kernel sends a signal after each interval of CPU, and Python runs the handler after the current
+instruction. Therefore a system call appears as the last call of the innermost frame, and its time
+counts for its caller.
 """
 
 import ast
@@ -21,16 +21,16 @@ from collections import Counter
 from collections.abc import Mapping
 from types import CodeType, FrameType
 
-# Below one tick (4 ms) of a kernel with 250 Hz, so the kernel's ticks limit the rate: 250 to 333 samples
-# in a second of CPU.
+# The CPU between two samples. A kernel with 250 Hz can only sample at its ticks of 4 ms. A second of
+# CPU therefore has 250 to 333 samples.
 INTERVAL_S = 0.003
 ELSEWHERE = "threads"  # the stack of samples from threads other than the main one
 CALL = "!"  # the prefix of a stack's last element, if it is a call of a function outside of Python
 LONGEST_CALL = 60  # characters of an expression
-# The functions of trio's loop: the frames outside of them are the same in every sample, and do no work.
+# The functions of trio's loop. A stack ends there: the outer frames are the same in every sample.
 _LOOP = {("trio._core._run", "unrolled_run"), ("trio._core._run", "run")}
 
-# The offset of the innermost instruction, and the frames, the innermost first.
+# A stack: the offset of the innermost instruction, and the frames, the innermost first.
 Stack = tuple[int, tuple[CodeType, ...]]
 
 
@@ -53,7 +53,8 @@ class Sampler:
         assert threading.current_thread() is threading.main_thread()
         gc.callbacks.append(self._collected)
         signal.signal(signal.SIGPROF, self._sample)
-        # An interrupted system call continues by itself, so the sampled code does not notice the signal.
+        # The kernel restarts an interrupted system call, so the sampled code does not notice the
+        # signal.
         signal.siginterrupt(signal.SIGPROF, False)
         signal.setitimer(signal.ITIMER_PROF, INTERVAL_S, INTERVAL_S)
 
@@ -92,7 +93,8 @@ class Sampler:
             self.collections[info["generation"]] += 1
 
     def flush(self) -> None:
-        """Write the samples since the last call; other counts are since the start."""
+        """Write the samples since the last flush. All other numbers count from the start of the
+        process."""
         counts, self._counts = self._counts, Counter()
         stacks: Counter[str] = Counter()
         for stack, count in counts.items():

@@ -1,7 +1,8 @@
-"""The stages of CPU: the table from modules to stages that splits a profile, and its use.
+"""The stages of CPU: a table that assigns each module to a stage, and the functions that split samples
+by it.
 
-The innermost frame with a stage decides. The work of a shared module or a library counts for its
-caller's stage; it has its own stage only without such a caller.
+A sample counts for the innermost frame whose module has a stage. The work of a shared module or a
+library counts for its caller's stage; it has its own stage only without such a caller.
 """
 
 import re
@@ -110,7 +111,7 @@ STAGES: Mapping[str, Stage] = {
     "storage": "control",
     "bench": "measuring",
 }
-# Modules whose work counts for the caller's stage, and their stage without a caller.
+# Modules whose work counts for the caller's stage. If no caller has a stage, they have this one.
 SHARED: Mapping[str, Stage] = {
     "engine": "control",  # the package itself
     "engine.runtime.clock": "loop",
@@ -131,7 +132,7 @@ SHARED: Mapping[str, Stage] = {
     "trio": "loop",
 }
 _OURS: Mapping[str, None] = dict.fromkeys(("api", "engine", "storage", "bench"))
-# The other side of a system call, by the module that makes it.
+# The peer of a system call, by the module that makes the call.
 _SIDES: Sequence[tuple[str, str]] = (
     ("api.door", "clients"),
     ("engine.wire", "receivers"),
@@ -183,7 +184,8 @@ def module_of(stack: Sequence[str]) -> str:
 
 
 def system_call_of(stack: Sequence[str]) -> str | None:
-    """Return the other side of the system call at the end of a stack; None if there is none."""
+    """If a stack ends with a system call, return the peer of that call, such as `receivers`; otherwise
+    None."""
     if len(stack) < 2 or not stack[-1].startswith(CALL):
         return None
     module, called = stack[-2].partition(":")[0], stack[-1].removeprefix(CALL)
@@ -196,17 +198,17 @@ def system_call_of(stack: Sequence[str]) -> str | None:
 
 
 def split(stacks: Mapping[str, int]) -> dict[str, float]:
-    """Return the shares of stages and system calls in samples by stack."""
+    """Return the share of each stage, and of the system calls by peer, in samples by stack."""
     return _shares((part_of(stack.split(";")), count) for stack, count in stacks.items())
 
 
 def by_module(stacks: Mapping[str, int]) -> dict[str, float]:
-    """Return the shares of modules; a system call counts for its module."""
+    """Return the share of each module, with the system calls that it makes."""
     return _shares((module_of(stack.split(";")), count) for stack, count in stacks.items())
 
 
 def part_of(stack: Sequence[str]) -> str:
-    """Return the part that a stack counts for: a system call with its side, or a stage."""
+    """Return the part to which a stack counts: `system calls, <peer>`, or a stage."""
     side = system_call_of(stack)
     return stage_of(stack) if side is None else f"{SYSTEM_CALLS}, {side}"
 
@@ -220,10 +222,8 @@ def _shares(counted: Iterable[tuple[str, int]]) -> dict[str, float]:
 
 
 def prefix_of(module: str, table: Mapping[str, object]) -> str | None:
-    """Return the longest name in `table` that is the module, or a package that contains it.
-
-    `api.door` also includes `api.door.transport`, and `api.ingestion` includes `api.ingestion_routes`.
-    """
+    """Return the longest name in `table` that is the module, a package that contains it, or the
+    module's name up to a `_`: `api.ingestion` is a prefix of `api.ingestion_routes`."""
     found = [
         prefix
         for prefix in table

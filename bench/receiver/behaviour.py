@@ -1,4 +1,5 @@
-"""The behaviour of a receiver: delays, failures and hanging. This module only decides."""
+"""The behaviour of a receiver: delays, failures and hanging. This module only decides; `connection`
+acts."""
 
 import math
 import random
@@ -40,8 +41,8 @@ class Latency(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Flap(Struct, frozen=True, forbid_unknown_fields=True):
-    """The phases of a flapping receiver, in seconds. After the reset it is well, failing and hanging, in
-    turns."""
+    """The phases of a flapping receiver, in seconds. From the reset on, it is well, then fails, then
+    hangs, and repeats this."""
 
     well_s: float
     failing_s: float = 0.0
@@ -60,7 +61,7 @@ class Flap(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Answer(Struct, frozen=True):
     """The answer to a request: `status` after `after_s`; no answer if that is infinite. `hung`: the
-    request counts as arrived only when it is answered."""
+    request counts as arrived when it is answered, not when it is received."""
 
     status: int = 200
     after_s: float = 0.0
@@ -72,12 +73,13 @@ NEVER = Answer(after_s=math.inf)
 
 
 class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The behaviour for all paths, or for those with a prefix in `paths`; the longest prefix counts.
+    """The behaviour of all paths. `paths`: the behaviour of paths with a prefix; the longest prefix
+    counts.
 
     `fail`: the share of requests that get `fail_status`. `fail_every`: every n-th request gets it.
     `dead`: the receiver accepts requests and never answers. Requests that hang in a `flap` are answered
-    when the receiver is well again. `places`: the requests of a path that are served at once while
-    others wait; 0: no limit.
+    when the receiver is well again. `places`: the most requests of one path that are served at once; 0:
+    no limit.
     """
 
     latency: Latency = Latency()
@@ -134,7 +136,7 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
 
 
 def read(body: bytes) -> Behaviour:
-    """Return the behaviour that JSON describes. Raises ValueError with its error."""
+    """Return the behaviour that JSON describes. Raises ValueError if it is invalid."""
     try:
         return msgspec.json.decode(body or b"{}", type=Behaviour)
     except msgspec.DecodeError as error:

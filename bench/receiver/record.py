@@ -119,7 +119,7 @@ class Record:
             yield self._names[where], number, at
 
     def counts(self) -> dict[str, Any]:
-        """Return the counts of arrivals. The call is cheap, with any number of paths."""
+        """Return the counts of arrivals. The cost does not depend on the number of paths."""
         arrived = len(self._at)
         return {
             "requests": self.requests,
@@ -132,8 +132,9 @@ class Record:
         }
 
     def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
-        """Return counts, the CPU of a request, and latencies from `sentAt` to arrival, of all numbers
-        or of those from `first` to below `end`. `held`: the delays of delayed answers."""
+        """Return counts, the CPU of a request, and latencies from `sentAt` to arrival. `first` and
+        `end` (exclusive) limit the latencies to events with these numbers. `held`: the delays of
+        delayed answers."""
         low = -1 if first is None else first
         high = 2**63 if end is None else end
         found = histogram(
@@ -155,7 +156,7 @@ class Record:
             if self._cpu_requests
             else None,
             "busy": round(cpu / wall, 3) if wall > 0 else 0.0,
-            # the possible rate with a whole core, at the measured CPU of a request
+            # requests a second that a whole core could answer, at the measured CPU of a request
             "limitPerSecond": round(self._cpu_requests / cpu) if cpu > 0 else None,
         }
 
@@ -164,8 +165,8 @@ class Record:
         return {place.name: place.arrivals for place in self._places.values() if place.arrivals}
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Count first arrivals that came after a later number of their path and lane. The lane is n mod
-        `lanes`, or n // `span`, or one for the whole path."""
+        """Count the events whose first arrival came after a later event of the same path and lane. The
+        lane of event n is n mod `lanes`, or n // `span`; with neither, a path has one lane."""
         if lanes:
             return disorder(self.log(), lambda number: number % lanes)
         if span:
