@@ -1,6 +1,6 @@
-"""Detection of a server that has finished its work, by its CPU.
+"""Detection of a server that has finished its work. It only reads CPU, because requests would cost CPU.
 
-Requests would cost CPU themselves: those that check the records come after the last reading of CPU.
+Requests that check the records are sent after the last reading of CPU.
 """
 
 import time
@@ -10,8 +10,9 @@ from bench.checks import Broken
 from bench.service import Service, call
 
 LOOK_S = 0.05
-# A server rests if it and its database used at most two ticks of the clock over three looks. Without any
-# work, timers, leases and the background writer take milliseconds a second.
+# A server rests if it and its database used at most two clock ticks of CPU in three intervals of
+# `LOOK_S`. The limit is not zero, because timers, leases and the background writer always use some
+# milliseconds a second.
 RESTING_S = 0.021
 RESTING_LOOKS = 3
 UPKEEP_S = 1.0  # the wait for the database's own work after a run, such as autovacuum

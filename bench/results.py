@@ -1,8 +1,8 @@
 """The results of a run: a JSON document, which reports and `bench compare` read.
 
-A run is one scenario with its sizes, measured once or several times on one machine. The last word of a
-name gives the unit of a time: seconds, milliseconds or CPU microseconds. A name in `FORMAT` keeps its
-meaning; fields can be added. `python -m bench.schema_page` writes docs/bench-results.md from this
+A run is one scenario with its sizes, measured once or several times on one machine. The name of a time
+ends with its unit: `S`, `Ms`, or `Micros` for CPU microseconds. Within one `FORMAT`, names keep their
+meaning, and fields can be added. `python -m bench.schema_page` writes docs/bench-results.md from this
 module.
 """
 
@@ -64,7 +64,7 @@ class Latency(Struct, frozen=True, rename="camel"):
 
 
 class Sample(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The state of the run at an instant. Times and counts begin at its start."""
+    """The state of the run at an instant. Times and counts begin at the start of the run."""
 
     at_s: float
     accepted: int = 0
@@ -165,7 +165,7 @@ class Document(Struct, rename="camel"):
 
 
 def read(path: Path) -> Document:
-    """Read a file of results. Raises ValueError with the error in it."""
+    """Read a file of results. Raises ValueError if it cannot be read or is not a file of results."""
     try:
         document = msgspec.json.decode(path.read_bytes(), type=Document)
     except OSError as error:

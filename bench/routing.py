@@ -1,7 +1,7 @@
 """The cost of finding an event's rules among many rules that cannot match it, without a server.
 
-Each event type is new, so its route is compiled. Both environments are measured in turns, so that noise
-of the machine affects both.
+The router has not seen the event types, so each look-up compiles a route. Few and many rules are
+measured in turns, so that noise of the machine affects both.
 """
 
 import gc

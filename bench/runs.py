@@ -33,8 +33,8 @@ RESULTS = Path(__file__).parent / "results"  # not kept in the repository
 
 
 class Chosen(Struct, frozen=True, forbid_unknown_fields=True):
-    """A scenario of the curated set: its repetitions, its changed sizes, and the minutes of all
-    repetitions."""
+    """A scenario of `run all`: the number of its measurements, the sizes that differ from the
+    scenario's own, and the minutes of all measurements."""
 
     scenario: str
     minutes: float
@@ -60,11 +60,11 @@ def measured(
     profile: bool = False,
     tiny: bool = False,
 ) -> Run:
-    """Measure a scenario `repeat` times, each time on new servers unless `serve` provides others. Bars
-    do not apply to a `tiny` run.
+    """Measure a scenario `repeat` times. `serve` starts its servers (default: new ones). Bars do not
+    apply to a `tiny` run.
 
-    An error of the bench becomes a measurement with the verdict `failed`, so that other runs
-    continue."""
+    An exception becomes a measurement with the verdict `failed`, and the other measurements continue.
+    """
     measure: Callable[[Sizes], Measurement] = partial(scenario.measure, serve=serve)
     if profile:
         from bench.profiling.run import measured as measured_with_profile  # no other path needs it
@@ -160,7 +160,8 @@ def failures(runs: Sequence[Run], *, strict: bool) -> list[str]:
 
 
 def changes(given: Iterable[str]) -> Sizes:
-    """Return `NAME=VALUE` as sizes: integers, fractions or words. Raises ValueError."""
+    """Return the sizes that texts such as `NAME=VALUE` give: integers, fractions or words. Raises
+    ValueError."""
     found: Sizes = {}
     for each in given:
         name, equals, value = each.partition("=")

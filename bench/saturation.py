@@ -1,13 +1,13 @@
 """The knee, which is the highest rate that the server sustains in an open loop, and the overload beyond
 it.
 
-Under overload the server keeps these promises: goodput stays that of the knee, accepted events arrive,
-and refused events get 429 or 503. The latency of an answer is compared with the time for the queue of
-clients: the connections divided by the accepted events a second (Little's law). No server can answer
-sooner, because each client waits for the clients before it.
+Under overload the server keeps these promises: as many events arrive in time as at the knee, accepted
+events arrive, and refused events get 429 or 503. The clients form a queue, in which each waits for
+those before it. By Little's law, the wait is the number of connections divided by the accepted events a
+second. No server can answer sooner on average, so the latency of an answer is compared with this wait.
 
-Beyond the knee a queue grows during the whole load, so p99 is a part of the load's duration: hundreds of
-milliseconds. The bound on p99 must be between that and the latency at rates below the knee.
+At a rate beyond the knee a queue grows during the whole load, so p99 reaches hundreds of milliseconds.
+Below the knee it is a few milliseconds. `KNEE_P99_MS` is between both.
 """
 
 from bench.calibration import around, drifted, floors
@@ -20,7 +20,8 @@ from bench.timeline import Timeline
 from bench.work import Done, work
 
 KNEE_P99_MS = 50.0  # from due time to arrival: about ten times that of an idle server
-# The least share of events that must arrive before the end. The last events are then still in flight.
+# The least share of a step's events that must arrive before the step ends. The others are in flight
+# then.
 KEPT_UP = 0.95
 TRIES = 2  # of a rate: a single pause of the machine is not a knee
 HALVINGS = 3  # of the interval between the last sustained rate and the first failed one
@@ -54,7 +55,8 @@ class Climb:
         work(self._service, self._receiver, plan, lambda accepted: accepted)
 
     def step(self, rate: float, connections: int = 0) -> tuple[Done, dict[str, float]]:
-        """Post events at a rate; return the result. Events that cannot begin in time are not posted."""
+        """Post events at a rate; return the result. Events that are not sent within the step are left
+        out."""
         self._receiver.reset()
         plan = {
             "steps": [[rate, self._seconds]],
@@ -119,8 +121,8 @@ class Climb:
         return best or self.steps[0]
 
     def _holds(self, rate: float) -> bool:
-        """Return True if the server sustains a rate in one of `TRIES` tries; only the last try is
-        reported."""
+        """Return True if the server sustains a rate in one of `TRIES` tries. Earlier failed tries are
+        not reported."""
         for left in reversed(range(TRIES)):
             done, figures = self.step(rate)
             if self._kept_up(figures):
@@ -175,9 +177,9 @@ def overload(
     times: float,
     warm: int,
 ) -> Measurement:
-    """Find the knee, and measure its rate before and after an overload of `times` that rate. The figures
-    are the events that arrive in time, and the latency of answers compared with the time for the queue of
-    clients. Raises `Broken` if an answer is neither an acceptance nor a refusal."""
+    """Find the knee, and measure its rate before and after an overload of `times` that rate. The
+    figures are the events that arrive in time, and the latency of answers compared with the wait by
+    Little's law. Raises `Broken` if an answer is neither an acceptance nor a refusal."""
     climb = Climb(service, receiver, seconds, connections)
     climb.warm(warm)
     measured = [floors(service)]

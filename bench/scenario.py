@@ -1,4 +1,4 @@
-"""A scenario: a named measurement on new servers, with the sizes to which the project's bars apply.
+"""A scenario: a named measurement on new servers. The project's bars apply to its default sizes.
 
 It comes from a file or from a function; callers see no difference.
 """
@@ -18,7 +18,8 @@ Bars = dict[str, dict[str, float]]  # of figures: `atMost` or `atLeast` a number
 
 
 class Serve(Protocol):
-    """The start of a server with environment variables: another program, or an existing server."""
+    """A function that starts a server with environment variables. It can run another program, or yield
+    a server that runs already."""
 
     def __call__(
         self, settings: Mapping[str, str] | None = None
@@ -27,8 +28,8 @@ class Serve(Protocol):
 
 @dataclass(frozen=True)
 class Scenario:
-    """A measurement. `measured` takes the sizes and a way to start servers (None: its own), and raises
-    `Broken` if events were lost, invented or out of order."""
+    """A measurement. `measured` takes the sizes and a function that starts servers (None: the scenario
+    starts its own). It raises `Broken` if events were lost, invented or out of order."""
 
     name: str
     about: str
@@ -40,7 +41,8 @@ class Scenario:
     minutes: float = 1.0  # of one measurement, with floors and set-up
 
     def with_sizes(self, changes: Mapping[str, Any], *, tiny: bool = False) -> Sizes:
-        """Return the sizes, or the tiny ones, with changes. Raises ValueError for an unknown size."""
+        """Return the sizes, or the tiny ones, with `changes` applied. Raises ValueError for an unknown
+        size."""
         known = self.sizes | self.tiny
         if strange := sorted(changes.keys() - known.keys()):
             listed = ", ".join(known) or "none at all"
@@ -67,9 +69,11 @@ def program(
     bars: Bars | None = None,
     minutes: float = 1.0,
 ) -> Scenario:
-    """Return the scenario of a function that takes a new server, a receiver and sizes. Figures other
-    than numbers become notes. If the function returns a `Measurement`, only the floors before and after
-    are added. A scenario with its own kind of server (`serve`) always gets a server of that kind."""
+    """Return the scenario of `run`, a function that takes a new server, a receiver and sizes.
+
+    Floors are measured before and after. If `run` returns figures, those that are not numbers become
+    notes. `serve`: the kind of server that the scenario needs; it then gets no other.
+    """
 
     def measured(sizes: Sizes, other: Serve | None) -> Measurement:
         if other is None or serve is not Service:

@@ -52,7 +52,8 @@ class Receiver:
             self._end()
             raise OSError(f"the receiver cannot listen on {self._host}:{self._port}")
         ports = json.loads(told)
-        # A wildcard address is reached through loopback; any other address is used unchanged.
+        # A receiver that listens on all addresses is reached at 127.0.0.1; any other address is used
+        # unchanged.
         host = "127.0.0.1" if set(self._host) <= {"0", "."} else self._host
         self.url = f"http://{host}:{ports['port']}"
         if self._papers is not None:
@@ -108,8 +109,8 @@ class Receiver:
         return found
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Return the number of first arrivals after a higher number of their path and lane. The lane is
-        n mod `lanes`, n // `span`, or the whole path."""
+        """Return the number of events whose first arrival came after a later event of the same path and
+        lane. The lane of event n is n mod `lanes`, or n // `span`; with neither, a path has one lane."""
         return int(call("GET", f"{self.url}/order?lanes={lanes}&span={span}")["disorder"])
 
     def log(self) -> list[tuple[str, int, float]]:
@@ -262,8 +263,8 @@ class Service:
         return [int(pid) for pid in children if int(pid) != self.database_pid()]
 
     def cpu_s(self) -> tuple[float, float]:
-        """Return the CPU seconds of the server and of its database, even if an earlier server started the
-        database."""
+        """Return the CPU seconds of the server, and of its database. The database can be older than the
+        server."""
         assert self.process is not None
         database = self.database_pid()
         return cpu_s(self.process.pid, but=database), cpu_s(database)
@@ -281,7 +282,7 @@ class Service:
         return call(method, self.url + path, body, self.key)
 
     def make_key(self, *options: str) -> str:
-        """Create a key of scope manage by the command line; return the key once it works."""
+        """Create a key of scope manage with the command line; return it once the server accepts it."""
         done = subprocess.run(
             [
                 *self.command("keys", "create", "--scope", "manage", *options),
@@ -297,8 +298,8 @@ class Service:
         return key
 
     def wait_known(self, key: str) -> None:
-        """Wait until requests with a key are answered. A new key becomes valid within a second, and the
-        worker of the key's workspace can start later than other workers."""
+        """Wait until the server accepts a key. A new key becomes valid within a second, and the worker
+        of the key's workspace can start later than other workers."""
         self._until(lambda: call("GET", f"{self.url}/auth/context", None, key) is not None)
 
     def workspace(self, name: str) -> str:
@@ -328,7 +329,7 @@ class Service:
         return str(made["id"])
 
     def settled(self, still_s: float = 30.0) -> bool:
-        """Wait until all deliveries are settled. Return False after `still_s`."""
+        """Return True once all deliveries are settled, or False if that takes longer than `still_s`."""
         give_up = time.monotonic() + still_s
         while time.monotonic() < give_up:
             waiting = self.api("GET", "/deliveries?status=PENDING&limit=1")["items"]

@@ -34,8 +34,9 @@ OLD_DAYS = 40  # beyond any plan's retention, so housekeeping must remove the da
 DRAIN_S = 300.0  # an open circuit probes within a minute, and then there is a backlog
 VERDICT_S = 600.0  # shorter runs get no verdict, because the server is still warming up
 
-# The largest allowed growth in an hour. Memory: 5 % of 150 MB; less is noise of the allocator.
-# Descriptors and tasks: one burst of connections. A leak with each event would be millions.
+# The largest allowed growth in an hour. 8 MB of memory are 5 % of 150 MB; less is noise of the
+# allocator. Descriptors and tasks can grow by one burst of connections. A leak with each event would be
+# millions.
 ALLOWED: dict[str, float] = {
     "rssMb": 8.0,
     "databaseRssMb": 60.0,  # shared pages count after their first use, up to shared_buffers
@@ -153,7 +154,8 @@ def soak(
     flapping_percent: int,
     seconds: int = 60,
 ) -> Figures:
-    """Post `rate` events/s for `minutes` (of `seconds` each), a part of them to flapping receivers."""
+    """Post `rate` events/s for `minutes`, of which `flapping_percent` go to flapping receivers.
+    `seconds`: the length of a minute, which tests shorten."""
     with Receiver() as unsteady:
         service.destination(receiver.url + "/hook", ["steady"], concurrency=64)
         for lane in ("NONE", "KEY"):
@@ -186,7 +188,8 @@ def soak(
 def _minutes(
     service: Watched, receiver: Receiver, minutes: int, rate: int, percent: int, seconds: int
 ) -> tuple[Figures, dict[str, list[tuple[float, float]]]]:
-    """Post minute by minute; return the totals, and the latencies of the steady receiver by minute."""
+    """Post minute by minute; return the totals, and the latencies by minute at the receiver that does
+    not flap."""
     unsteady_rate = max(2, rate * percent // 100)
     series: dict[str, list[tuple[float, float]]] = defaultdict(list)
     accepted = refused = rotated = late = 0

@@ -16,15 +16,16 @@ from bench.resting import recorded, resting
 from bench.scenario import Serve
 from bench.service import Receiver, Service
 
-# Filled rows are from the last hour, so that they are in the partition of the new rows. With rows of a
-# whole month, a run would use only a thirtieth of them.
+# Filled deliveries are from the last hour, so that they are in the partition of the new deliveries. If
+# they covered a month, that partition would have only a thirtieth of them.
 FILL_DAYS = 1 / 24
 FIRST_ENVIRONMENT = 1  # of the first workspace, to which the server's key belongs
 ASKED_ONE_BY_ONE = 20  # destinations; for more, one request asks about the whole environment
 
 
 class Stage:
-    """A server for each number of filled rows, and one receiver for all of them."""
+    """The servers and the receiver of a declared scenario. Variants with the same `fill` share a
+    server."""
 
     def __init__(self, name: str, declared: Declaration, serve: Serve) -> None:
         self._name = name
@@ -81,7 +82,7 @@ class Stage:
                 fill(service.folder, filled, number, FILL_DAYS, log_alone=True)
 
     def _made(self, fill_number: int, group: Group) -> list[str]:
-        """Create a group's destinations; return the IDs of those in the first environment."""
+        """Create a group's destinations; return the IDs of those in `FIRST_ENVIRONMENT`."""
         service = self._services[fill_number]
         if group.customers:
             url, kind = self._address(group, 0), self.event_type(group.name)
@@ -119,8 +120,8 @@ class Stage:
         return f"/{self._name}/{group}/"
 
     def _address(self, group: Group, number: int) -> str:
-        """Return the URL of a destination; for a negative number, the pattern of all URLs, with `{}`
-        for their number."""
+        """Return the URL of a destination. If the number is negative, return a pattern with `{}` in its
+        place."""
         url = self.receiver.https if group.scheme == "https" else self.receiver.url
         return url + self.path(group.name) + ("{}" if number < 0 else str(number))
 
@@ -143,7 +144,7 @@ class Stage:
         self.receiver.reset({**whole, "paths": paths})
 
     def plan(self, variant: Variant) -> dict[str, Any]:
-        """Return the generator's plan of a variant, without the number of its first event."""
+        """Return a variant's plan for the generator. The caller must add `first`."""
         load = variant.load
         group = self._declared.group(load.to)
         plan: dict[str, Any] = {

@@ -37,7 +37,8 @@ PAYLOAD = b'{"n":%d,"sentAt":1760000000.123456,"note":"' + b"x" * 250 + b'"}'
 HEADERS = ((b"content-type", b"text/plain"), (b"content-length", b"2"))
 BODY = b"ok"
 ENVIRONMENTS = 20  # of many destinations: an environment has at most 1,000 rules
-# Outcomes of each of many destinations: half create a row of counters, half update one, as in `spread`.
+# The outcomes of a destination in a minute: the first creates a row of counters, the second updates it,
+# as in the scenario `spread`.
 OUTCOMES_A_MINUTE = 2
 
 
@@ -57,8 +58,8 @@ class Spent:
         return answer
 
     def gather(self, deliveries: list[Delivery], minute: int) -> SettleGroup:
-        """Return a group of successes that end in `minute` minutes, and count its CPU. Source trees
-        differ in whether they do some of the work here or in the statement."""
+        """Return a group of successful outcomes, which end in `minute` minutes. Making the group counts
+        as CPU, because other source trees do a part of this work in the statement."""
         settlements = [_success(each, time.time() + 60 * minute) for each in deliveries]
         began = time.thread_time()
         group = build_group(settlements, [], [])
@@ -71,14 +72,15 @@ class Spent:
         return {"client": self.client / rows * 1e6, "database": database / rows * 1e6}
 
     def _backend_s(self) -> float:
-        """Return the CPU seconds of the backend from /proc, which has nanoseconds: ticks of 10 ms are
-        too coarse."""
+        """Return the backend's CPU seconds. This file of /proc has nanoseconds; other files have ticks
+        of 10 ms, which are too coarse."""
         spent = Path(f"/proc/{self._connection.backend}/schedstat").read_text("ascii")
         return int(spent.split()[0]) / 1e9
 
 
 class Statements:
-    """The two stores on connections like the server's, and groups for them."""
+    """The stores of intake and recorder, on connections like the server's, and the groups that they
+    write."""
 
     def __init__(self, bridge: Bridge) -> None:
         self._upkeep = bridge.connection(UPKEEP)
@@ -163,7 +165,7 @@ class Statements:
         return Event(self._identity.event(), environment, "bench.event", now_ms, PAYLOAD % number)
 
     def _whole(self, events: list[Event], deliveries: list[Delivery], now_ms: int) -> IntakeGroup:
-        """Return the group, with the destinations that appear for the first time."""
+        """Return a group. It lists the destinations that no earlier group had."""
         new = {each.destination: each.event.environment for each in deliveries}
         dirty = [
             DirtyDestination(environment, each, shard_of(each))

@@ -1,6 +1,8 @@
-"""The cost of accept and settle alone by group size: CPU of client and backend, and bytes of log.
+"""The cost of accept and settle alone by group size: CPU of the client and of PostgreSQL's backend, and
+bytes of write-ahead log.
 
-With ANGARIUM_BENCH_BASE each measurement takes turns with that of the named tree, on its own database.
+ANGARIUM_BENCH_BASE names another source tree. Each measurement then takes turns with that tree, which
+has its own database.
 """
 
 import json
@@ -35,7 +37,7 @@ class Statements:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            # Without -P, neighbouring files would hide modules of the standard library.
+            # Without -P, files of this folder would hide modules of the standard library.
             [sys.executable, "-P", str(Path(__file__).with_name("statement_cost.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -58,8 +60,8 @@ class Statements:
         self._process.stdout.close()
 
     def measure(self, **asked: int) -> Measured:
-        """Run groups; return the microseconds for a delivery, by statement and side, and the bytes of
-        write-ahead log of both statements."""
+        """Run groups; return the CPU microseconds for a delivery, by statement and by `SIDES`, and the
+        bytes of write-ahead log of both statements."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asked) + "\n")
@@ -69,8 +71,8 @@ class Statements:
 
 
 def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
-    """Measure groups of all sizes, with `deliveries` in each round, and groups for many `destinations`,
-    without a server."""
+    """Measure groups of all sizes, with `deliveries` in each round, without a server. Then measure
+    groups whose outcomes belong to `destinations` different destinations."""
     deliveries, rounds, fan_out = sizes["deliveries"], sizes["rounds"], sizes["fan_out"]
     asked = {
         str(size): {"size": size, "groups": max(deliveries // size, 4), "fan_out": fan_out}
@@ -99,7 +101,8 @@ def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
 
 
 def _in_turns(sides: list[Statements], rounds: int, asked: dict[str, int]) -> list[list[Measured]]:
-    """Return the rounds of each side. A first round for warm-up is not counted."""
+    """Return the results of each tree's process, one for each round. A warm-up round comes before, and
+    does not count."""
     found: list[list[Measured]] = [[] for _ in sides]
     for side in sides:
         side.measure(**asked)

@@ -1,4 +1,4 @@
-"""Conditions for the failure of a run, such as `p99>50ms`: each is a bar of a figure."""
+"""Conditions under which a run fails, such as `p99>50ms`. Each becomes a bar of a figure."""
 
 import re
 from collections.abc import Iterable
@@ -33,8 +33,8 @@ _UNITS = {
 
 
 def bars(conditions: Iterable[str]) -> Bars:
-    """Return a bar for each condition. A run that meets the condition misses the bar. Raises ValueError
-    for an invalid condition."""
+    """Return a bar for each condition: `p99>50ms` becomes at most 50. Raises ValueError for an invalid
+    condition."""
     found: Bars = {}
     for text in conditions:
         read = _CONDITION.fullmatch(text)

@@ -28,7 +28,7 @@ class Timeline:
 
     @contextmanager
     def watching(self, service: Service, receiver: Receiver) -> Iterator[None]:
-        """Sample while the block runs, and continue the counts of earlier blocks."""
+        """Sample while the `with` block runs. The counts continue those of earlier blocks."""
         over = threading.Event()
         thread = threading.Thread(
             target=self._sample, args=(service, receiver, over), name="timeline", daemon=True
@@ -61,6 +61,6 @@ class Timeline:
                 )
 
     def ended(self, delivered: int, server_s: float, database_s: float) -> None:
-        """Add the totals of a block; the next block continues from them."""
+        """Add the totals of a `with` block that has ended; the next block continues from them."""
         self._delivered += delivered
         self._cpu = (self._cpu[0] + server_s, self._cpu[1] + database_s)

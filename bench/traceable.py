@@ -1,4 +1,5 @@
-"""A variant of `angarium` whose process its own account can inspect: `python -m bench.traceable`.
+"""A variant of `angarium` whose process can be inspected by its own user account: `python -m
+bench.traceable`.
 
 A server forbids that (`api/core_dumps.py`), so only root could count its descriptors or reset the peak
 of its memory. There is no other difference.
@@ -6,8 +7,7 @@ of its memory. There is no other difference.
 
 
 def stay_traceable() -> None:
-    """Keep the system's default for the server of this process. Call it before the import of the
-    server."""
+    """Let this process be inspected when it becomes a server. Call it before the import of the server."""
     from api import core_dumps
 
     core_dumps.forbid_core_dumps = lambda: None

@@ -34,7 +34,7 @@ SCRIPTS = (
     return { ...event, data: renamed };
     """,
 )
-# Hostile ones: loops, native functions that do not check the clock, memory, a slow expression,
+# Hostile scripts: loops, native functions that do not check the clock, memory, a slow expression,
 # promises, a large result.
 HOSTILE = (
     "for (;;) {}",
@@ -73,9 +73,9 @@ def transforms(
     seconds: int,
     hostile_rate: int,
 ) -> Measurement:
-    """Compare events for plain destinations with events for destinations with a script each, in turns.
-    Then measure plain and transformed deliveries without and with another workspace's hostile
-    scripts."""
+    """Compare events for plain destinations with events for destinations that each have a script, in
+    turns. Then measure both kinds of deliveries while hostile scripts of another workspace run, and
+    without them."""
     for number in range(destinations):
         service.destination(f"{receiver.url}/plain/{number}", [f"plain.{number}"], concurrency=64)
         made = service.destination(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-# The excluded share at the start, while caches fill, pools open and the allocator grows.
+# The share of points at the start that does not count: caches fill, pools open and the allocator grows.
 SETTLING_SHARE = 0.25
 PAIRS = 200_000  # most pairs of points (630 points have 198,000); more points are thinned
 
@@ -26,7 +26,8 @@ class Trend:
 
 def trend(points: Sequence[tuple[float, float]]) -> Trend:
     """Return the trend of (seconds, value) by Theil and Sen: the median of the slopes of all pairs,
-    which a few outliers do not change. Raises ValueError for less than two points after the start."""
+    which a few outliers do not change. The first `SETTLING_SHARE` does not count. Raises ValueError if
+    fewer than two points are left."""
     points = points[int(len(points) * SETTLING_SHARE) :]
     while len(points) * (len(points) - 1) / 2 > PAIRS:
         points = points[::2]

@@ -1,7 +1,8 @@
-"""`python -m bench tune`: the best concurrency for a receiver. It tries several numbers, then `auto`.
+"""`python -m bench tune`: find the best concurrency for a receiver. It tries several numbers, then
+`auto`.
 
-Every setting has its own destination on one server, with more waiting events than it can send (or
-`--rate` events a second). The count of arrivals begins after a warm-up.
+Every setting has its own destination on one server, and more events than it can deliver (or `--rate`
+events a second). Arrivals are counted after a warm-up.
 """
 
 import argparse
@@ -60,7 +61,7 @@ class Wanted(Struct, frozen=True):
             raise ValueError("rate must be 0 or more, and seconds more than 0")
 
     def events(self, width: int | str, seconds: float) -> int:
-        """Return a number of events that is not used up after `seconds`."""
+        """Return a number of events of which some are still left after `seconds`."""
         if self.rate:
             return max(1, round(self.rate * seconds))
         taken = WIDTHS[-1] if isinstance(width, str) else width
@@ -72,7 +73,7 @@ class Wanted(Struct, frozen=True):
 
 
 def latency_of(text: str) -> dict[str, Any]:
-    """Return `KIND:MS[:SIGMA or ALPHA]` as the latency of a receiver. Raises ValueError."""
+    """Return the latency that a text `KIND:MS[:SIGMA or ALPHA]` describes. Raises ValueError."""
     kind, *numbers = text.split(":")
     names = {"none": (), "fixed": ("ms",), "lognormal": ("ms", "sigma"), "pareto": ("ms", "alpha")}
     if kind not in names or not bool(names[kind]) <= len(numbers) <= len(names[kind]):
@@ -87,8 +88,7 @@ class Trying:
     def __init__(
         self, service: Service, receiver: Receiver, wanted: Wanted, stem: str = ""
     ) -> None:
-        """`stem` distinguishes the paths and types of this receiver from those of others on the same
-        server."""
+        """`stem`: a part of the paths and event types, different for each receiver on the same server."""
         self._service = service
         self._receiver = receiver
         self._wanted = wanted
@@ -162,8 +162,8 @@ def knee_of(steps: Sequence[Step], *, rate: float = 0.0) -> Step:
 
 
 def not_reached(steps: Sequence[Step], *, rate: float = 0.0) -> str:
-    """Return a note if the best setting is the highest of those tried: a higher one could be better.
-    Returns an empty text if the knee was reached, or if the highest setting sustains the rate."""
+    """Return a note if the best setting is the highest of those tried, because a higher one could be
+    better. Return an empty text if it is not, or if the highest setting sustains the rate."""
     highest = max(step.value for step in steps if step.name != AUTO)
     knee = knee_of(steps, rate=rate)
     if knee.value < highest or (rate and knee.figures["deliveredPerSecond"] >= NEARLY * rate):

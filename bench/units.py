@@ -14,8 +14,8 @@ def depends_on_machine(figure: str) -> bool:
 
 
 def in_floors(figure: str, value: float, send_micros: float) -> float:
-    """Return a time as a multiple of a bare request's cost, a rate as a share of the requests that one
-    core could send, and any other figure unchanged."""
+    """Return a time divided by the CPU of a bare request, a rate divided by the requests a second that
+    one core could send, and any other figure unchanged."""
     found = _UNIT.search(figure)
     if found is None:
         return value

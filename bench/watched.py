@@ -46,7 +46,8 @@ class Watch(trio.abc.Instrument):
 
 
 class Telling:
-    """The writer of lines with figures of the server, once the server exists."""
+    """The writer of lines with figures of this process. Once its server exists, they include depths of
+    queues."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)

@@ -25,7 +25,7 @@ class Profile(Protocol):
 
 
 class Profiling(Protocol):
-    """The `profile` of a server that can be profiled: see `bench.profiling`."""
+    """The interface of a server's `profile`, which `bench.profiling` implements."""
 
     def begin(self) -> None:
         """Begin to count."""
@@ -61,10 +61,12 @@ def work(
     timeline: Timeline | None = None,
     profiled: bool = False,
 ) -> Done:
-    """Run a plan of the load generator. `due` returns the number of arrivals to expect for a number of
-    accepted events. `settled` returns True once their outcomes are recorded (default: those of all
-    events). `profiled`: profile the server if it can be profiled. Raises Broken if outcomes stay
-    unrecorded."""
+    """Run a plan of the load generator; wait until its deliveries have arrived and are recorded.
+
+    `due` returns the number of arrivals to expect for a number of accepted events. `settled` returns
+    True once their outcomes are recorded (default: no delivery is unsettled). `profiled`: profile the
+    server if it can be profiled. Raises Broken if outcomes stay unrecorded.
+    """
     profile: Profiling | None = getattr(service, "profile", None) if profiled else None
     if profile is not None:
         profile.begin()

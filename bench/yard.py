@@ -1,4 +1,4 @@
-"""The resources of a neighbour: its own workspace, a hostile receiver, and its processes."""
+"""The means of a harmful neighbour: its own workspace, a hostile receiver, and its processes."""
 
 import subprocess
 import time
@@ -15,7 +15,8 @@ TIMEOUT_MS = 10_000  # of attempts that hang; longer attempts would disturb late
 
 @dataclass
 class Yard:
-    """The resources of a neighbour: its key, the hostile receiver's ports, and its size."""
+    """The means of a harmful neighbour: its key, the hostile receiver's ports, its destinations and
+    processes."""
 
     service: Service
     key: str

@@ -82,14 +82,14 @@ def framed(title: str, svg: Markup, below: Markup) -> Markup:
 
 
 def colours_of(series: Sequence[Series]) -> dict[str, str]:
-    """Return a class for each series; faint series have a separate class."""
+    """Return a CSS class for each series. All faint series have the class `faint`."""
     named = [each.name for each in series if not each.faint]
     found = {name: f"c{place % COLOURS}" for place, name in enumerate(named)}
     return found | {each.name: "faint" for each in series if each.faint}
 
 
 def legend(entries: Sequence[tuple[str, str]]) -> Markup:
-    """Return names with their colours; empty for a single name, which the title has."""
+    """Return names with their colours. A single name is left out, because the plot's title has it."""
     if len(entries) < 2:
         return Markup("")
     return tag(

@@ -29,7 +29,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Stepped:
-    """The figures of a run with steps: for each value of the stepped size, one figure for each name."""
+    """The figures of a run with steps, as a table. `values`: a row for each step's value, with the
+    medians of `figures`."""
 
     name: str
     figures: list[str]
@@ -37,7 +38,8 @@ class Stepped:
 
 
 def rows(run: Run) -> list[Row]:
-    """Return the figures: first those with a bar, then the compared ones, then the others."""
+    """Return the figures: first those with a bar, then those that `bench compare` compares, then the
+    others."""
     bars = {bar.figure: bar for bar in bars_of(run)}
     others = {} if run.tiny else baseline().beside(run.scenario)
     names = dict.fromkeys(
@@ -92,7 +94,8 @@ def sizes_told(run: Run) -> list[str]:
 
 
 def stepped(run: Run) -> dict[str, dict[float, list[Step]]]:
-    """Return the steps of all measurements, by the stepped size and its value."""
+    """Return the steps of all valid measurements, by the name of the step (such as `rate`) and by its
+    value."""
     found: dict[str, dict[float, list[Step]]] = {}
     for each in good(run):
         for step in each.steps:
@@ -101,7 +104,7 @@ def stepped(run: Run) -> dict[str, dict[float, list[Step]]]:
 
 
 def by_step(run: Run) -> Iterator[Stepped]:
-    """Yield the steps' medians of the compared figures, by the stepped size."""
+    """Yield a table for each name of steps, with the medians of the compared figures."""
     for name, steps in stepped(run).items():
         has = {figure for several in steps.values() for step in several for figure in step.figures}
         if names := [figure for figure in run.better if figure in has]:

@@ -17,8 +17,8 @@ _NAME = 170  # pixels between names of a legend
 
 
 def csv_text(run: Run) -> str:
-    """Return the figures, one in each line. The figures of a measurement's steps follow its own, with the
-    value of the step."""
+    """Return a line for each figure of each measurement, followed by the figures of its steps. The
+    columns `step` and `at` name the step."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["measurement", "step", "at", "figure", "value", "unit"])

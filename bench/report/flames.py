@@ -58,7 +58,7 @@ def tree(stacks: Mapping[str, int]) -> Frame:
 
 
 def flames(title: str, stacks: Mapping[str, int], colours: Mapping[str, str]) -> Markup:
-    """Return the flame graph of samples by stack, with the colours of their parts."""
+    """Return the flame graph of samples by stack. `colours`: the CSS class of each part."""
     root = tree(stacks)
     rows: list[Markup] = []
     depth = _draw(root, 0.0, 0, root.samples, colours, rows)
@@ -73,7 +73,8 @@ def flames(title: str, stacks: Mapping[str, int], colours: Mapping[str, str]) ->
 
 
 def _fitting(name: str, letters: int) -> str | None:
-    """Return the text that fits: the whole name, the function, its beginning, or None."""
+    """Return a text of at most `letters`: the whole name, the function, or the function's beginning.
+    None if there is no room."""
     function = name.partition(":")[2] or name
     for each in (name, function):
         if len(each) <= letters:

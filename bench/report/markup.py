@@ -1,4 +1,4 @@
-"""The elements of HTML and SVG as text; everything except markup is escaped."""
+"""The elements of HTML and SVG as text. All text that is not `Markup` is escaped."""
 
 from html import escape
 

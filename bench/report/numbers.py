@@ -1,4 +1,4 @@
-"""The format of numbers for people, and the unit in a figure's name."""
+"""The format of numbers for people, and the unit of a figure, derived from its name."""
 
 import re
 
@@ -32,7 +32,7 @@ def number(value: float) -> str:
 
 
 def with_unit(figure: str, value: float | None) -> str:
-    """Return a figure's value with its unit, empty if there is none."""
+    """Return a figure's value with its unit; empty for None."""
     return "" if value is None else f"{number(value)} {unit_of(figure)}".strip()
 
 

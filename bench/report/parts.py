@@ -19,8 +19,8 @@ _SIDES = {
 
 
 def colours(parts: Iterable[str]) -> dict[str, str]:
-    """Return a CSS class for each part, in order: a hue for each stage, the tints of one colour for
-    system calls, and of another for PostgreSQL."""
+    """Return a CSS class for each part, in order. Each stage has its own colour. System calls have
+    shades of one colour, and PostgreSQL's processes shades of another."""
     given = set(parts)
     found: dict[str, str] = {}
     hue = 0

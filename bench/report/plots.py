@@ -17,7 +17,8 @@ from bench.results import Latency, Measurement, Run, Sample, Step
 _NINES = {1.0: "", 2.0: "50 %", 10.0: "90 %", 100.0: "99 %", 1e3: "99.9 %", 1e4: "99.99 %",
           1e5: "99.999 %"}  # fmt: skip
 _PER_DECADE = 8  # points of a percentile line for each decade
-# Values that differ by more than this factor get a logarithmic axis, so that small values are visible.
+# If values differ by more than this factor, their axis is logarithmic, so that small values are
+# visible.
 _WIDE = 20.0
 _SMOOTH_S = 1.0  # the shortest time for a rate, so that one batch is not a peak
 _KNEE = "kneePerSecond"  # the highest rate at which the server keeps up: `bench/saturation.py`
@@ -179,7 +180,7 @@ def _timeline(run: Run) -> Iterator[Markup]:
 
 
 def _usual(run: Run) -> Measurement | None:
-    """Return the measurement whose first compared figure is the median among those with a timeline."""
+    """Return the measurement with a timeline whose first compared figure is the median."""
     timed = [each for each in good(run) if len(each.timeline) > 2]
     names = [row.figure for row in rows(run) if row.compared]
     if not timed:
@@ -190,7 +191,7 @@ def _usual(run: Run) -> Measurement | None:
 
 
 def _rates(line: Sequence[Sample], name: str, of: Callable[[Sample], float]) -> Series:
-    """Return the growth of a count a second, over at least `_SMOOTH_S` before each sample."""
+    """Return the increase of a count a second, at each sample, over at least the last `_SMOOTH_S`."""
     points = []
     first = 0
     for number, sample in enumerate(line):

@@ -1,7 +1,8 @@
 """The plots of released figures as SVG files: `python -m bench history plot` writes them into
 docs/images.
 
-A file has its own colours and background, light and dark, because pages show it as an image.
+A page shows a file as an image, so each file contains its background and its colours, for light and
+dark pages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,14 +42,14 @@ COST = (
     ("order by customer (KEY)", "ordering", "keyOverNone"),
     ("STRICT order", "ordering", "strictOverNone"),
 )
-# The scenario of the plot of latencies, and the other systems that kept up with its rate.
+# The scenario of the latency plot, and the other systems that sustained its rate.
 LATENCY, BESIDE = "paced", ("Svix", "Outpost")
 PERCENTILES = {"p50": "p50Ms", "p99": "p99Ms", "p99.9": "p999Ms"}
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A row: a value, and the lowest and highest of its measurements."""
+    """A bar of a plot: its name, and the median, lowest and highest of its measurements."""
 
     name: str
     spread: Spread

@@ -1,5 +1,4 @@
-"""The bars as SVG: the parts of a whole, one bar for each measurement, or the values of several
-systems."""
+"""Bar charts as SVG: a bar of parts for each measurement, or a bar for each of several systems."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

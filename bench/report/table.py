@@ -137,7 +137,8 @@ def _bar(row: Row) -> Text:
 
 
 def _notes(run: Run) -> dict[str, str]:
-    """Return the notes of the run: a later measurement's notes replace those of earlier ones."""
+    """Return the notes of the run by name. If several measurements have a note of one name, the last
+    counts."""
     return {name: said for each in good(run) for name, said in each.notes.items()}
 
 

@@ -1,4 +1,4 @@
-"""The scenarios by name: those declared in files of this folder, and programs."""
+"""The scenarios by name: declared in files of this folder, or functions in `programs`."""
 
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ __all__ = ["SCENARIOS", "Scenario", "Sizes"]
 
 
 def _read(path: Path) -> Scenario:
-    """Return the scenario of a file. Raises ValueError with its error."""
+    """Return the scenario of a file. Raises ValueError if the file is wrong."""
     name, raw = path.stem, declared.read(path)
     sizes, tiny = raw.get("sizes", {}), raw.get("tiny", {})
     found = declared.declaration(name, raw, sizes)

@@ -63,8 +63,8 @@ def neighbour(
     }
 
 
-# The sizes of a climb. The first rate is below any server's knee, and each next rate is a quarter higher.
-# A step's p99 needs some thousand events.
+# The sizes of the search for the knee. The first rate is below any server's knee, and each next rate is
+# a quarter higher. A step needs some thousand events for its p99.
 _CLIMB = {
     "start": 2_000,
     "growth": 1.25,
