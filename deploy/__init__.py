@@ -1,1 +1,1 @@
-"""The deployment: the wheel's build step, image, compose file, chart, and systemd unit."""
+"""The deployment: the wheel, the image, the compose file, the chart, the systemd unit, and the site."""

@@ -12,7 +12,7 @@ COMPILER = WEB.programs / "tsc"
 
 
 def compiled(target: Path) -> bool:
-    """Compile the client into a folder. Return False without node or the compiler, which npm brings."""
+    """Compile the client into a folder. Return False if node or the compiler is missing."""
     if shutil.which("node") is None or not WEB.ready():
         return False
     # The programs and their arguments are ours.
@@ -22,7 +22,7 @@ def compiled(target: Path) -> bool:
 
 
 def pack(folder: Path) -> int:
-    """Write the package into a folder. Return the exit code, which is 0 also without npm."""
+    """Write the package into a folder; return the exit code. Without npm, write nothing and return 0."""
     npm, made = shutil.which("npm"), PROJECT / "dist"
     shutil.rmtree(made, ignore_errors=True)
     if npm is None or not compiled(made):

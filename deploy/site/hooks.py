@@ -11,7 +11,8 @@ from mkdocs.structure.files import File, Files
 from deploy.site.reference import FOLDER, pages
 from deploy.site.sources import ROOT, decisions, place, sources, with_lists
 
-# HTML that makes a browser load a file when it shows a page. A link for the reader does not.
+# Elements that make a browser load a file from another host when it shows a page. Plain links do not
+# match.
 _LOADS = re.compile(
     r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc(?:set)?=[\"']?(?:https?:)?//[^\s\"'>]+"
     r"|<link\b(?![^>]*rel=[\"']?canonical)[^>]*?href=[\"']?(?:https?:)?//[^\s\"'>]+"

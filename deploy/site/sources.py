@@ -1,4 +1,4 @@
-"""The sources of the site: the files of the repository on it, and the place of each.
+"""The sources of the site: files of the repository, and the path of each on the site.
 
 A source keeps its path in the repository, so that links work in the repository and on the site.
 """

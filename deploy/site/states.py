@@ -94,7 +94,8 @@ def drawn(edges: Sequence[Edge]) -> Markup:
 def _texts(
     state: str, begins: dict[str, str], ends: set[str], stays: dict[str, list[str]]
 ) -> list[str]:
-    """Return the lines of a state's box: its name, and the transitions without an arrow."""
+    """Return the lines of a state's box: its name, the start, transitions to the state itself, and
+    the end."""
     found = [state]
     if state in begins:
         found.append("start" + (f": {begins[state]}" if begins[state] else ""))
@@ -129,7 +130,8 @@ def _rows(
 
 
 def _tracks(side: list[Edge]) -> None:
-    """Set each edge's track: the place of a vertical line that overlaps no other line of this side."""
+    """Give each edge a track: a column for its vertical line, in which it overlaps no other edge of
+    this side."""
     taken: list[list[tuple[float, float]]] = []
     for edge in sorted(side, key=lambda e: abs(e.in_y - e.out_y)):
         low, high = sorted((edge.in_y, edge.out_y))

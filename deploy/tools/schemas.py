@@ -1,6 +1,7 @@
-"""JSON schemas of Kubernetes' resources for kubeconform, made from the description in Kubernetes' module.
+"""JSON schemas of Kubernetes' resources for kubeconform, made from the OpenAPI document in
+Kubernetes' Go module.
 
-Run it with the folder for the schemas. It needs Go on the PATH, which downloads the module.
+Run it with the folder for the schemas. It needs `go` on the PATH, which downloads the Go module.
 """
 
 import json

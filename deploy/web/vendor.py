@@ -21,7 +21,8 @@ ARCHIVES = {
     "signals": "preact-signals-2.11.4.tgz",
     "htm": "htm-3.1.1.tgz",
 }
-# The modules of preact.js in the order of their imports: archive, file, specifier.
+# The modules of preact.js, in the order of their imports: archive, file in the archive, and the name
+# under which other modules import it.
 MODULES = (
     ("preact", "dist/preact.mjs", "preact"),
     ("preact", "hooks/dist/hooks.mjs", "preact/hooks"),

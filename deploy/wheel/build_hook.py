@@ -1,7 +1,8 @@
-"""The build step of the server's wheel: it moves our packages into one, and rewrites their imports.
+"""The build step of the server's wheel: it moves our packages into `angarium_server`, and rewrites
+their imports.
 
-It changes only names in import statements, found in the syntax tree, and keeps every line's number. It
-refuses code that it cannot move. See docs/decisions/0056-one-package-for-the-wheel.md.
+It changes only names in import statements, found in the syntax tree, and keeps every line's number.
+It refuses code that it cannot move. See docs/decisions/0056-one-package-for-the-wheel.md.
 """
 
 import ast
@@ -22,11 +23,13 @@ FOLDERS = {
     "storage": "storage",
     "angarium": "clients/python/angarium",
 }
-# Files that `api.web` serves to browsers, and that `api.mcp.resources` lets agents read.
+# The folders with files that `api.web` serves to browsers, and that `api.mcp.resources` lets agents
+# read.
 PAGES = ("web", "docs")
 LEFT_OUT = frozenset({"__pycache__", "decisions"})  # compiled files, and pages for contributors
 LAUNCHER = Path("deploy/wheel/root") / PACKAGE
-# Calls that import or open by name. The rewriting does not change a package's name in their arguments.
+# Functions that take a package's name as text, which the rewriting does not change: it refuses such a
+# call.
 _BY_NAME = frozenset({"import_module", "__import__", "find_spec", "files", "resolve_name"})
 
 
@@ -74,7 +77,8 @@ def _in_from(node: ast.ImportFrom, lines: list[bytes]) -> Edit:
 
 
 def _in_import(node: ast.Import, lines: list[bytes], file: str) -> Iterator[Edit]:
-    """Yield the edit of an `import` that binds one name: it becomes a `from` import. Raises MoveError."""
+    """Yield the edit of `import engine.x as y`, which becomes `from angarium_server.engine import x
+    as y`. Raises MoveError for other forms."""
     found = [alias for alias in node.names if _ours(alias.name)]
     if not found:
         return
@@ -124,7 +128,8 @@ class OnePackage(BuildHookInterface[Any]):
     """The hook that hatchling runs before and after it writes the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add `PACKAGE` to the wheel; an editable installation uses the repository's folders."""
+        """Add `PACKAGE` to the wheel. An editable installation needs none: it imports the
+        repository's folders."""
         if version == "editable":
             return
         self._folder = tempfile.TemporaryDirectory()

@@ -82,7 +82,8 @@ class AsyncProducer:
         tracestate: str | None = None,
         attachments: Sequence[JsonObject] | None = None,
     ) -> AsyncOutcome:
-        """Queue an event, waiting for room. The event is durable once its outcome has a result.
+        """Queue an event; wait while the buffer is full. The event is durable once the outcome's
+        `result()` returns.
 
         Raises ArgumentError outside of `async with`.
         """
@@ -115,7 +116,7 @@ class AsyncProducer:
         return outcome
 
     async def flush(self) -> Report:
-        """Wait until all events have an outcome; return the report since the last one."""
+        """Wait until all events have an outcome; return the numbers of outcomes since the last report."""
         self._flushes += 1
         self._hurry.set()
         try:

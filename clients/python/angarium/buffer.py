@@ -48,7 +48,7 @@ class Report:
 
 
 class Settled:
-    """The outcome of one event, or its place while the outcome is unknown."""
+    """The outcome of one event. Until the outcome is known, `done` is False."""
 
     __slots__ = ("_error", "_sent", "idempotency_key")
 
@@ -64,7 +64,8 @@ class Settled:
 
     @property
     def error(self) -> AngariumError | None:
-        """The reason why the event was not accepted; None if it was accepted, or is not `done`."""
+        """The reason why the event was not accepted; None if it was accepted or its outcome is not
+        yet known."""
         return self._error
 
     def accept(self, sent: Sent) -> None:
@@ -72,7 +73,7 @@ class Settled:
         self._sent = sent
 
     def refuse(self, error: AngariumError) -> None:
-        """Set the error of an event that was not accepted, or perhaps not."""
+        """Set the error of an event that was not accepted, or of which this is unknown."""
         self._error = error
 
     def _value(self) -> Sent:

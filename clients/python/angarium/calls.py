@@ -16,8 +16,8 @@ Answer = TypeVar("Answer")
 Instant = datetime | str
 PAGE = 100  # the service's limit for a page
 
-# Arguments that are not named like the API's parameter: `from` is a keyword of Python, and the others are
-# clearer.
+# Arguments whose names differ from the API's: `from` is a keyword of Python, and `until` and
+# `json_schema` are clearer.
 _RENAMED = {"since": "from", "until": "to", "json_schema": "schema"}
 
 
@@ -25,9 +25,9 @@ _RENAMED = {"since": "from", "until": "to", "json_schema": "schema"}
 class Call(Generic[Answer]):
     """One request, and the type of its answer.
 
-    `body` is JSON, or bytes that are sent unchanged. `repeatable`: two calls have the same effect as one.
-    `gone_is_done`: a 404 to a retry means that an earlier attempt succeeded. `takes_s`: how long the
-    service can take, if that can exceed the client's timeout.
+    `body` is JSON, or bytes that are sent unchanged. `repeatable`: two calls have the same effect as
+    one. `gone_is_done`: a 404 to a retry means that an earlier attempt succeeded. `takes_s`: the
+    longest time that the service can take; the client's timeout is raised to it.
     """
 
     method: str
@@ -66,8 +66,9 @@ def at(*segments: str) -> str:
 
 
 def query_of(given: Mapping[str, object]) -> dict[str, str | list[str]]:
-    """Return the parameters that are not None, with the API's names and texts. A parameter with several
-    values is repeated. Raises ArgumentError for an empty list, which would filter nothing."""
+    """Return the query parameters of all arguments that are not None, in the API's form. An argument
+    with several values becomes several parameters. Raises ArgumentError for an empty list, which
+    would filter nothing."""
     return {
         camel(name): _texts(name, value) if _is_several(value) else _text(value)
         for name, value in given.items()

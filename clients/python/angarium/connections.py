@@ -89,5 +89,6 @@ def async_transport(*, proxied: bool) -> StackTransport | None:
 
 
 def sync_transport(*, proxied: bool) -> httpx.BaseTransport | None:
-    """Return None, for httpx's own transport: few threads share a synchronous client."""
+    """Return None, which means httpx's own transport: it is fast enough for the few threads of one
+    client."""
     return None

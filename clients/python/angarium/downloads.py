@@ -19,9 +19,11 @@ TIMEOUT_S = 30.0  # between two reads of bytes
 
 
 def file_urls(headers: Headers) -> list[str]:
-    """Return the signed URLs in a webhook's headers: one for the file of a FILE delivery, or one for each
-    of an event's attachments, in their order. They expire, by default within a day. The next attempt or
-    a replay has new ones."""
+    """Return the signed URLs in a webhook's headers. A FILE delivery has one URL, for its file. An
+    event with attachments has one for each, in their order.
+
+    The URLs expire, by default within a day. The next attempt or a replay has new URLs.
+    """
     pairs = cast(HasItems, headers).items() if hasattr(headers, "items") else headers
     given = next((value for name, value in pairs if name.lower() == URL_HEADER), "")
     return [url.strip() for url in given.split(",") if url.strip()]

@@ -1,4 +1,4 @@
-"""The errors of this package, by whose fault they are. No error of the HTTP library leaks."""
+"""The errors that this package raises. It never raises an error of the HTTP library."""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ class VerificationError(AngariumError, ValueError):
 class ConnectionFailedError(AngariumError):
     """The service was not reached, or the connection broke.
 
-    The service can have accepted an event without an answer: send it again with the same idempotency key.
+    Even without an answer, the service can have accepted an event: send it again with the same
+    idempotency key.
     """
 
 
@@ -29,9 +30,9 @@ PLACES_TOLD = 20  # in an error's text; `details` has all places
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One wrong place of a request. `path` begins with the name of the method's argument, such as
-    `customer_external_id`, followed by the API's names inside that argument, such as
-    `delivery.timeoutMs`."""
+    """What is wrong with one field of a request. `path` begins with the name of the method's
+    argument, such as `customer_external_id`, followed by the API's names inside that argument, such
+    as `delivery.timeoutMs`."""
 
     path: str
     message: str
@@ -77,7 +78,7 @@ class IdempotencyMismatchError(InvalidRequestError):
 
 
 class LoopDetectedError(InvalidRequestError):
-    """400 `loop_detected`: a receiver sends events because of deliveries, too many times in a row."""
+    """400 `loop_detected`: too many deliveries in a row have each caused another event."""
 
 
 class PayloadTooLargeError(InvalidRequestError):
@@ -128,7 +129,7 @@ class EventsFailedError(AngariumError):
 
 
 class UnexpectedAnswerError(AngariumError):
-    """An answer that does not come from Angarium: a proxy's page, or a wrong address."""
+    """The answer does not come from Angarium: a proxy wrote it, or `base_url` is wrong."""
 
 
 _ARGUMENT = re.compile(r"([a-z][A-Za-z]*)(?=[.\[]|$)")
@@ -153,8 +154,8 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 def error_from(
     status: int, body: Any, retry_after_s: float | None, request_id: str | None = None
 ) -> AngariumError:
-    """Return the error for an answer. `body` is its JSON, None if it has none. `request_id` is the
-    header's, for an envelope without an id."""
+    """Return the error for an answer. `body` is the answer's JSON, or None. `request_id` is from the
+    headers, and is used if the body has none."""
     if not isinstance(body, dict) or not isinstance(body.get("code"), str):
         return UnexpectedAnswerError(
             f"status {status} without an error envelope: is this address Angarium's?"

@@ -24,7 +24,7 @@ GONE = 404
 UNAVAILABLE = 503
 DOUBTFUL_PROXY = 502  # for a 503 that a proxy wrote: the service can have performed the call
 
-# httpx's errors before it has sent a byte of the request: the call had no effect.
+# The errors that httpx raises before it has sent a byte of the request. The call had no effect.
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -65,7 +65,8 @@ class Exchange:
         return request
 
     def answered(self, response: httpx.Response) -> Any:
-        """Return the answer's JSON, or `Again`. Raises ApiError or UnexpectedAnswerError."""
+        """Return the answer's JSON, or `Again` if the call must be repeated. Raises ApiError or
+        UnexpectedAnswerError."""
         if response.is_success:
             try:
                 return response.json()
@@ -91,7 +92,8 @@ class Exchange:
         )
 
     def failed(self, error: httpx.RequestError) -> Again:
-        """Return `Again` after an attempt without an answer. Raises ConnectionFailedError."""
+        """Return `Again` after an attempt without an answer, if the call must be repeated. Raises
+        ConnectionFailedError."""
         delay_s = self._delay_s(None, reached=not isinstance(error, NOT_SENT), wait_s=None)
         if delay_s is not None:
             return Again(delay_s)

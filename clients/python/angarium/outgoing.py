@@ -19,7 +19,8 @@ def single(event_type: str, payload: Payload, given: Mapping[str, object]) -> by
 
 
 def batch(events: Iterable[EventInput | bytes]) -> bytes:
-    """Return the body of a batch. Events as bytes are sent unchanged, but get a key if they have none.
+    """Return the body of a batch. An event of bytes is sent unchanged, but gets an idempotency key if
+    it has none.
 
     Raises ArgumentError for bytes that are not a JSON object.
     """

@@ -54,8 +54,8 @@ class Producer:
     """A producer, which sends events in batches, in order. Share it between threads; close it, or use
     `with`.
 
-    At most `buffer_events` are without an outcome; then `send` waits for room. A failed batch is sent
-    again by the client's RetryPolicy. With `in_flight` above 1, batches can overtake each other.
+    If `buffer_events` events have no outcome yet, `send` waits for room. A failed batch is sent again
+    by the client's RetryPolicy. With `in_flight` above 1, batches can overtake each other.
     """
 
     def __init__(
@@ -101,7 +101,8 @@ class Producer:
         attachments: Sequence[JsonObject] | None = None,
         timeout_s: float | None = None,
     ) -> Outcome:
-        """Queue an event, waiting for room. The event is durable once its outcome has a result.
+        """Queue an event; wait while the buffer is full. The event is durable once the outcome's
+        `result()` returns.
 
         `timeout_s` limits the wait for room. Raises TimeoutError, and ArgumentError after `close`.
         """
@@ -133,8 +134,8 @@ class Producer:
         return outcome
 
     def flush(self, timeout_s: float | None = None) -> Report:
-        """Wait until all events have an outcome; return the report since the last one. Raises
-        TimeoutError."""
+        """Wait until all events have an outcome; return the numbers of outcomes since the last
+        report. Raises TimeoutError."""
         with self._work:
             self._hurry += 1
             self._work.notify_all()
@@ -146,8 +147,9 @@ class Producer:
             return self._buffer.report()
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Send the waiting events, then end. Raises EventsFailedError if events failed since the last
-        flush. Events that are not sent within `timeout_s` fail, so that every event has an outcome."""
+        """Send the waiting events, then end. Events that are not sent within `timeout_s` fail, so
+        that every event has an outcome. Raises EventsFailedError if events failed since the last
+        flush."""
         until = None if timeout_s is None else monotonic() + timeout_s
         with self._work:
             self._closed = True

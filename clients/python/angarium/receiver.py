@@ -42,11 +42,13 @@ def verify(
     """Return the webhook's JSON if it is genuine and fresh; raise VerificationError otherwise.
 
     `body` must be the exact received bytes, before any parsing. `headers` is a mapping or a list of
-    pairs, with names in any case. `secret` is the destination's `whsec_...`, or its public key `whpk_...`
-    (needs `cryptography`), or several of them during a rotation. Each attempt has a new signature, so an
-    older one than `tolerance_s` is an attacker's copy. The header `webhook-id` is the same for every
-    attempt: deduplicate by it, and store it once the event is handled. The service's own replays have it
-    too, so they are dropped while the id is stored.
+    pairs, with names in any case. `secret` is the destination's `whsec_...`, or its public key
+    `whpk_...` (needs `cryptography`), or several of them during a rotation. Each attempt has a new
+    signature, so a signature older than `tolerance_s` is a copy that an attacker sends.
+
+    The header `webhook-id` is the same for every attempt. Store the id once the event is handled, and
+    ignore webhooks whose id is stored. A replay by the service has the same id, so it is ignored,
+    too.
 
     Raises ValueError for an invalid secret: a mistake in the receiver, not in a webhook.
     """

@@ -8,10 +8,12 @@ DOUBTFUL = frozenset({408, 500, 502, 504})  # the call can have had an effect
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Exponential backoff with jitter (half to all of a delay), never before the service's Retry-After.
+    """Exponential backoff with jitter (half to all of a delay), never before the service's
+    Retry-After.
 
-    With the defaults, the retries last 4 s at most, which covers a restart of the service. If the
-    service asks for more than a minute, there is no retry, so that the caller can decide.
+    With the defaults and without Retry-After, the delays are 4 s at most together, which covers a
+    restart of the service. If Retry-After is more than a minute, there is no retry, so that the
+    caller can decide.
     """
 
     retries: int = 4

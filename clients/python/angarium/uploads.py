@@ -14,7 +14,8 @@ PIECE_BYTES = 64 * 1024
 
 
 class Upload(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body of known length, for either client. An open file is read from its present position."""
+    """The body of a request with a known length, for both clients. An open file is sent from its
+    current position."""
 
     def __init__(self, content: FileContent) -> None:
         """Raises ArgumentError if the content cannot be read, or cannot be read twice."""

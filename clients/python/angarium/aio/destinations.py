@@ -18,7 +18,7 @@ from angarium.shapes import (
 
 
 class AsyncDestinations(Made):
-    """The destinations of deliveries: their settings, secrets, tests and state."""
+    """The methods on destinations: their settings, secrets, tests and state."""
 
     async def create_from_template(
         self,

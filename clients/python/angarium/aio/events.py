@@ -54,6 +54,6 @@ class AsyncEvents(Made):
     async def send_batch(self, events: Iterable[EventInput | bytes]) -> BatchResult:
         """Send up to 1,000 events at once. Check `rejected`: a bad event does not affect the others.
 
-        Each event is a mapping with the API's field names, or the bytes of such a JSON object.
+        Each event is a mapping with the API's field names, or the bytes of a JSON object with them.
         """
         return await self._send(Call("POST", "/events/batch", body=outgoing.batch(events)))

@@ -42,15 +42,15 @@ class AsyncFiles(Made):
     ) -> FileReceipt:
         """Upload a file of at most 25 MiB: a path, bytes, or a file open for reading bytes.
 
-        The file is read in pieces. File and event are durable when this returns. Without an idempotency
-        key, the client makes one, so that a retry never makes a second file.
+        The file is read in pieces. File and event are durable when this returns. Without an
+        idempotency key, the client makes one, so that a retry never creates the file twice.
         """
         upload = Upload(content)
         query = query_of(
             {
                 "file_name": file_name or upload.name,
-                # As a parameter: the header `content-type` says how the body is to be read, and must not
-                # be `application/json` for a file of that type.
+                # The file's type is a parameter: the header `content-type` determines how the service
+                # reads the body, and must not be `application/json`, even for a file of that type.
                 "content_type": content_type or OCTETS,
                 "file_type": file_type,
                 "metadata": None if metadata is None else json.dumps(metadata),

@@ -19,7 +19,7 @@ from angarium.sync.made.destinations import Destinations as Made
 
 
 class Destinations(Made):
-    """The destinations of deliveries: their settings, secrets, tests and state."""
+    """The methods on destinations: their settings, secrets, tests and state."""
 
     def create_from_template(
         self,
