@@ -44,8 +44,7 @@ def whole(
 
 
 def disorder(log: Iterable[tuple[str, int, float]], lane_of: Callable[[int], int]) -> int:
-    """Count the events whose first arrival came after an event of the same path and lane with a higher
-    number."""
+    """Count the events whose first arrival came after that of a later event of the same path and lane."""
     highest: dict[tuple[str, int], int] = defaultdict(lambda: -1)
     seen: set[tuple[str, int]] = set()
     wrong = 0

@@ -121,7 +121,8 @@ def _figures(
 
 
 def _told_elsewhere(row: Compared) -> Compared:
-    """Return a row of two different machines: a figure that depends on the machine loses its interval."""
+    """Adjust a row for files from different machines: a figure that depends on the machine loses its
+    interval."""
     if row.interval is None or not depends_on_machine(row.figure):
         return row
     return replace(row, interval=None, reason="the machine or its floor differs")

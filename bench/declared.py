@@ -44,9 +44,9 @@ class Delivery(Form, frozen=True, rename="camel"):
 class Group(Form, frozen=True):
     """A group of equal destinations. Each gets its own events; with `fanout`, all get all events.
 
-    `takes`: the group also gets the events of this group. `dead`: the run does not wait for deliveries
-    to the group. `customers`: SQL creates the destinations, each for its own customer, a thousand in
-    each environment.
+    `takes`: another group, whose events this group gets, too. `dead`: the run does not wait for
+    deliveries to the group. `customers`: SQL creates the destinations, each for its own customer, a
+    thousand in each environment.
     """
 
     name: Name

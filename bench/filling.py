@@ -54,8 +54,8 @@ SELECT g, $4::integer, 1, {_DELIVERY}, {_EVENT}, ($5::uuid[])[1 + g % cardinalit
     CASE WHEN k < 8 THEN {_AT} + 9 END, {_AT} + 9, NULL, CASE WHEN k > 8 THEN 9 END,
     CASE WHEN k > 8 THEN 1 END
 FROM (SELECT g, (hashint8(g) & 2147483647) % 200 AS k {_FROM}) s"""
-# Only these deliveries have rows of attempts: like the server, `_DELIVERIES` writes the attempt of a
-# delivery without retries into the delivery's own row.
+# The attempts of deliveries that did not simply succeed. A delivery without retries has its attempt in
+# its own row, as the server writes it.
 _ATTEMPTS = f"""
 INSERT INTO attempts (started_at_ms, environment, number, duration_ms, destination_version, delivery,
     success, response_status)

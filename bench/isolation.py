@@ -4,7 +4,7 @@ and descriptors.
 A round measures the tenant alone, with the neighbour on its server, and with the neighbour on another
 server of this machine. The result is the ratio of the medians over the rounds. A neighbour on another
 server also slows the tenant down, because it takes processors from the tenant's load generator,
-receiver and server. That ratio is the machine's part of the result.
+receiver and server. The ratio with that neighbour is the machine's part of the result.
 
 With several nodes, the neighbour's workspace belongs to another node of the same database.
 """

@@ -99,9 +99,9 @@ def onlookers(
     destinations: int,
     scrapes: int,
 ) -> Measurement:
-    """Measure three costs of observers, in turns. First, a server whose metrics are scraped is compared
-    with `service`. Then it is compared with itself while clients read the live stream. At last, it is
-    scraped with many destinations."""
+    """Measure three costs of observers. First, compare a server with metrics to `service`, which has
+    none. Then compare that server with itself while clients read the live stream. Finally, scrape it
+    with many destinations."""
     bind = f"127.0.0.1:{free_port()}"
     settings = {"ANGARIUM_OPERATIONS_BIND": bind, "ANGARIUM_LOOP_STEP": str(STEP_S)}
     with Service(settings=settings) as other:

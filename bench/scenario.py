@@ -72,7 +72,7 @@ def program(
     """Return the scenario of `run`, a function that takes a new server, a receiver and sizes.
 
     Floors are measured before and after. If `run` returns figures, those that are not numbers become
-    notes. `serve`: the kind of server that the scenario needs; it then gets no other.
+    notes. `serve`: the kind of server that the scenario needs, and always gets.
     """
 
     def measured(sizes: Sizes, other: Serve | None) -> Measurement:

@@ -109,8 +109,9 @@ class Receiver:
         return found
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Return the number of events whose first arrival came after a later event of the same path and
-        lane. The lane of event n is n mod `lanes`, or n // `span`; with neither, a path has one lane."""
+        """Return the number of events whose first arrival came after that of a later event of the
+        same path and lane. The lane of event n is n mod `lanes`, or n // `span`; with neither, a path
+        has one lane."""
         return int(call("GET", f"{self.url}/order?lanes={lanes}&span={span}")["disorder"])
 
     def log(self) -> list[tuple[str, int, float]]:

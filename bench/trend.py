@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-# The share of points at the start that does not count: caches fill, pools open and the allocator grows.
+# The share of points at the start that does not count, because caches fill, pools open and the
+# allocator grows.
 SETTLING_SHARE = 0.25
 PAIRS = 200_000  # most pairs of points (630 points have 198,000); more points are thinned
 

@@ -47,8 +47,8 @@ class Plan:
     # the second key, and so on.
     keys: list[str] = field(default_factory=list)
     lanes_per_key: int = 0
-    # If above 0, each connection uses this number of keys in turns: connection k those from number k *
-    # `keys_of_connection` on. After the last key comes the first.
+    # If above 0, each connection uses this number of keys in turns. Connection k begins with key number
+    # k * `keys_of_connection`. After the last key comes the first.
     keys_of_connection: int = 0
     # Connection k has its own lane `c<k>`. Its events have the numbers k * LANE_SPAN, k * LANE_SPAN + 1
     # and so on.

@@ -42,8 +42,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class Spent:
-    """The difference of two readings: CPU seconds by role, the kernel's share of their sum, and bytes
-    of log."""
+    """The difference of two readings: CPU seconds by role, how many of them the kernel used, and
+    bytes of log."""
 
     by_role: dict[str, float]
     system_s: float

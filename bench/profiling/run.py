@@ -8,8 +8,8 @@ from bench.profiling.profile import Observed
 from bench.results import Measurement
 from bench.scenario import Scenario, Sizes
 
-# The events of the run that records allocations: so many that opening the connections costs little of
-# the whole, and not more, because the record has some hundred allocations for each event.
+# The events of the run that records allocations: enough that opening the connections costs little in
+# comparison. More events would make the record too large: each has some hundred allocations.
 EVENTS = 2_000
 _NUMBER = "events"  # the size with the number of posted events
 TENTH = 0.1  # the share whose error the note states, at 95 %

@@ -208,7 +208,7 @@ def by_module(stacks: Mapping[str, int]) -> dict[str, float]:
 
 
 def part_of(stack: Sequence[str]) -> str:
-    """Return the part to which a stack counts: `system calls, <peer>`, or a stage."""
+    """Return the part for which a stack counts: `system calls, <peer>`, or a stage."""
     side = system_call_of(stack)
     return stage_of(stack) if side is None else f"{SYSTEM_CALLS}, {side}"
 
@@ -222,8 +222,9 @@ def _shares(counted: Iterable[tuple[str, int]]) -> dict[str, float]:
 
 
 def prefix_of(module: str, table: Mapping[str, object]) -> str | None:
-    """Return the longest name in `table` that is the module, a package that contains it, or the
-    module's name up to a `_`: `api.ingestion` is a prefix of `api.ingestion_routes`."""
+    """Return the longest name in `table` that covers the module: the module itself, a package that
+    contains it, or a name that the module continues after a `_`, as `api.ingestion_routes` continues
+    `api.ingestion`."""
     found = [
         prefix
         for prefix in table

@@ -165,8 +165,8 @@ class Record:
         return {place.name: place.arrivals for place in self._places.values() if place.arrivals}
 
     def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
-        """Count the events whose first arrival came after a later event of the same path and lane. The
-        lane of event n is n mod `lanes`, or n // `span`; with neither, a path has one lane."""
+        """Count the events whose first arrival came after that of a later event of the same path and
+        lane. The lane of event n is n mod `lanes`, or n // `span`; with neither, a path has one lane."""
         if lanes:
             return disorder(self.log(), lambda number: number % lanes)
         if span:

@@ -1,6 +1,7 @@
 """The sources of the site: files of the repository, and the path of each on the site.
 
-A source keeps its path in the repository, so that links work in the repository and on the site.
+For MkDocs, a file keeps its path in the repository, so that links work in the repository and on the
+site.
 """
 
 import re

@@ -78,7 +78,7 @@ def _in_from(node: ast.ImportFrom, lines: list[bytes]) -> Edit:
 
 def _in_import(node: ast.Import, lines: list[bytes], file: str) -> Iterator[Edit]:
     """Yield the edit of `import engine.x as y`, which becomes `from angarium_server.engine import x
-    as y`. Raises MoveError for other forms."""
+    as y`. Raises MoveError for several names, and for `import engine.x` without `as`."""
     found = [alias for alias in node.names if _ours(alias.name)]
     if not found:
         return

@@ -116,7 +116,8 @@ class AsyncProducer:
         return outcome
 
     async def flush(self) -> Report:
-        """Wait until all events have an outcome; return the numbers of outcomes since the last report."""
+        """Wait until all events have an outcome. Return the report on the outcomes since the last
+        report."""
         self._flushes += 1
         self._hurry.set()
         try:

@@ -73,7 +73,7 @@ class Settled:
         self._sent = sent
 
     def refuse(self, error: AngariumError) -> None:
-        """Set the error of an event that was not accepted, or of which this is unknown."""
+        """Set the error of an event that was refused, or whose acceptance is unknown."""
         self._error = error
 
     def _value(self) -> Sent:

@@ -134,7 +134,7 @@ class Producer:
         return outcome
 
     def flush(self, timeout_s: float | None = None) -> Report:
-        """Wait until all events have an outcome; return the numbers of outcomes since the last
+        """Wait until all events have an outcome. Return the report on the outcomes since the last
         report. Raises TimeoutError."""
         with self._work:
             self._hurry += 1

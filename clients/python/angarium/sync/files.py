@@ -50,8 +50,8 @@ class Files(Made):
         query = query_of(
             {
                 "file_name": file_name or upload.name,
-                # The file's type is a parameter: the header `content-type` determines how the service
-                # reads the body, and must not be `application/json`, even for a file of that type.
+                # The file's type is not in the header `content-type`: that header says how the service
+                # reads the body, and must not be `application/json`, even for a JSON file.
                 "content_type": content_type or OCTETS,
                 "file_type": file_type,
                 "metadata": None if metadata is None else json.dumps(metadata),
