@@ -138,7 +138,7 @@ def test_thousands_of_dead_letters_are_triaged_by_cause(window: Window, crowd: C
     cause.get_by_role("button", name="Retry 10, and watch").click()
     cause.get_by_text("10 delivered").wait_for()
     assert len(crowd.receiver.firsts("/hats")) == 10
-    cause.get_by_label("At most per second").fill("")
+    cause.get_by_label("Rate limit, per second").fill("")
     cause.get_by_role("button", name=f"Retry the other {CAUSES['Hats'] - 10:,}").click()
     cause.wait_for(state="detached")
     left = total - CAUSES["Hats"]
@@ -161,7 +161,7 @@ def test_a_long_replay_is_exact_while_it_runs_and_after_its_end(
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("What").select_option("MISSING")
     dialog.get_by_label("Destination").select_option(label="Long")
-    dialog.get_by_label("At most per second").fill("100")
+    dialog.get_by_label("Rate limit, per second").fill("100")
     dialog.get_by_role("button", name="Count first").click()
     dialog.get_by_text(f"{LONG:,} deliveries would be sent again.").wait_for()
     dialog.get_by_role("button", name=f"Start {LONG:,}").click()

@@ -22,10 +22,10 @@ def test_a_script_is_tried_with_a_sample_before_the_first_event(window: Window, 
     page.get_by_label("JavaScript: function transform(event)").fill(
         "function transform(event) { return {seen: event.type}; }"
     )
-    publish = page.get_by_role("button", name="Publish")
+    publish = page.get_by_role("button", name="Publish", exact=True)
     expect(publish).to_be_disabled()
     run.click()
-    page.get_by_text("fits").wait_for()
+    page.get_by_text("succeeded").wait_for()
     assert violations(window) == []
     window.shoot("bench-tried")
     listed = f"/destinations/{made}/transform-scripts"
@@ -47,7 +47,7 @@ def test_a_schema_is_inferred_from_an_event(window: Window, town: Town) -> None:
     expect(dialog.get_by_text("1 event was read.")).to_be_visible()
     assert violations(window) == []
     window.shoot("schema-inferred")
-    dialog.get_by_role("button", name="Keep it as a draft").click()
+    dialog.get_by_role("button", name="Save as a draft").click()
     page.wait_for_url("**/schemas/inferred.first")
     (version,) = town.house.api("GET", "/schemas/types/inferred.first/versions")["items"]
     assert (version["status"], version["schema"]["type"]) == ("DRAFT", "object")

@@ -64,7 +64,7 @@ def test_another_site_embeds_the_portal_and_renews_its_token(browser: Window, ya
         assert inside.get_by_label("Description").is_disabled()
         window.shoot("portal-ended")
         inside.get_by_role("button", name="Continue").click()
-        back = inside.get_by_role("link", name="Back to where you came from")
+        back = inside.get_by_role("link", name="Back to your account")
         assert back.get_attribute("href") == "https://acme.example/account"
         page.unroute("**/webhooks/token")
         inside.get_by_role("button", name="Continue").click()
@@ -106,7 +106,7 @@ def test_a_token_of_another_customer_starts_anew(browser: Window, yard: Yard) ->
         page.clock.fast_forward("14:30")
         page.clock.fast_forward("00:45")
         inside.get_by_role("button", name="Continue").click()
-        inside.get_by_role("link", name="Back to where you came from").click()
+        inside.get_by_role("link", name="Back to your account").click()
         page.wait_for_url(account)  # the whole window's address, not the frame's
 
 

@@ -58,7 +58,7 @@ def test_a_revoked_key_ends_the_session_over_the_kept_page(
         expect(page.get_by_role("dialog", name="Sign in")).to_have_count(0)
         expect(page.get_by_label("Description")).to_have_value("A draft")
         page.get_by_role("button", name="Save", exact=True).click()
-        page.get_by_text("Saved. It acts on attempts not yet begun.").wait_for()
+        page.get_by_text("Saved. It applies from the next attempt on.").wait_for()
 
 
 def test_a_list_goes_on_when_its_reader_has_signed_in_again(
@@ -118,7 +118,7 @@ def test_an_event_without_a_match_names_the_rule_and_what_its_filter_read(
     town.house.api("POST", "/routing-rules", rule)
     told = town.house.ask("POST", "/events", {"eventType": "lone.one", "payload": {"tier": "tin"}})
     page = window.open(f"/events/{told.body['id']}")
-    expect(page.get_by_text("It made no delivery.")).to_be_visible()
+    expect(page.get_by_text("No destination got this event.")).to_be_visible()
     expect(page.get_by_text("its filter is false")).to_be_visible()
     expect(page.locator("dt", has_text="event.payload.tier")).to_be_visible()
     expect(page.locator("dd", has_text='"tin"')).to_be_visible()
@@ -293,7 +293,7 @@ def test_a_signature_is_checked_without_any_request(window: Window) -> None:
     page.get_by_label("Signing secret").fill("whsec_aGVsbG8=")
     page.get_by_role("button", name="Check").click()
     page.get_by_text("The signature does not match.").wait_for()
-    page.get_by_text("It was shown once, when it was made.").wait_for()
+    page.get_by_text("It was shown once, when it was created.").wait_for()
     page.get_by_label("Headers, as they were received").fill("host: example.com")
     page.get_by_role("button", name="Check").click()
     page.get_by_text("missing: webhook-id, webhook-timestamp, webhook-signature").wait_for()
@@ -329,7 +329,7 @@ def test_all_that_waits_and_matches_is_counted_and_cancelled_by_a_job(
     page.get_by_role("dialog").get_by_text("5 deliveries would never be sent.").wait_for()
     expect(page.get_by_role("dialog").get_by_text("switch the destination off")).to_be_visible()
     page.get_by_role("dialog").get_by_role("button", name="Cancel 5").click()
-    page.get_by_role("heading", name="Cancelling what waits").wait_for()
+    page.get_by_role("heading", name="Cancelling waiting deliveries").wait_for()
     expect(page.locator("main").get_by_text("Completed").first).to_be_visible()
     assert town.first(f"/deliveries?destinationId={made}&status=PENDING") is None
 
@@ -361,11 +361,11 @@ def test_a_destination_leads_to_its_changes(window: Window, town: Town) -> None:
 def test_a_destination_gets_a_password_that_is_not_shown_again(window: Window, town: Town) -> None:
     made = town.destination("Guarded", "/guarded", ["guarded.*"])
     page = window.open(f"/destinations/{made}/settings")
-    page.get_by_label("Beside the signature").select_option("BASIC")
+    page.get_by_label("In addition to the signature").select_option("BASIC")
     page.get_by_label("User").fill("angarium")
     page.get_by_label("Password").fill("correct horse")
     page.get_by_role("button", name="Save the authentication").click()
-    page.get_by_text("Saved. It acts on attempts not yet begun.").wait_for()
+    page.get_by_text("Saved. It applies from the next attempt on.").wait_for()
     expect(page.get_by_label("Password")).to_have_value("***")
     page.get_by_label("Method").select_option("PUT")
     page.get_by_label("Switch off after, seconds").fill("3600")

@@ -112,7 +112,7 @@ def test_the_token_leaves_the_address_at_once_and_the_tab_goes_on(tabs: Window, 
 @pytest.mark.parametrize("path", ["/endpoints/{Of Bob}", "/deliveries/{bobs}"])
 def test_ids_of_another_customer_show_nothing(tabs: Window, yard: Yard, path: str) -> None:
     with portal(tabs, yard, path) as window:
-        window.page.get_by_text("Not here, or past retention.").wait_for()
+        window.page.get_by_text("Not found, or no longer kept.").wait_for()
         assert "Of Bob" not in window.page.content()
 
 
@@ -239,12 +239,12 @@ def test_a_new_customer_is_led_to_the_first_delivery_by_keyboard(tabs: Window, y
         page.keyboard.press("Escape")
         press(window, page.get_by_role("link", name="Event types").last)
         press(window, page.get_by_role("button", name="Unsubscribe"))
-        page.get_by_text("It is subscribed to nothing").wait_for()
+        page.get_by_text("This endpoint has no subscriptions").wait_for()
         press(window, page.get_by_role("link", name="Event types").first, "Shift+Tab")
         press(window, page.get_by_role("link", name="order.paid"))
         press(window, page.get_by_role("button", name="Subscribe"))
-        page.get_by_text("Subscribed. It counts").wait_for()
-        press(window, page.get_by_role("button", name="Send it the example"))
+        page.get_by_text("Subscribed. It applies").wait_for()
+        press(window, page.get_by_role("button", name="Send the example"))
         press(window, page.get_by_role("link", name="See request and answer"))
         page.get_by_text('"total": 42').first.wait_for()
         assert violations(window) == []
@@ -289,7 +289,7 @@ def test_a_dead_letter_is_retried_and_its_endpoint_recovered(tabs: Window, yard:
         page = window.page
         before = len(yard.receiver.arrivals("/broken"))
         page.get_by_role("button", name="Retry").click()
-        page.get_by_text("It is queued, and sent").wait_for()
+        page.get_by_text("The delivery is queued.").wait_for()
         until(lambda: len(yard.receiver.arrivals("/broken")) > before, "it is sent again")
         page.goto(f"{yard.url}/portal/{yard.workspace}/endpoints/{yard.ids['Orders']}")
         page.get_by_role("button", name="Recover since…").click()

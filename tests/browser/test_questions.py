@@ -42,7 +42,9 @@ def test_a_late_destination_says_so_and_its_concurrency_is_raised(
     page.route(f"**/destinations/{made}/health", lambda route: route.fulfill(json=health))
     page.route("**/stream?**", lambda route: route.abort())
     page.goto(f"{window.url}/console/dev/destinations/{made}")
-    page.get_by_text("It is late: the oldest delivery waits for 1 min 1 s.").wait_for()
+    page.get_by_text(
+        "This destination is late: its oldest delivery has waited 1 min 1 s."
+    ).wait_for()
     page.get_by_role("button", name="Raise the concurrency to 8").click()
     page.get_by_text("Tardy: concurrency 8").wait_for()
     assert town.house.api("GET", f"/destinations/{made}")["delivery"]["concurrency"] == 8
@@ -61,7 +63,7 @@ def test_a_delivery_says_what_a_script_changed(window: Window, town: Town) -> No
     page.get_by_text("Version 1 of the script changed the payload.").wait_for()
     expect(page.locator(".payload .added", has_text='"shop": "north"')).to_be_visible()
     page = window.open(f"/deliveries/{town.house.deliveries(kept)[0]['id']}")
-    page.get_by_text("No script changed it.").wait_for()
+    page.get_by_text("No script changed the payload.").wait_for()
     page = window.open("/destinations?name=Shaped")
     expect(page.locator("tbody tr")).to_contain_text("Script")
 
@@ -88,7 +90,7 @@ def test_a_customers_page_says_what_it_got_last(window: Window, town: Town) -> N
     owned = page.get_by_role("table", name="Destinations").locator("tbody tr")
     expect(owned).to_have_count(1)
     expect(owned).to_contain_text("the receiver answered 500")
-    got = page.get_by_role("table", name="Their last deliveries, waiting ones too").locator(
+    got = page.get_by_role("table", name="Last deliveries, including waiting ones").locator(
         "tbody tr"
     )
     expect(got).to_contain_text(["Lost and found"])
@@ -117,7 +119,7 @@ def test_the_failed_delivery_of_an_event_is_seen_and_sent_again_alone(
     page = window.open("/events?eventType=split.one")
     expect(page.locator("tbody tr")).to_contain_text("1 failed")
     page.locator("tbody a.opener").click()
-    page.get_by_role("button", name="Ask every rule").click()
+    page.get_by_role("button", name="Check every rule").click()
     rule = page.locator(".rules > li", has_text="To Refusing")
     expect(rule).to_contain_text("Dead letter")
     expect(rule).to_contain_text("500")

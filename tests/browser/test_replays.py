@@ -16,7 +16,7 @@ from tests.process.house import House, until
 from tests.process.receiver import Answer, always
 
 SLOW = 0.001  # per second: after the first delivery, the next would come a quarter of an hour later
-FIELD = "At most per second"
+FIELD = "Rate limit, per second"
 
 
 def settled(house: House, destination: str, count: int) -> None:

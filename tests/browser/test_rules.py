@@ -58,8 +58,8 @@ def test_a_change_by_another_operator_is_told_before_it_is_replaced(
     dialog.get_by_role("button", name="Save", exact=True).click()
     told = dialog.get_by_role("alert")
     expect(told).to_contain_text("Somebody changed this rule while it was open here.")
-    expect(told).to_contain_text("Their change: Name, Priority.")
-    expect(told).to_contain_text("Yours is kept in: Name.")
+    expect(told).to_contain_text("They changed: Name, Priority.")
+    expect(told).to_contain_text("You changed this too: Name.")
     expect(dialog.get_by_label("Name")).to_have_value("Mine")
     expect(dialog.get_by_label("Priority")).to_have_value("CRITICAL")
     assert violations(window) == []

@@ -39,7 +39,7 @@ def empty(browser: Window, front: Front, elsewhere: str) -> Iterator[Window]:
 
 def test_an_empty_workspace_names_the_next_step(empty: Window) -> None:
     page = empty.open("")
-    page.get_by_text("Nothing is delivered yet.").wait_for()
+    page.get_by_text("Nothing has been delivered yet.").wait_for()
     expect(page.locator(".command")).to_have_count(4)
     for path, step in (
         ("/destinations", "New destination"),

@@ -33,9 +33,9 @@ export function Login({ used }) {
     <form class="card" onSubmit=${enter}>
       <h1>${ended.value ? t("The session has ended") : t("Sign in to Angarium")}</h1>
       ${used && html`<p class="notice tone-warn" role="alert">${t("This login link was used before, or is older than 10 minutes. Print another:")}</p>`}
-      ${h(Field, { label: t("API key"), kind: "password", value: key, change: setKey, wrong, autofocus: true, placeholder: "ang_…", hint: t("It is exchanged for a session of 12 hours and kept nowhere.") })}
+      ${h(Field, { label: t("API key"), kind: "password", value: key, change: setKey, wrong, autofocus: true, placeholder: "ang_…", hint: t("The key is exchanged for a session of 12 hours and is not stored.") })}
       <button class="button primary" disabled=${busy || !key.trim()}>${busy ? t("Signing in…") : t("Sign in")}</button>
-      <div class="stack" style=${{ gap: "8px" }}><p class="quiet">${t("Or print a link that signs you in, on the server's machine:")}</p>
+      <div class="stack" style=${{ gap: "8px" }}><p class="quiet">${t("Or run this on the server's machine, to print a link that signs you in:")}</p>
       ${h(Shell, { text: "angarium console" })}</div>
     </form>
   </div>`;

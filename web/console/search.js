@@ -31,7 +31,7 @@ function Found({ text, close }) {
   if (found.error && !found.data) return h(Failure, { error: found.error, retry: found.reload });
   const items = (found.data?.items ?? []).filter((/** @type {any} */ each) => each.kind in PLACES);
   if (text && found.data && !found.stale && !items.length)
-    return html`<p class="quiet" role="status">${t("Nothing was found. Of names, a part is enough for destinations, and the beginning for customers and event types.")}</p>`;
+    return html`<p class="quiet" role="status">${t("Nothing found. Enter an id, a key, a part of a destination's name, or the beginning of a customer or event type.")}</p>`;
   return html`<ul class="rules">${items.map(
     (/** @type {any} */ each) => html`<li key=${each.kind + each.id}>
     <a class="row spread opener" href=${at(PLACES[each.kind](each.id))} onClick=${close}><span class="cut">${each.label}</span><span class="quiet">${words(each.kind)}${each.id === each.label ? "" : html` <span class="mono">${short(each.id)}</span>`}</span></a></li>`,

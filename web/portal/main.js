@@ -63,9 +63,9 @@ function Ending() {
     setBusy(false);
   };
   return html`<div class="notice session tone-warn" role="alert"><span><strong>${ended ? t("The session has ended.") : t("The session ends within a minute.")}</strong>
-      ${ended && html` ${t("Your input is kept. You can save it when the session continues.")}`} ${refused && t("Sign in again where you came from.")}</span>
+      ${ended && html` ${t("Your input is kept. You can save it when the session continues.")}`} ${refused && t("Sign in to your account again.")}</span>
     <span class="row">${host && html`<button type="button" class="button primary" disabled=${busy} onClick=${go}>${t("Continue")}</button>`}
-      ${back && (refused || !host) && html`<a class="button" href=${back} target=${host ? "_top" : null}>${t("Back to where you came from")}</a>`}</span></div>`;
+      ${back && (refused || !host) && html`<a class="button" href=${back} target=${host ? "_top" : null}>${t("Back to your account")}</a>`}</span></div>`;
 }
 
 /** The reason for an empty page. */

@@ -18,27 +18,28 @@ const WORDS = {
     Destination: "Endpoint",
     Destinations: "Endpoints",
     "New destination": "New endpoint",
-    "A destination is where events are delivered to.": "An endpoint is the address that your events are delivered to.",
+    "A destination is an address that events are delivered to.":
+      "An endpoint is the address that your events are delivered to.",
     "No destination matches.": "No endpoint matches.",
     "All destinations": "All endpoints",
     "By destination": "By endpoint",
-    "This destination got no event yet.": "This endpoint got no event yet.",
-    "The secret is shown once: when the destination is made, and after a rotation. Rotate it if you do not have it: the former one signs for 24 hours as well.":
-      "The secret is shown once: when the endpoint is made, and after a rotation. Rotate it if you do not have it: the former one signs for 24 hours as well.",
-    "Events that the destination has no delivery of": "Events that the endpoint has no delivery of",
+    "This destination has received no event yet.": "This endpoint has received no event yet.",
+    "The secret is shown once: when the destination is created, and after a rotation. If you do not have it, rotate it. For 24 hours, requests are also signed with the previous secret.":
+      "The secret is shown once: when the endpoint is created, and after a rotation. If you do not have it, rotate it. For 24 hours, requests are also signed with the previous secret.",
+    "Events without a delivery to the destination": "Events without a delivery to the endpoint",
     "No destination has this name.": "No endpoint has this name.",
     "Your key does not allow this.": "This is not allowed here.",
     "Check the id and the environment at the top left.": "Check the id.",
     "Sign in again; this page stays as it is.": "Continue at the top of this page; it stays as it is.",
-    "Such as order.* invoice.paid; * is every type. A routing rule is made.":
-      "Such as order.* invoice.paid; * is every type.",
+    "Such as order.* invoice.paid, or * for every type. This also creates a routing rule.":
+      "Such as order.* invoice.paid, or * for every type.",
   },
   de: {
     "Your key does not allow this.": "Das ist hier nicht erlaubt.",
     "Check the id and the environment at the top left.": "Prüfen Sie die Kennung.",
     "Sign in again; this page stays as it is.": "Setzen Sie oben auf dieser Seite fort; sie bleibt, wie sie ist.",
-    "Such as order.* invoice.paid; * is every type. A routing rule is made.":
-      "Etwa order.* invoice.paid; * ist jeder Typ.",
+    "Such as order.* invoice.paid, or * for every type. This also creates a routing rule.":
+      "Etwa order.* invoice.paid, oder * für jeden Typ.",
   },
 };
 

@@ -13,7 +13,7 @@ import { Empty, Table } from "../shared/ui/table.js";
 export const subscribe = (destination, eventTypes) =>
   act(
     () => api.post("/routing-rules", { name: destination.name, destinationId: destination.id, eventTypes }),
-    t("Subscribed. It counts for events from now on."),
+    t("Subscribed. It applies to new events."),
   );
 
 /** @param {{destination: any}} props */
@@ -59,9 +59,9 @@ export function Subscriptions({ destination }) {
       html`<form class="inside subscribing" onSubmit=${(/** @type {Event} */ event) => {
         event.preventDefault();
         if (wanted.length) add();
-      }}>${h(TypeChoice, { label: t("Subscribe to"), value: draft, change: setDraft, hint: t("Such as order.* invoice.paid; * is every type.") })}
+      }}>${h(TypeChoice, { label: t("Subscribe to"), value: draft, change: setDraft, hint: t("Such as order.* invoice.paid, or * for every type.") })}
         <button class="button" disabled=${!wanted.length}>${t("Subscribe")}</button></form>`
     }
-    ${h(Table, { label: t("Event types"), columns, list: found, skeleton: 4, id: (row) => row.id, empty: h(Empty, { title: t("It is subscribed to nothing, so no event comes.") }) })}
+    ${h(Table, { label: t("Event types"), columns, list: found, skeleton: 4, id: (row) => row.id, empty: h(Empty, { title: t("This endpoint has no subscriptions, so it gets no events.") }) })}
     ${h(More, { list: found })}</section>`;
 }

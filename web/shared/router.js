@@ -67,7 +67,7 @@ export function Outlet({ routes, home, place = "" }) {
   if (!Page)
     return html`<main class="page" id="main"><h1>${t("There is no such page.")}</h1><p><a href=${home[0]}>${home[1]}</a></p></main>`;
   if (error)
-    return html`<main class="page" id="main"><h1>${t("This page broke.")}</h1><p class="notice tone-bad">${String(error.message)}</p><p><button type="button" class="button" onClick=${reset}>${t("Show it again")}</button></p></main>`;
+    return html`<main class="page" id="main"><h1>${t("Something went wrong on this page.")}</h1><p class="notice tone-bad">${String(error.message)}</p><p><button type="button" class="button" onClick=${reset}>${t("Try again")}</button></p></main>`;
   const { params } = found;
   const { tab, ...object } = params; // the tabs of an object are one page
   void tab;

@@ -57,10 +57,10 @@ function Entry({ entry }) {
         <tbody>${changes.map(({ name, from, to }) => html`<tr><th scope="row">${name}</th><td class="mono">${said(from)}</td><td class="mono">${said(to)}</td></tr>`)}</tbody></table>`
       }
       <dl class="facts"><dt>${t("Object")}</dt><dd class="row wrap">${words(entry.objectType)} ${h(Ident, { id: entry.objectId, ...(place ? { href: at(place + encodeURIComponent(entry.objectId)) } : {}) })}
-          <a href=${at(`/audit?objectId=${encodeURIComponent(entry.objectId)}`)}>${t("All its changes")}</a></dd>
-        <dt>${t("Who")}</dt><dd class="row wrap">${who} ${h(Ident, { id: entry.actorId })}<a href=${at(`/audit?actorId=${encodeURIComponent(entry.actorId)}`)}>${t("All by the same")}</a></dd>
+          <a href=${at(`/audit?objectId=${encodeURIComponent(entry.objectId)}`)}>${t("All changes to this object")}</a></dd>
+        <dt>${t("Who")}</dt><dd class="row wrap">${who} ${h(Ident, { id: entry.actorId })}<a href=${at(`/audit?actorId=${encodeURIComponent(entry.actorId)}`)}>${t("All changes by this actor")}</a></dd>
         ${entry.requestId && html`<dt>${t("Request")}</dt><dd>${h(Ident, { id: entry.requestId, whole: true })}</dd>`}
-        ${entry.previousFingerprint && html`<dt>${t("Former key")}</dt><dd class="mono">${entry.previousFingerprint}</dd>`}</dl></div>`
+        ${entry.previousFingerprint && html`<dt>${t("Previous key")}</dt><dd class="mono">${entry.previousFingerprint}</dd>`}</dl></div>`
     }
   </li>`;
 }
@@ -74,7 +74,7 @@ export function Page() {
         { title: t("No change matches.") },
         html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`,
       )
-    : h(Empty, { title: t("Nothing was changed yet.") });
+    : h(Empty, { title: t("Nothing has been changed yet.") });
   return html`${h(Head, { title: t("Audit log") })}${h(Filters, { filters: filters() })}
     <section class="panel" aria-busy=${found.stale ? "true" : null}>${found.error && h(Failure, { error: found.error, retry: found.reload })}
       ${

@@ -12,7 +12,7 @@ import { Head } from "../../shared/head.js";
 import { api, at } from "../session.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
-const filters = () => [{ name: "prefix", label: t("Begins with"), placeholder: "acme" }];
+const filters = () => [{ name: "prefix", label: t("Id begins with"), placeholder: "acme" }];
 
 const WORST = 100; // destinations that are loaded, those in trouble first
 const TROUBLE = ["FAILING", "DEGRADED", "DISABLED"];
@@ -80,7 +80,7 @@ export function Page() {
     : h(
         Empty,
         { title: t("No customer is known yet.") },
-        html`<p class="quiet">${t("The first event with a customerExternalId opens a customer's account.")}</p>`,
+        html`<p class="quiet">${t("A customer appears here with the first event that has its customerExternalId.")}</p>`,
       );
   return html`${h(Head, { title: t("Customers") })}${h(Filters, { filters: filters() })}
     <section class="panel">${h(Table, { label: t("Customers"), columns: columns(worstOf(worst.data?.items ?? [])), list: found, empty, id: (row) => row.customerExternalId, href: (row) => at(`/customers/${encodeURIComponent(row.customerExternalId)}`), skeleton: 18 })}

@@ -44,7 +44,7 @@ export function Page({ id, tab = "live" }) {
   return html`${h(Head, { title: destination.name, up, live: tab === "live" }, h(Switches, { destination, changed }))}
     <p class="row wrap quiet">${destination.status !== "ACTIVE" && h(State, { name: destination.status })}
       <span class="mono wide-text">${destination.url}</span>
-      ${destination.customerExternalId ? html`<span>${t("Customer")} <a href=${at(`/customers/${encodeURIComponent(destination.customerExternalId)}`)}>${destination.customerExternalId}</a></span>` : html`<span>${t("Your own, of no customer")}</span>`}
+      ${destination.customerExternalId ? html`<span>${t("Customer")} <a href=${at(`/customers/${encodeURIComponent(destination.customerExternalId)}`)}>${destination.customerExternalId}</a></span>` : html`<span>${t("Belongs to no customer")}</span>`}
       ${h(Ident, { id })}
       <a href=${at(`/audit?objectId=${id}`)}>${t("Who changed it?")}</a></p>
     ${h(Tabs, { label: t("Views of the destination"), now: tab, tabs })}

@@ -100,7 +100,8 @@ function Causes({ given, empty }) {
 function Retried() {
   const found = useResource((signal) => api.get("/observability/counts", {}, signal), []);
   const n = found.data?.retrying ?? 0;
-  if (found.data && !n) return html`<p class="quiet">${t("No delivery is being retried, so none can come soon.")}</p>`;
+  if (found.data && !n)
+    return html`<p class="quiet">${t("No delivery is being retried, so no dead letter can follow soon.")}</p>`;
   return html`<a class="button" href=${at("/deliveries?status=RETRYING")}>${n ? tn("{n} delivery is being retried", "{n} deliveries are being retried", n) : t("Deliveries that are being retried")}</a>`;
 }
 
@@ -117,7 +118,7 @@ export function Page() {
     : h(
         Empty,
         { title: t("No dead letters.") },
-        html`<p class="quiet">${t("A delivery comes here when its retry schedule is used up, or its receiver is gone.")}</p>`,
+        html`<p class="quiet">${t("A delivery comes here when its last attempt fails, or when its receiver no longer exists.")}</p>`,
         h(Retried, {}),
       );
   const rest = new URLSearchParams(given).toString();

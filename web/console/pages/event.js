@@ -125,21 +125,21 @@ export function Page({ id }) {
         tn("Send again to {n} destination", "Send again to {n} destinations", ended.length),
       ),
     writes.value &&
-      html`<button type="button" class="button" onClick=${() => setAgain(true)}>${t("Send again, changed")}</button>`,
+      html`<button type="button" class="button" onClick=${() => setAgain(true)}>${t("Edit and send again")}</button>`,
   )}
     <div class="two">
       <div class="stack">
         <section class="panel"><header><h2>${t("Deliveries")}</h2></header>
-          ${h(Table, { label: t("Deliveries"), columns: [...facts, step], list: { ...deliveries, items: deliveries.data?.items ?? null }, id: (row) => row.id, href: link, skeleton: 3, empty: h(Empty, { title: t("It made no delivery.") }) })}
+          ${h(Table, { label: t("Deliveries"), columns: [...facts, step], list: { ...deliveries, items: deliveries.data?.items ?? null }, id: (row) => row.id, href: link, skeleton: 3, empty: h(Empty, { title: t("No destination got this event.") }) })}
         </section>
-        <section class="panel"><header><h2>${t("Why not?")}</h2>
-          ${!asked && html`<button type="button" class="button" onClick=${() => setWhy(true)}>${t("Ask every rule")}</button>`}</header>
-          ${asked ? h(WhyNot, { id, deliveries: deliveries.data?.items ?? [] }) : html`<p class="inside quiet">${t("Which rules took this event, which did not, and what their filters read.")}</p>`}
+        <section class="panel"><header><h2>${t("Which rules match?")}</h2>
+          ${!asked && html`<button type="button" class="button" onClick=${() => setWhy(true)}>${t("Check every rule")}</button>`}</header>
+          ${asked ? h(WhyNot, { id, deliveries: deliveries.data?.items ?? [] }) : html`<p class="inside quiet">${t("Which rules match this event, which do not, and the values that their filters read.")}</p>`}
         </section>
       </div>
       <div class="stack">
         <section class="panel"><header><h2>${t("Payload")}</h2>${writes.value && event.origin !== "OWN" && html`<a class="button" href=${at(`/schemas?new=1&type=${encodeURIComponent(event.eventType)}`)}>${t("Infer a schema")}</a>`}</header><div class="inside">
-          ${h(Payload, { text: payload === "null" ? null : payload, none: t("Erased, or withheld.") })}
+          ${h(Payload, { text: payload === "null" ? null : payload, none: t("The payload is erased.") })}
           ${metadata && metadata !== "null" && h(Payload, { text: metadata, title: t("Metadata") })}</div></section>
         <section class="panel"><header><h2>${t("Facts")}</h2></header>${h(Facts, { event })}</section>
       </div>

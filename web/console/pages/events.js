@@ -76,7 +76,7 @@ function Reach({ row, troubles }) {
   const known = own.length > 0 || row.id > troubles.since;
   return html`${dead > 0 && html`<span class="tag tone-bad">${t("{n} failed", { n: number(dead) })}</span>`}
     ${rest > 0 && html` <span class="tag tone-warn">${t("{n} waiting", { n: number(rest) })}</span>`}
-    ${!known && html`<span class="quiet" title=${t("Whether one failed was not counted.")}>?</span>`} ${number(row.deliveries)}`;
+    ${!known && html`<span class="quiet" title=${t("Failed deliveries of this event were not counted.")}>?</span>`} ${number(row.deliveries)}`;
 }
 
 /** `shown`: the optional columns that some event of the list fills. @type {(shown: {correlation?: boolean, key?: boolean}, troubles: Troubles) => import("../../shared/ui/table.js").Column<any>[]} */
@@ -157,7 +157,7 @@ export function Page() {
       )
     : h(
         Empty,
-        { title: t("No event has come yet.") },
+        { title: t("No event has arrived yet.") },
         h(Shell, { text: 'angarium events send hello.world --data \'{"hello": "world"}\'' }),
       );
   return html`${h(

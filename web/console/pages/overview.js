@@ -27,7 +27,7 @@ const stuck = (health) => health?.state === "DISABLED" && health.queue.pending >
 
 /** @param {{items: any[] | null, more: boolean, counts: any}} props `more`: there are further destinations */
 function Verdict({ items, more, counts }) {
-  if (!items || !counts) return html`<p class="verdict quiet">${t("Looking…")}</p>`;
+  if (!items || !counts) return html`<p class="verdict quiet">${t("Checking…")}</p>`;
   const failing = items.filter((each) => each.health.state === "FAILING").length;
   const degraded = items.filter((each) => each.health.state === "DEGRADED").length;
   const off = items.filter(({ health }) => stuck(health)).length;
@@ -37,7 +37,7 @@ function Verdict({ items, more, counts }) {
   const fine = !failing && !degraded && !off && !slow.length && !counts.inDlq;
   return html`<p class="verdict" role="status">
     ${fine && h(State, { name: "HEALTHY", word: t("All is well.") })}
-    ${failing > 0 && to("/destinations?state=FAILING", h(State, { name: "FAILING", word: all ? t("{n} destinations fail, or more", { n: failing }) : tn("{n} destination fails", "{n} destinations fail", failing) }))}
+    ${failing > 0 && to("/destinations?state=FAILING", h(State, { name: "FAILING", word: all ? t("At least {n} destinations fail", { n: failing }) : tn("{n} destination fails", "{n} destinations fail", failing) }))}
     ${off > 0 && to("/destinations?state=DISABLED", h(State, { name: "DISABLED", word: tn("{n} destination is switched off and has deliveries waiting", "{n} destinations are switched off and have deliveries waiting", off) }))}
     ${degraded > 0 && to("/destinations?state=DEGRADED", h(State, { name: "DEGRADED", word: tn("{n} destination is degraded", "{n} destinations are degraded", degraded) }))}
     ${slow.length > 0 && to(slow.length > 1 ? "/pulse?sort=age" : `/destinations/${slow[0].destination.id}`, h(State, { name: "DEGRADED", word: tn("{n} destination is late", "{n} destinations are late", slow.length) }))}

@@ -91,7 +91,7 @@ export function Page() {
         : row,
     );
   return html`${h(Head, { title: t("Pulse"), live: true })}
-    <p class="quiet">${t("Move a slider: the service follows at once, and both curves show it.")}</p>
+    <p class="quiet">${t("Move a slider: the new concurrency applies at once, and both curves show its effect.")}</p>
     ${h(
       Filters,
       { filters: filters() },

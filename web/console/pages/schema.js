@@ -36,7 +36,7 @@ function Draft({ eventType, from, made }) {
     try {
       const words = JSON.stringify({ eventType, description: description || null }).slice(0, -1);
       await api.call("POST", "/schemas", { body: `${words},"schema":${schema},"example":${example.trim() || null}}` });
-      say(t("The draft is saved. It counts when it is activated."));
+      say(t("The draft is saved. Activate it to apply it."));
       made();
     } catch (problem) {
       if (/** @type {any} */ (problem).status === undefined) throw problem;
@@ -47,7 +47,7 @@ function Draft({ eventType, from, made }) {
   const wrongExample = !example.trim() || isJson(example) ? null : t("This is not JSON yet.");
   return html`<section class="panel"><header><h2>${t("New version")}</h2></header><form class="form inside" onSubmit=${save}>
     ${h(Field, { label: t("JSON Schema"), value: schema, change: setSchema, area: true, wrong })}
-    ${h(Field, { label: t("Example"), value: example, change: setExample, area: true, wrong: wrongExample, hint: t("A payload to try the schema with: it must fit. Empty: none.") })}
+    ${h(Field, { label: t("Example"), value: example, change: setExample, area: true, wrong: wrongExample, hint: t("Optional: a payload that fits the schema. Saving checks it.") })}
     ${h(Field, { label: t("Description"), value: description, change: setDescription })}
     ${error && h(Failure, { error })}<div class="row"><button class="button primary" disabled=${(wrong ?? wrongExample) !== null}>${t("Save as a draft")}</button></div></form></section>`;
 }
@@ -75,14 +75,14 @@ export function Page({ eventType }) {
       shown.status !== "ACTIVE" &&
       h(
         Button,
-        { act: () => turn("activate", t("Version {n} counts now.", { n: shown.version })), kind: "primary" },
+        { act: () => turn("activate", t("Version {n} is active now.", { n: shown.version })), kind: "primary" },
         t("Activate version {n}", { n: shown.version }),
       ),
     writes.value &&
       shown.status === "ACTIVE" &&
       h(
         Button,
-        { act: () => turn("deprecate", t("No version counts now: every payload is accepted.")) },
+        { act: () => turn("deprecate", t("No version is active now: every payload is accepted.")) },
         t("Deprecate"),
       ),
     writes.value &&
@@ -106,7 +106,7 @@ export function Page({ eventType }) {
           })
         }
         ${shown.description && html`<p>${shown.description}</p>`}
-        ${before && html`<section class="panel"><header><h2>${t("Since version {n}", { n: before.version })}</h2></header><div class="inside">${h(Difference, { before: text(before.schema), after: text(shown.schema) })}</div></section>`}
+        ${before && html`<section class="panel"><header><h2>${t("Changes since version {n}", { n: before.version })}</h2></header><div class="inside">${h(Difference, { before: text(before.schema), after: text(shown.schema) })}</div></section>`}
         <section class="panel"><header><h2>${t("Version {n}", { n: shown.version })}</h2><a href=${at(`/events?eventType=${encodeURIComponent(eventType)}`)}>${t("Its events")}</a></header>
           <div class="inside">${h(Payload, { text: JSON.stringify(shown.schema) })}</div></section>
         ${shown.example !== null && html`<section class="panel"><header><h2>${t("Example")}</h2></header><div class="inside">${h(Payload, { text: JSON.stringify(shown.example) })}</div></section>`}

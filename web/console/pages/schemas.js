@@ -75,7 +75,7 @@ function Inference({ of, close }) {
       },
       required: true,
       autofocus: true,
-      hint: t("Its most recent events are read."),
+      hint: t("The schema is inferred from the most recent events of this type."),
     })}
     ${
       found &&
@@ -84,9 +84,9 @@ function Inference({ of, close }) {
       ${h(Payload, { text: JSON.stringify(found.schema) })}`
     }
     ${error && h(Failure, { error })}
-    <div class="row"><button class=${found ? "button" : "button primary"} disabled=${!type}>${t("Look")}</button>
-      ${found && found.sampled === 0 && html`<a class="button primary" href=${at(`/schemas/${encodeURIComponent(type)}`)}>${t("Write one")}</a>`}
-      ${found && found.sampled > 0 && html`<button type="button" class="button primary" onClick=${() => infer(true)}>${t("Keep it as a draft")}</button>`}</div>
+    <div class="row"><button class=${found ? "button" : "button primary"} disabled=${!type}>${t("Preview")}</button>
+      ${found && found.sampled === 0 && html`<a class="button primary" href=${at(`/schemas/${encodeURIComponent(type)}`)}>${t("Write a schema")}</a>`}
+      ${found && found.sampled > 0 && html`<button type="button" class="button primary" onClick=${() => infer(true)}>${t("Save as a draft")}</button>`}</div>
   </form>`,
   );
 }
@@ -104,7 +104,7 @@ export function Page() {
     : h(
         Empty,
         { title: t("No event type has a schema yet.") },
-        html`<p class="quiet">${t("An active schema refuses events that do not fit. One can be inferred from recent events.")}</p>`,
+        html`<p class="quiet">${t("An active schema refuses events that do not fit it. You can infer a schema from recent events.")}</p>`,
         writes.value &&
           html`<button type="button" class="button primary" onClick=${infer}>${t("Infer a schema")}</button>`,
       );

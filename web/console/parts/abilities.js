@@ -9,7 +9,7 @@ export const abilities = () => ({
   archiveDestinations: t("Archive destinations"),
   testDestinations: t("Send samples"),
   editHeaders: t("Edit headers"),
-  editDeliveryOptions: t("Tune the delivery"),
+  editDeliveryOptions: t("Edit delivery options"),
   rotateSecrets: t("Rotate secrets"),
   manageRules: t("Choose event types"),
   manageTransforms: t("Write transform scripts"),

@@ -32,7 +32,7 @@ const verbs = () => ({
   enable: t("switched on"),
   erase: t("erased"),
   publish: t("published"),
-  resume: t("no longer held"),
+  resume: t("resumed"),
   retry: t("retried"),
   revoke: t("revoked"),
   rotate: t("rotated"),

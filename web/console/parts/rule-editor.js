@@ -39,10 +39,10 @@ function Meanwhile({ at: when, theirs, both }) {
       .map(([, word]) => word)
       .join(", ");
   return html`<div class="notice tone-warn" role="alert"><div><strong>${t("Somebody changed this rule while it was open here.")}</strong> ${h(Moment, { at: when, relative: true })}</div>
-    <div>${t("Their change: {names}.", { names: words(theirs) })} ${
+    <div>${t("They changed: {names}.", { names: words(theirs) })} ${
       both.length > 0
-        ? t("Yours is kept in: {names}. Save again to replace theirs.", { names: words(both) })
-        : t("The form shows it. Save again to add yours.")
+        ? t("You changed this too: {names}. Save again to replace their change with yours.", { names: words(both) })
+        : t("The form now has their change. Save again to add yours.")
     }</div></div>`;
 }
 
@@ -92,7 +92,7 @@ export function RuleEditor({ rule: opened, close }) {
     try {
       if (!rule.id) await api.post("/routing-rules", body);
       else if (!(await change())) return;
-      say(t("Saved. It counts for events from now on."));
+      say(t("Saved. It applies to new events."));
       close();
     } catch (problem) {
       if (/** @type {any} */ (problem).status === undefined) throw problem;
@@ -132,8 +132,8 @@ export function RuleEditor({ rule: opened, close }) {
     <form class="form" onSubmit=${save}><fieldset class="form" disabled=${!writes.value}>
       ${h(Field, { label: t("Name"), ...field("name"), required: true, autofocus: !rule.id })}
       ${h(Field, { label: t("Destination"), ...field("destinationId"), required: true, options: [["", t("Choose one")], ...own, ...known] })}
-      ${h(Field, { label: t("Event types"), ...field("eventTypes"), required: true, hint: t("Such as order.* invoice.paid; * is every type.") })}
-      ${h(Field, { label: t("Filter"), ...field("filter"), area: true, hint: t("CEL over event, such as event.payload.total > 1000. Empty: every event of these types.") })}
+      ${h(Field, { label: t("Event types"), ...field("eventTypes"), required: true, hint: t("Such as order.* invoice.paid, or * for every type.") })}
+      ${h(Field, { label: t("Filter"), ...field("filter"), area: true, hint: t("A CEL expression, such as event.payload.total > 1000. Empty: every event of these types.") })}
       ${h(Field, {
         label: t("Priority"),
         ...field("priority"),

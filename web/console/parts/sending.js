@@ -41,7 +41,7 @@ export function Sending({ close, type = "", payload = "{\n  \n}", customer = "" 
     { title: t("Send an event"), close },
     html`<form class="form" onSubmit=${send}>
     <div class="pair">${h(Field, { label: t("Event type"), ...field("type"), required: true, autofocus: true, placeholder: "order.created" })}
-      ${h(Field, { label: t("Customer"), ...field("customer"), hint: t("Empty: of no customer.") })}</div>
+      ${h(Field, { label: t("Customer"), ...field("customer"), hint: t("Empty: no customer.") })}</div>
     ${h(Field, { label: t("Payload"), ...field("payload"), area: true, wrong })}
     ${error && h(Failure, { error })}
     <div class="row"><button class="button primary" disabled=${busy || wrong !== null}>${t("Send")}</button>

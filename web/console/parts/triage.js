@@ -74,7 +74,7 @@ export function Triage({ group, verb, done }) {
   const open = [...tried.values()].filter((each) => each === null).length;
   if (count === null) return html`<p class="triage quiet">${t("Counting…")}</p>`;
   if (verb === "discard") {
-    return html`<div class="triage stack"><p>${tn("Discard {n} dead letter? It cannot be undone.", "Discard {n} dead letters? It cannot be undone.", count)}</p>
+    return html`<div class="triage stack"><p>${tn("Discard {n} dead letter? This cannot be undone.", "Discard {n} dead letters? This cannot be undone.", count)}</p>
       <div class="row">${h(Button, { act: all, kind: "danger" }, tn("Discard {n}", "Discard {n}", count))}<button type="button" class="button" onClick=${done}>${t("Keep them")}</button></div></div>`;
   }
   return html`<div class="triage stack">
@@ -89,7 +89,7 @@ export function Triage({ group, verb, done }) {
         ? html`<p>${t("No dead letter with this cause is left.")}</p>`
         : html`<div class="row wrap end">
       ${count > FEW && h(Button, { act: few, kind: "primary" }, t("Retry {n}, and watch", { n: FEW }))}
-      ${h(Field, { label: t("At most per second"), value: rate, change: setRate, kind: "number", min: 0 })}
+      ${h(Field, { label: t("Rate limit, per second"), value: rate, change: setRate, kind: "number", min: 0 })}
       ${h(Button, { act: all, kind: count > FEW ? "" : "primary" }, tried.size > 0 ? tn("Retry the other {n}", "Retry the other {n}", count) : tn("Retry {n}", "Retry all {n}", count))}</div>`
     }
     <div><button type="button" class="link" onClick=${done}>${t("Close")}</button></div>

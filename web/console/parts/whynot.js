@@ -20,11 +20,11 @@ function verdict(rule) {
     case "DESTINATION_ARCHIVED":
       return ["OFF", t("its destination is archived")];
     case "OTHER_CUSTOMER":
-      return ["OFF", t("its destination gets only events of its customer")];
+      return ["OFF", t("its destination belongs to another customer")];
     case "FILTER_FALSE":
       return ["FAILED", t("its filter is false")];
     case "FILTER_FAILED":
-      return ["DEGRADED", t("its filter fails")];
+      return ["DEGRADED", t("its filter has an error")];
     default:
       return ["OFF", rule.reason];
   }
@@ -46,7 +46,7 @@ function Verdict({ rule, deliveries }) {
         : html`<strong class="cut">${rule.name}</strong>`
     }
       ${h(State, { name: state, word: reason })}
-      ${rule.changedSince && html`<span class="tag tone-warn">${t("changed since")}</span>`}</div>
+      ${rule.changedSince && html`<span class="tag tone-warn">${t("changed since then")}</span>`}</div>
     ${rule.deliveryId && h(Became, { id: rule.deliveryId, delivery: deliveries.find((each) => each.id === rule.deliveryId) })}
     <div class="row wrap quiet">${rule.pattern && html`<code>${rule.pattern}</code>`}
       ${rule.filter && html`<code class="filter">${rule.filter}</code>`}</div>

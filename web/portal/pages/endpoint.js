@@ -32,7 +32,7 @@ function Overview({ destination: { id } }) {
       ${h(Figure, { name: t("Latency p50, p95") }, html`${duration(now.latencyMs.p50)} <span class="unit">p95 ${duration(now.latencyMs.p95)}</span>`)}
     </section>
     <section class="panel"><header><h2>${t("Deliveries")}</h2>${h(Fresh, { count: fresh, show })}<a href=${at(`/deliveries?destinationId=${id}`)}>${t("Filter them")}</a></header>
-      ${h(Table, { label: t("Deliveries"), columns: columns({ destination: false }), list, id: (row) => row.id, href: link, skeleton: 8, empty: h(Empty, { title: t("Nothing was delivered here yet.") }, may("testDestinations") && html`<p class="quiet">${t("Send a sample to try the address.")}</p>`) })}
+      ${h(Table, { label: t("Deliveries"), columns: columns({ destination: false }), list, id: (row) => row.id, href: link, skeleton: 8, empty: h(Empty, { title: t("Nothing has been delivered here yet.") }, may("testDestinations") && html`<p class="quiet">${t("Send a sample to try the address.")}</p>`) })}
       ${h(More, { list: list })}
     </section>`;
 }

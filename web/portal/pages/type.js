@@ -29,7 +29,7 @@ function Use({ eventType, example }) {
   return html`<div class="stack">
     ${h(Field, { label: t("Destination"), value: destination.id, change: setChosen, options: known.map((/** @type {any} */ each) => [each.id, each.name]) })}
     <div class="row wrap">${may("manageRules") && h(Button, { act: () => subscribe(destination, [eventType]), kind: "primary" }, t("Subscribe"))}
-      ${may("testDestinations") && h(Button, { act: attempt }, t("Send it the example"))}</div>
+      ${may("testDestinations") && h(Button, { act: attempt }, t("Send the example"))}</div>
     ${result && html`<p class="row wrap" role="status">${h(State, { name: result.success ? "DELIVERED" : "FAILED", word: String(result.responseStatus ?? result.errorMessage) })}<a href=${at(`/deliveries/${result.deliveryId}`)}>${t("See request and answer")}</a></p>`}
   </div>`;
 }

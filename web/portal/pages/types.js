@@ -30,7 +30,7 @@ export function Page() {
       empty: h(
         Empty,
         { title: t("No event type is described yet.") },
-        html`<p class="quiet">${t("An endpoint can subscribe to * and gets every type.")}</p>`,
+        html`<p class="quiet">${t("An endpoint that subscribes to * gets every event type.")}</p>`,
       ),
     })}
     ${h(More, { list: found })}</section>`;

@@ -26,7 +26,13 @@ const text = (value) =>
 
 /** The result of one event. @param {{event: any, result: any}} props */
 function Result({ event, result }) {
-  const word = !result ? t("not run yet") : result.skipped ? t("skipped") : result.success ? t("fits") : t("fails");
+  const word = !result
+    ? t("not run yet")
+    : result.skipped
+      ? t("skipped")
+      : result.success
+        ? t("succeeded")
+        : t("failed");
   const state = !result ? "IDLE" : result.success ? "HEALTHY" : "FAILING";
   return html`<details class="result" open=${result && !result.success}><summary class="row wrap"><strong>${event.eventType || t("Sample event")}</strong>${h(State, { name: state, word })}
       ${result && html`<span class="quiet">${result.success ? t("{n} ms of CPU", { n: number(result.durationMs, { maximumFractionDigits: 2 }) }) : duration(result.durationMs)}</span>`}${event.receivedAt && html`<span class="quiet">${h(Moment, { at: event.receivedAt })}</span>`}</summary>
@@ -122,8 +128,8 @@ export function Page({ id }) {
       may("manageTransforms") &&
       h(
         Button,
-        { act: () => turn(live, "unpublish", t("No script runs now.")) },
-        t("Take version {n} back", { n: live.version }),
+        { act: () => turn(live, "unpublish", t("No script is live now.")) },
+        t("Unpublish version {n}", { n: live.version }),
       ),
     may("manageTransforms") &&
       h(
@@ -149,7 +155,7 @@ export function Page({ id }) {
         },
       })}
         ${error && h(Failure, { error })}
-        ${!green && may("manageTransforms") && html`<p class="quiet">${t("It can be published after a run that every event passes. A run stores nothing.")}</p>`}</div>
+        ${!green && may("manageTransforms") && html`<p class="quiet">${t("You can publish the script after a run in which every event succeeds. A run stores nothing.")}</p>`}</div>
       ${
         scripts.items.length > 0 &&
         html`<ul class="rules">${scripts.items.slice(0, 8).map(
@@ -166,7 +172,7 @@ export function Page({ id }) {
       ${recent.error && h(Failure, { error: recent.error, retry: recent.reload })}
       ${
         sampled &&
-        html`<div class="inside stack"><div class="row spread wrap"><span class="quiet">${t("This destination got no event yet.")}</span>${whole && html`<a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`}</div>
+        html`<div class="inside stack"><div class="row spread wrap"><span class="quiet">${t("This destination has received no event yet.")}</span>${whole && html`<a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`}</div>
         ${h(Field, {
           label: t("Body as it would be sent"),
           area: true,

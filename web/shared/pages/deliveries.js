@@ -22,7 +22,7 @@ const WAITING = "PENDING,RETRYING";
 const TROUBLE = "RETRYING,FAILED";
 const STATES = [WAITING, TROUBLE, "PENDING", "DELIVERING", "RETRYING", "DELIVERED", "FAILED", "DRY_RUN"];
 /** The texts of some states on this page. @type {() => Record<string, string>} */
-const called = () => ({ [WAITING]: t("Waiting, retries too"), [TROUBLE]: t("Failed, retries too"), FAILED: gaveUp() });
+const called = () => ({ [WAITING]: t("Waiting or retrying"), [TROUBLE]: t("Failed or retrying"), FAILED: gaveUp() });
 /** The filters whose values the stream sends for each delivery. */
 const TOLD = ["status", "eventType", "errorCategory", "responseStatus"];
 const CATEGORIES = [
@@ -137,8 +137,8 @@ export function Page() {
       )
     : h(
         Empty,
-        { title: t("Nothing was delivered yet.") },
-        html`<p class="quiet">${t("An event that a routing rule matches makes a delivery for each destination.")}</p>
+        { title: t("Nothing has been delivered yet.") },
+        html`<p class="quiet">${t("When routing rules match an event, each of their destinations gets a delivery.")}</p>
       ${whole && html`<a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`}`,
       );
   return html`${h(Head, { title: t("Deliveries"), live: true })}

@@ -28,11 +28,13 @@ function Actions({ delivery, changed }) {
   const waits = ["PENDING", "RETRYING"].includes(status);
   const dead = dlqStatus === "IN_DLQ";
   const retry = () =>
-    act(() => api.post(`/deliveries/${id}/retry`), t("It is queued, and sent as soon as nothing holds it.")).then(
-      changed,
-    );
-  const cancel = () => act(() => api.post(`/deliveries/${id}/cancel`), t("It is cancelled.")).then(changed);
-  const discard = () => act(() => api.post("/dlq/discard", { deliveryIds: [id] }), t("It is discarded.")).then(changed);
+    act(
+      () => api.post(`/deliveries/${id}/retry`),
+      t("The delivery is queued. It is sent as soon as nothing holds it."),
+    ).then(changed);
+  const cancel = () => act(() => api.post(`/deliveries/${id}/cancel`), t("The delivery is cancelled.")).then(changed);
+  const discard = () =>
+    act(() => api.post("/dlq/discard", { deliveryIds: [id] }), t("The delivery is discarded.")).then(changed);
   const replay = async () => {
     const job = await act(() => api.post("/replay-jobs", { deliveryIds: [id] }));
     if (job && whole) go(at(`/replays/${job.id}`));
@@ -101,14 +103,14 @@ export function Page({ id }) {
   )}
     <div class="two">
       <section class="panel"><header><h2>${t("Timeline")}</h2>${h(State, { name: stateOf(delivery) })}</header>
-        ${delivery.attempts.length ? h(Timeline, { key: delivery.attempts.length, delivery }) : h(Empty, { title: t("No attempt was made yet.") })}
+        ${delivery.attempts.length ? h(Timeline, { key: delivery.attempts.length, delivery }) : h(Empty, { title: t("No attempt has been made yet.") })}
       </section>
       <div class="stack">
         ${waits && html`<section class="panel"><header><h2>${t("What holds it")}</h2></header>${h(Waits, { id, destinationId: delivery.destinationId, seen: delivery.updatedAt })}</section>`}
         <section class="panel"><header><h2>${t("Facts")}</h2></header>${h(Facts, { delivery })}</section>
         <section class="panel"><header><h2>${t("Payload of the event")}</h2></header><div class="inside stack">
           ${h(Reshaped, { delivery, payload: payload === "null" ? null : (payload ?? null) })}
-          ${h(Payload, { text: payload === "null" ? null : payload, none: t("Erased, or past retention.") })}</div></section>
+          ${h(Payload, { text: payload === "null" ? null : payload, none: t("Erased, no longer kept, or not visible to you.") })}</div></section>
       </div>
     </div>`;
 }

@@ -118,7 +118,7 @@ export function Page() {
       )
     : h(
         Empty,
-        { title: t("A destination is where events are delivered to.") },
+        { title: t("A destination is an address that events are delivered to.") },
         may("createDestinations") &&
           html`<button type="button" class="button primary" onClick=${() => setQuery({ new: "1" })}>${t("New destination")}</button>`,
       );

@@ -52,10 +52,10 @@ export function Page({ id }) {
     return html`${h(Head, { title: one, up })}${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 8 })}`;
   const changed = (/** @type {any} */ next) => found.set((old) => ({ ...old, ...next }));
   const cancel = () =>
-    act(() => api.post(`/replay-jobs/${id}/cancel`), t("It is cancelled; nothing more is sent.")).then((next) => {
+    act(() => api.post(`/replay-jobs/${id}/cancel`), t("Cancelled. Nothing further happens.")).then((next) => {
       if (next) changed(next);
     });
-  const titles = { CANCEL: t("Cancelling what waits"), RETRY: t("Retrying what waits") };
+  const titles = { CANCEL: t("Cancelling waiting deliveries"), RETRY: t("Retrying waiting deliveries") };
   const title = titles[/** @type {keyof typeof titles} */ (job.kind)] ?? one;
   const figure = (/** @type {string} */ name, /** @type {any} */ value) =>
     html`<div class="figure"><span class="name">${name}</span><span class="value">${value}</span></div>`;
@@ -68,7 +68,7 @@ export function Page({ id }) {
     <div class="meter tall" role="progressbar" aria-valuenow=${Math.round(done(job) * 100)} aria-valuemin="0" aria-valuemax="100" aria-label=${t("Progress")}><i style=${{ inlineSize: `${done(job) * 100}%` }} /></div>
     <section class="figures" aria-live="off">${figure(t("Done"), percent(done(job)))}${figure(t("Total"), number(job.total))}${figure(t("Sent"), number(job.enqueued))}
       ${figure(t("Delivered"), number(job.delivered))}${figure(t("Failed"), job.failed ? html`<a class="bad" href=${at(`/deliveries?${list}&status=FAILED`)}>${number(job.failed)}</a>` : "0")}
-      ${figure(t("A second"), rate(now?.perSecond))}</section>
+      ${figure(t("Per second"), rate(now?.perSecond))}</section>
     ${paced && h(Rate, { job, changed })}
     <div class="halves"><div class="stack">${job.kind === "REPLAY" && job.failed > 0 && h(Causes, { job, runs })}
     ${h(Shares, { job, runs, reload: found.reload })}</div>
@@ -76,6 +76,6 @@ export function Page({ id }) {
       <dt>${t("What")}</dt><dd>${h(Selection, { job })}</dd>
       <dt>${t("Id")}</dt><dd>${h(Ident, { id, whole: true })}</dd>
       <dt>${t("From")}</dt><dd>${h(Moment, { at: job.from })}</dd><dt>${t("To")}</dt><dd>${h(Moment, { at: job.to })}</dd>
-      <dt>${t("Rate limit, a second")}</dt><dd>${job.ratePerSecond ?? t("none")}</dd>
+      <dt>${t("Rate limit, per second")}</dt><dd>${job.ratePerSecond ?? t("none")}</dd>
       <dt>${t("Began")}</dt><dd>${h(Moment, { at: job.startedAt })}</dd><dt>${t("Ended")}</dt><dd>${h(Moment, { at: job.finishedAt })}</dd></dl></section></div>`;
 }

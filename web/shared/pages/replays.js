@@ -35,7 +35,7 @@ export function done(job) {
 export function Selection({ job }) {
   const parts = [
     job.kind && job.kind !== "REPLAY" && words(job.kind),
-    job.mode === "MISSING" && t("what is missing"),
+    job.mode === "MISSING" && t("events without a delivery"),
     job.deliveryIds && tn("{n} picked delivery", "{n} picked deliveries", job.deliveryIds.length),
     job.eventTypes?.join(", "),
     job.statuses?.map((/** @type {string} */ each) => words(each)).join(", "),
@@ -101,8 +101,8 @@ export function Page() {
       )
     : h(
         Empty,
-        { title: whole ? t("Nothing was replayed yet.") : t("Nothing was recovered yet.") },
-        html`<p class="quiet">${t("A replay sends past events again, at its own rate; live ones go first.")}</p>`,
+        { title: whole ? t("Nothing has been replayed yet.") : t("Nothing has been recovered yet.") },
+        html`<p class="quiet">${t("A replay sends past events again, at its own rate. New events go first.")}</p>`,
         may("replay") && html`<button type="button" class="button primary" onClick=${make}>${newTitle()}</button>`,
       );
   return html`${h(Head, { title: listTitle(), live: true }, may("replay") && html`<button type="button" class="button primary" data-key="n" onClick=${make}>${newTitle()}</button>`)}

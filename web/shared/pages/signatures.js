@@ -16,36 +16,36 @@ function told({ kind, detail }) {
     case "headers":
       return [
         t("Headers are missing: {names}", { names: detail }),
-        t("A proxy may drop them. Paste all of the request's headers."),
+        t("Paste all headers of the request. A proxy can remove headers."),
       ];
     case "secret":
-      return [t("This is no secret."), t("It begins with whsec_ and goes on in base64.")];
+      return [t("This is not a secret."), t("A secret is whsec_, followed by base64.")];
     case "undecoded":
       return [
         t("The secret was not decoded."),
-        t("Decode what follows whsec_ from base64, and use the bytes as the key."),
+        t("Decode the part after whsec_ from base64, and use its bytes as the key."),
       ];
     case "stale":
       return [
-        t("The signature is valid, but its time is {n} s away.", { n: detail }),
+        t("The signature is valid, but its time is {n} s off.", { n: detail }),
         t(
-          "Receivers refuse signatures whose time is more than 300 s away, as protection against replays. Check the clock.",
+          "Receivers refuse signatures whose time is more than 300 s off, as protection against replays. Check the receiver's clock.",
         ),
       ];
     case "newline":
       return [
-        t("The body has other line ends, from byte {n} on.", { n: detail }),
+        t("The line ends of the body were changed, from byte {n} on.", { n: detail }),
         t("Use the bytes of the request as they came, without trimming."),
       ];
     case "reserialised":
       return [
-        t("The body was parsed and written again: byte {n} differs first.", { n: detail }),
-        t("Check the signature before the body is parsed, over its raw bytes."),
+        t("The body was parsed and written again. The first difference is at byte {n}.", { n: detail }),
+        t("Check the signature over the raw bytes, before the body is parsed."),
       ];
     case "changed":
       return [
-        t("The body is not the one that was sent: byte {n} differs first.", { n: detail }),
-        t("Something on the way changed it. Use the bytes of the request as they came."),
+        t("The body is not the one that was sent. The first difference is at byte {n}.", { n: detail }),
+        t("Something changed the body on the way. Use the bytes of the request as they came."),
       ];
     case "id":
       return [
@@ -53,24 +53,19 @@ function told({ kind, detail }) {
         t("Use the header of the same request."),
       ];
     case "asymmetric":
-      return [
-        t("This is an Ed25519 signature."),
-        t("Check it with the public key of the destination; a secret is of no use."),
-      ];
+      return [t("This is an Ed25519 signature."), t("Check it with the destination's public key, not with a secret.")];
     case "empty":
       return [t("The body is empty."), t("Paste the body that the receiver got: the signature covers it.")];
     case "other":
       return [
         t("The body is the one that was sent, but the signature does not match."),
-        t(
-          "The secret is not that of this destination, or too old. Or the signature and its time are of another attempt.",
-        ),
+        t("The secret is too old or another destination's, or the signature and its time are from another attempt."),
       ];
     default:
       return [
         t("The signature does not match."),
         t(
-          "The secret belongs to another destination or is too old, or the body was changed. Give the delivery's id: then the checker compares the body with the one that was sent.",
+          "The secret is too old or another destination's, or the body was changed. Enter the delivery's id to compare the body with the one that was sent.",
         ),
       ];
   }
@@ -122,13 +117,13 @@ export function Page() {
   const [what, hint] = verdict ? told(verdict) : ["", ""];
   const good = verdict?.kind === "valid";
   return html`${h(Head, { title: t("Signature checker") })}
-    <p class="quiet">${t("For a receiver that refuses good webhooks. Everything is computed in this page; the secret is sent nowhere.")}</p>
+    <p class="quiet">${t("For a receiver that refuses valid webhooks. The check runs in this page; the secret is sent nowhere.")}</p>
     <form class="two" onSubmit=${run}><section class="panel"><div class="form inside">
       ${h(Field, { label: t("Body, as it was received"), area: true, ...field("body") })}
       ${h(Field, { label: t("Headers, as they were received"), area: true, ...field("headers"), hint: draft.delivery && t("Paste the receiver's webhook-signature: it is not kept here."), placeholder: "webhook-id: …\nwebhook-timestamp: …\nwebhook-signature: v1,…" })}
-      <div class="pair">${h(Field, { label: t("Signing secret"), kind: "password", ...field("secret"), placeholder: "whsec_…", hint: t("The secret with which the receiver checks. It was shown once, when it was made.") })}
-        ${h(Field, { label: t("Id of the delivery, if you have it"), ...field("delivery"), hint: t("With an id, the page makes one request: for the body that was sent.") })}</div>
+      <div class="pair">${h(Field, { label: t("Signing secret"), kind: "password", ...field("secret"), placeholder: "whsec_…", hint: t("The secret that the receiver checks with. It was shown once, when it was created.") })}
+        ${h(Field, { label: t("Id of the delivery, if you have it"), ...field("delivery"), hint: t("With the id, the page loads the body that was sent and compares it with yours.") })}</div>
       <div class="row"><button class="button primary" disabled=${!draft.headers || !draft.secret}>${t("Check")}</button></div></div></section>
     <section class="panel" aria-live="polite"><header><h2>${t("Verdict")}</h2></header><div class="inside stack">
-      ${verdict ? html`<p class="verdict">${h(State, { name: good ? "HEALTHY" : verdict.kind === "stale" ? "DEGRADED" : "FAILING", word: what })}</p><p>${hint}</p>` : html`<p class="quiet">${t("It names the first thing that is wrong: the headers, the secret, the time, or the byte of the body.")}</p>`}</div></section></form>`;
+      ${verdict ? html`<p class="verdict">${h(State, { name: good ? "HEALTHY" : verdict.kind === "stale" ? "DEGRADED" : "FAILING", word: what })}</p><p>${hint}</p>` : html`<p class="quiet">${t("The check names the first mistake: in the headers, the secret, the time, or a byte of the body.")}</p>`}</div></section></form>`;
 }

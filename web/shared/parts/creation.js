@@ -19,7 +19,7 @@ function Made({ made, close }) {
       made.secret &&
       html`<div class="field"><span class="label">${t("Signing secret")}</span>
       <div class="command"><code tabindex="0">${made.secret}</code>${h(Copy, { text: made.secret, label: t("Copy the secret") })}</div>
-      <span class="hint">${t("Give it to the receiver now: it is not shown again.")}</span></div>`
+      <span class="hint">${t("Give the secret to the receiver now: it is not shown again.")}</span></div>`
     }
     <div class="row"><button type="button" class="button primary" onClick=${() => {
       close();
@@ -99,7 +99,7 @@ export function Creation({ close }) {
             wrong: wrong("url"),
           })
     }
-    ${may("manageRules") && h(TypeChoice, { label: t("Event types"), ...field("types"), wrong: wrong("eventTypes"), hint: t("Such as order.* invoice.paid; * is every type. A routing rule is made.") })}
+    ${may("manageRules") && h(TypeChoice, { label: t("Event types"), ...field("types"), wrong: wrong("eventTypes"), hint: t("Such as order.* invoice.paid, or * for every type. This also creates a routing rule.") })}
     ${whole && h(Field, { label: t("Customer"), ...field("customer"), hint: t("Empty: events of every customer.") })}
     ${error && h(Failure, { error })}
     <div class="row"><button class="button primary" disabled=${busy}>${t("Create")}</button>

@@ -14,7 +14,7 @@ export function stateOf(row) {
 }
 
 /** Return the text for FAILED that includes both of its states. */
-export const gaveUp = () => t("Dead letter, or discarded");
+export const gaveUp = () => t("Dead letter or discarded");
 
 /** The last error. @param {{row: any}} props */
 export function Problem({ row }) {

@@ -7,13 +7,13 @@ import { now, Until } from "../ui/moment.js";
 
 /** @returns {Record<string, string>} */
 const reasons = () => ({
-  RETRY_AFTER: t("Its receiver asked to wait; goes on"),
+  RETRY_AFTER: t("Receiver asked for a pause, next attempt"),
   CIRCUIT: t("Circuit open, next probe"),
   PROBING: t("Circuit open, a probe is under way"),
-  PROBES: t("Circuit open, the next delivery probes it"),
+  PROBES: t("Circuit open, the next delivery is the probe"),
   RATE: t("Rate limit"),
   DISABLED: t("Switched off"),
-  STORE: t("The database is away"),
+  STORE: t("The database is unreachable"),
 });
 
 /** The time for which a destination has been failing. @param {{health: any}} props */
@@ -31,13 +31,12 @@ export function Late({ health }) {
   const time = duration(oldestPendingSeconds * 1000);
   const words =
     (suggestedConcurrency ?? 0) > effectiveConcurrency
-      ? t("Late by {time}: needs {needed} places at {latency}, has {has}", {
+      ? t("Late by {time}: needs concurrency {needed}, has {has}", {
           time,
           needed: number(suggestedConcurrency),
-          latency: duration(health.latencyMs.p50),
           has: number(effectiveConcurrency),
         })
-      : t("Late, the oldest waits {time}", { time });
+      : t("Late: the oldest has waited {time}", { time });
   return html`<span class="tag tone-warn" title=${words}>${words}</span>`;
 }
 

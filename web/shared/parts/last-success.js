@@ -65,7 +65,7 @@ export function LastSuccess({ delivery, attempt }) {
   if (found.error) return h(Failure, { error: found.error, retry: found.reload });
   if (!found.data) return h(Skeleton, { rows: 6 });
   const { other } = found.data;
-  if (!other) return html`<p class="quiet">${t("This destination has no success that is kept.")}</p>`;
+  if (!other) return html`<p class="quiet">${t("No successful delivery of this event type is kept.")}</p>`;
   return html`<div class="stack"><p class="row wrap"><strong>${t("The last success")}</strong> ${h(Ident, { id: other.id, href: at(`/deliveries/${other.id}`) })} ${h(Moment, { at: other.deliveredAt })}</p>
     ${h(Difference, { before: told(other.request, other.attempts.at(-1)), after: told(delivery.request, attempt) })}
     <p class="quiet">${t("+ is this attempt, − the last success.")}</p></div>`;

@@ -45,7 +45,7 @@ export function Causes({ job, runs }) {
       items
         ? items.length
           ? list()
-          : html`<p class="inside quiet">${t("No dead letter of this replay is left: they were retried or discarded.")}</p>`
+          : html`<p class="inside quiet">${t("All dead letters of this replay were retried or discarded.")}</p>`
         : found.error
           ? h(Failure, { error: found.error, retry: found.reload })
           : h(Skeleton, { rows: 3 })

@@ -22,7 +22,7 @@ export function Rate({ job, changed }) {
   const patch = (/** @type {number | null} */ rate) => api.patch(`/replay-jobs/${job.id}`, { ratePerSecond: rate });
   const told = (/** @type {number | null} */ rate) =>
     rate === null
-      ? t("It goes as fast as it can.")
+      ? t("No rate limit from now on.")
       : t("At most {n} a second from now on.", { n: number(rate, { maximumFractionDigits: 6 }) });
   const save = async (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -40,8 +40,8 @@ export function Rate({ job, changed }) {
   };
   const same = draft === String(set ?? "");
   return html`<form class="row wrap" onSubmit=${save}>
-    <label class="row">${t("At most per second")} <input class="input number rate" type="number" min=${LEAST} max=${MOST} step="any" value=${draft} placeholder=${t("none")}
+    <label class="row">${t("Rate limit, per second")} <input class="input number rate" type="number" min=${LEAST} max=${MOST} step="any" value=${draft} placeholder=${t("none")}
       onInput=${(/** @type {any} */ event) => setDraft(event.currentTarget.value)} /></label>
     <button class="button" disabled=${busy || same}>${t("Set the rate")}</button>
-    <span class="quiet">${t("Empty: as fast as it goes.")}</span></form>`;
+    <span class="quiet">${t("Empty: no limit.")}</span></form>`;
 }

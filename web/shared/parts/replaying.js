@@ -126,12 +126,12 @@ export function Replaying({ close, destinationId = query().destinationId }) {
       label: t("What"),
       ...field("mode"),
       options: [
-        ["AGAIN", t("Past deliveries again")],
-        ["MISSING", t("Events that the destination has no delivery of")],
+        ["AGAIN", t("Past deliveries")],
+        ["MISSING", t("Events without a delivery to the destination")],
       ],
       hint:
         draft.mode === "MISSING"
-          ? t("By its current rules: for a new destination, or after you corrected a rule.")
+          ? t("Its current rules choose the events. Useful for a new destination, or after you corrected a rule.")
           : "",
     })}
     ${h(Field, { label: t("Destination"), ...field("destinationId"), options: [["", draft.mode === "MISSING" ? t("Choose one") : customer ? t("All destinations of {name}", { name: customerName ?? customer }) : t("All destinations")], ...known] })}
@@ -151,7 +151,7 @@ export function Replaying({ close, destinationId = query().destinationId }) {
       ${h(Field, { label: t("Event types"), ...field("types"), hint: t("Empty: all.") })}
       ${h(Field, { label: t("From"), kind: "datetime-local", ...field("from") })}
       ${h(Field, { label: t("To"), kind: "datetime-local", ...field("to"), hint: t("Empty: until now.") })}
-      ${h(Field, { label: t("At most per second"), kind: "number", min: 0, ...field("rate"), hint: t("Empty: as fast as it goes.") })}
+      ${h(Field, { label: t("Rate limit, per second"), kind: "number", min: 0, ...field("rate"), hint: t("Empty: no limit.") })}
     </div>
     <p><button type="button" class="link" onClick=${lastHour}>${t("The last hour")}</button></p>
     ${preview && h(Preview, { job: preview, names })}

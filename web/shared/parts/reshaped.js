@@ -15,12 +15,13 @@ export function Reshaped({ delivery, payload }) {
   const attempt = delivery.attempts.at(-1);
   if (!attempt) return null;
   const n = attempt.transformVersion;
-  if (n === null) return html`<p class="quiet">${t("No script changed it.")}</p>`;
-  if (delivery.skipped) return html`<p>${t("Version {n} of the script sent nothing for this event.", { n })}</p>`;
+  if (n === null) return html`<p class="quiet">${t("No script changed the payload.")}</p>`;
+  if (delivery.skipped)
+    return html`<p>${t("Version {n} of the script skipped this event, so nothing was sent.", { n })}</p>`;
   const body = delivery.request?.body;
   const sent = attempt.errorCategory !== "TRANSFORM" && body && isJson(body) ? member(body, ["data"]) : null;
   if (sent === null || payload === null)
-    return html`<p>${t("Version {n} of the script ran. What it returned is in the request, if there was one.", { n })}</p>`;
+    return html`<p>${t("Version {n} of the script ran. The request, if one was sent, shows what the script returned.", { n })}</p>`;
   const [before, after] = [lines(payload), lines(sent)];
   if (before === after)
     return html`<p>${t("Version {n} of the script ran and left the payload as it was.", { n })}</p>`;

@@ -59,7 +59,7 @@ function Exchange({ delivery, attempt, last }) {
           ? html`<p class="mono">${request.method} ${request.url}</p>${h(Headers, { headers: request.headers })}
         <p class="row wrap quiet"><span>${t("The header webhook-signature is not kept.")}</span><a href=${at(`/signatures?delivery=${delivery.id}`)}>${t("Check signature")}</a></p>
         ${request.note && html`<p class="quiet">${request.note}</p>`}${h(Payload, { text: request.body })}`
-          : html`<p class="quiet">${t("Each attempt sends the same bytes; the last one is shown in full.")}</p>`
+          : html`<p class="quiet">${t("Every attempt sends the same body. The last attempt shows the request.")}</p>`
       }</div>
     ${
       last &&

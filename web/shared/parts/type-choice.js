@@ -32,7 +32,7 @@ export function TypeChoice({ value, change, ...field }) {
     ${
       known.length > 0 &&
       html`<fieldset class="types" aria-label=${t("Known event types")}>
-      ${check(EVERY, t("Every type, also later ones"))}
+      ${check(EVERY, t("Every type, including future ones"))}
       ${known.map((/** @type {any} */ each) => check(each.eventType, each.eventType, each.description ?? ""))}
       ${found.more && h(More, { list: found })}</fieldset>`
     }</div>`;

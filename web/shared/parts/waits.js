@@ -13,12 +13,12 @@ const told = (position) => ({
   DISABLED: t("The destination is switched off."),
   LANE: t("Another delivery of its lane goes first."),
   SCHEDULE: t("The schedule sets the next attempt."),
-  RETRY_AFTER: t("Its receiver asked to wait"),
+  RETRY_AFTER: t("The receiver asked for a pause."),
   CIRCUIT: t("The circuit is open; one delivery probes next."),
   RATE: t("The destination's rate limit is used up."),
-  CONCURRENCY: t("All places of the destination are in use."),
+  CONCURRENCY: t("The destination's concurrency is used up."),
   QUEUE: tn("{n} goes before it", "{n} go before it", position ?? 0),
-  STORE: t("The database is away"),
+  STORE: t("The database is unreachable"),
 });
 
 /** @param {{id: string, destinationId: string, seen: string}} props `seen`: changes with the delivery */

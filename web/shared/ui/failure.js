@@ -16,11 +16,11 @@ function told(error) {
     case 403:
       return [t("Your key does not allow this."), error.message];
     case 404:
-      return [t("Not here, or past retention."), t("Check the id and the environment at the top left.")];
+      return [t("Not found, or no longer kept."), t("Check the id and the environment at the top left.")];
     case 429:
-      return [t("Too many requests."), t("The page goes on by itself.")];
+      return [t("Too many requests."), t("The page tries again by itself.")];
     case 503:
-      return [t("The server is busy."), t("The page goes on by itself.")];
+      return [t("The server is busy."), t("The page tries again by itself.")];
     default:
       return [error.message || t("Something went wrong."), ""];
   }

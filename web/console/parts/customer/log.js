@@ -43,7 +43,7 @@ function Events({ customer: { customerExternalId } }) {
     [customerExternalId],
   );
   return html`<section class="panel"><header><h2>${t("Its last events")}</h2><a href=${at(`/events?customerExternalId=${encodeURIComponent(customerExternalId)}`)}>${t("All of them")}</a></header>
-    ${h(Table, { label: t("Its last events"), columns: useMemo(eventColumns, [locale.value]), list: { ...found, items: found.data?.items ?? null }, id: (row) => row.id, href: (row) => at(`/events/${row.id}`), skeleton: SHOWN, empty: h(Empty, { title: t("No event names this customer.") }) })}</section>`;
+    ${h(Table, { label: t("Its last events"), columns: useMemo(eventColumns, [locale.value]), list: { ...found, items: found.data?.items ?? null }, id: (row) => row.id, href: (row) => at(`/events/${row.id}`), skeleton: SHOWN, empty: h(Empty, { title: t("This customer has no events yet.") }) })}</section>`;
 }
 
 /** @param {{customer: any}} props */
@@ -79,14 +79,14 @@ export function Log({ customer }) {
   );
   const analytics = `/analytics?${new URLSearchParams({ customerAccountId, customer: customerExternalId })}`;
   const all = at(`/deliveries?customerExternalId=${encodeURIComponent(customerExternalId)}`);
-  return html`<section class="panel"><header><h2>${t("Destinations of its own")}</h2><a href=${at(analytics)}>${t("Analytics")}</a></header>
-      ${h(Table, { label: t("Destinations"), columns: shown, list, id: (row) => row.destination.id, href: (row) => at(`/destinations/${row.destination.id}`), skeleton: 3, empty: h(Empty, { title: t("None is tied to this customer.") }, html`<p class="quiet">${t("Its events still reach the destinations that are tied to nobody.")}</p>`) })}
+  return html`<section class="panel"><header><h2>${t("Its own destinations")}</h2><a href=${at(analytics)}>${t("Analytics")}</a></header>
+      ${h(Table, { label: t("Destinations"), columns: shown, list, id: (row) => row.destination.id, href: (row) => at(`/destinations/${row.destination.id}`), skeleton: 3, empty: h(Empty, { title: t("No destination belongs to this customer.") }, html`<p class="quiet">${t("Its events still reach destinations that belong to no customer.")}</p>`) })}
       ${h(More, { list })}</section>
     ${
       items && !items.length
         ? h(Events, { customer })
-        : html`<section class="panel"><header><h2>${t("Their last deliveries, waiting ones too")}</h2><a href=${all}>${t("All of them")}</a></header>
-        ${h(Table, { label: t("Their last deliveries, waiting ones too"), columns: last, list: { ...deliveries, items: deliveries.data?.items ?? null }, id: (row) => row.id, href: link, skeleton: SHOWN, empty: h(Empty, { title: t("Nothing was delivered yet.") }) })}</section>
+        : html`<section class="panel"><header><h2>${t("Last deliveries, including waiting ones")}</h2><a href=${all}>${t("All of them")}</a></header>
+        ${h(Table, { label: t("Last deliveries, including waiting ones"), columns: last, list: { ...deliveries, items: deliveries.data?.items ?? null }, id: (row) => row.id, href: link, skeleton: SHOWN, empty: h(Empty, { title: t("Nothing has been delivered yet.") }) })}</section>
       ${items && deliveries.data && h(Events, { customer })}`
     }`;
 }

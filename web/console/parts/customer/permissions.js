@@ -27,7 +27,7 @@ function Form({ customer, all, changed }) {
   };
   const options = (/** @type {string} */ name) =>
     /** @type {[string, string][]} */ ([
-      ["", all[name] ? t("As all: allowed") : t("As all: not allowed")],
+      ["", all[name] ? t("Default: allowed") : t("Default: not allowed")],
       ["yes", t("Allowed")],
       ["no", t("Not allowed")],
     ]);
@@ -42,7 +42,7 @@ function Form({ customer, all, changed }) {
 /** @param {{customer: any, changed: (customer: any) => void}} props */
 export function Permissions({ customer, changed }) {
   const found = useResource((signal) => api.get("/workspace", {}, signal), []);
-  return html`<section class="panel"><header><h2>${t("What this customer may do")}</h2><a href=${at("/settings?tab=portal")}>${t("What all may do")}</a></header>
+  return html`<section class="panel"><header><h2>${t("What this customer may do")}</h2><a href=${at("/settings?tab=portal")}>${t("Default for all customers")}</a></header>
     ${
       found.data
         ? h(Form, { customer, all: found.data.customerMay, changed })

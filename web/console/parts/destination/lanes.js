@@ -18,13 +18,13 @@ const columns = () => [
     cell: (row) => html`<span title=${row.key ?? ""}>${row.key ?? words(row.kind)}</span>`,
   },
   {
-    title: t("State of the head"),
+    title: t("State of the first"),
     on: "side",
     width: "9rem",
     cell: (row) => (row.head ? h(State, { name: stateOf(row.head) }) : "–"),
   },
   {
-    title: t("Head"),
+    title: t("First delivery"),
     on: "sub",
     cell: (row) => (row.head ? html`<a href=${at(`/deliveries/${row.head.id}`)}>${row.head.eventType}</a>` : "–"),
   },
@@ -37,7 +37,7 @@ const columns = () => [
     cell: (row) => (row.until ? h(Until, { until: row.until }) : t("now")),
   },
   {
-    title: t("Oldest waits"),
+    title: t("Longest wait"),
     number: true,
     width: "8rem",
     cell: (row) => (row.head ? duration(now.value - new Date(row.head.createdAt).getTime()) : "–"),
@@ -59,7 +59,7 @@ export function Lanes({ destination }) {
     return h(
       Empty,
       { title: t("This destination has no lanes.") },
-      html`<p class="quiet">${t("Its deliveries are sent in any order. Settings can ask for an order, per customer or strict.")}</p>`,
+      html`<p class="quiet">${t("The destination's deliveries are sent in any order. Its settings can require an order: per customer, or strict.")}</p>`,
     );
   return html`<section class="panel">${h(Table, { label: t("Lanes"), columns: columns(), list: found, id: (row) => row.key ?? row.kind, href: (row) => at(row.head ? `/deliveries/${row.head.id}` : `/destinations/${destination.id}`), empty: h(Empty, { title: t("Nothing waits in any lane.") }) })}
     ${h(More, { list: found })}</section>`;

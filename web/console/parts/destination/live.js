@@ -25,7 +25,7 @@ function Figures({ health }) {
     ${h(Figure, { name: t("In flight") }, html`${number(queue.inFlight)} <span class="unit">/ ${number(queue.effectiveConcurrency)}${queue.effectiveConcurrency !== queue.concurrency && html` (${health.circuit.state === "CLOSED" ? t("set: {n}", { n: number(queue.concurrency) }) : t("{n} once the circuit closes", { n: number(queue.concurrency) })})`}</span>`)}
     ${h(Figure, { name: t("In / out per second") }, html`${rate(queue.arrivalsPerSecond)} <span class="unit">/ ${rate(queue.deliveredPerSecond)}</span>`)}
     ${h(Figure, { name: t("Queue empty in") }, html`${queue.drainSeconds !== null && duration(queue.drainSeconds * 1000)} ${queue.pending === 0 && queue.drainSeconds === null && "–"}${queue.pending > 0 && queue.drainSeconds === null && html`<span class="unit">${t("never: it does not shrink")}</span>`}`)}
-    ${h(Figure, { name: t("Oldest waits") }, queue.oldestPendingSeconds === null ? "–" : duration(queue.oldestPendingSeconds * 1000))}
+    ${h(Figure, { name: t("Longest wait") }, queue.oldestPendingSeconds === null ? "–" : duration(queue.oldestPendingSeconds * 1000))}
     ${h(Figure, { name: t("Success, 5 minutes") }, percent(health.successRate))}
     ${h(Figure, { name: t("Latency p50, p95") }, html`${duration(latencyMs.p50)} <span class="unit">p95 ${duration(latencyMs.p95)}</span>`)}
   </section>`;
@@ -44,7 +44,7 @@ function Lateness({ destination, health: { queue, ...rest }, changed }) {
     ).then((next) => {
       if (next) changed(next);
     });
-  return html`<div class="notice tone-warn"><p><strong>${t("It is late: the oldest delivery waits for {time}.", { time: duration(queue.oldestPendingSeconds * 1000) })}</strong></p>
+  return html`<div class="notice tone-warn"><p><strong>${t("This destination is late: its oldest delivery has waited {time}.", { time: duration(queue.oldestPendingSeconds * 1000) })}</strong></p>
     <p class="row wrap"><span>${t("{in} arrive and {out} are delivered per second.", { in: rate(queue.arrivalsPerSecond), out: rate(queue.deliveredPerSecond) })}</span>
       ${rateLimitPerSecond !== null && html`<a href=${at(`/destinations/${destination.id}/settings`)}>${t("Its rate limit is {n} per second", { n: number(rateLimitPerSecond) })}</a>`}
       ${ordering !== "NONE" && html`<a href=${at(`/destinations/${destination.id}/lanes`)}>${t("See which lanes wait")}</a>`}
@@ -81,7 +81,7 @@ export function Live({ destination, changed }) {
     return health.error ? h(Failure, { error: health.error, retry: health.reload }) : h(Skeleton, { rows: 10 });
   const now = health.data;
   const resume = () =>
-    act(() => api.post(`/destinations/${id}/resume`), t("It goes on.")).then((next) => {
+    act(() => api.post(`/destinations/${id}/resume`), t("Sending resumes.")).then((next) => {
       if (next) health.set(() => next);
     });
   const held = now.hold && ["RETRY_AFTER", "CIRCUIT"].includes(now.hold.reason);
@@ -103,7 +103,7 @@ export function Live({ destination, changed }) {
       <div class="inside halves">${h(Course, { points: courses.current.points[id] })}
         <div class="field"><span class="label legend"><span>${t("Concurrency")}</span>${now.queue.suggestedConcurrency !== null && html`<span class="quiet"><i class="advice" />${t("suggested")}</span>`}</span>${h(Concurrency, { destination, queue: now.queue, changed })}</div></div></section>
     <section class="panel"><header><h2>${t("Deliveries")}</h2>${h(Fresh, { count: fresh, show })}<a href=${at(`/deliveries?destinationId=${id}`)}>${t("Filter them")}</a></header>
-      ${h(Table, { label: t("Deliveries"), columns: columns({ destination: false }), list, id: (row) => row.id, href: link, skeleton: 8, empty: h(Empty, { title: t("Nothing was delivered here yet.") }, html`<p class="quiet">${t("Send a sample to try the address, or add a routing rule.")}</p>`) })}
+      ${h(Table, { label: t("Deliveries"), columns: columns({ destination: false }), list, id: (row) => row.id, href: link, skeleton: 8, empty: h(Empty, { title: t("Nothing has been delivered here yet.") }, html`<p class="quiet">${t("Send a sample to try the address, or add a routing rule.")}</p>`) })}
       ${h(More, { list })}
     </section>`;
 }

@@ -15,6 +15,6 @@ export function RulesOf({ destination }) {
     html`<a class="button" href=${at(`/rules?new=1&destinationId=${destination.id}`)}>${t("New rule")}</a>`;
   const filter = found.items?.some((/** @type {any} */ row) => row.filter);
   return html`<section class="panel"><header><h2>${t("Routing rules")}</h2><span class="row wrap"><a class="button" href=${at("/rules?try=1")}>${t("Who gets an event?")}</a>${add}</span></header>
-    ${h(Table, { label: t("Routing rules"), columns: columns({ destination: false, filter }), list: found, id: (row) => row.id, href: (row) => at(`/rules?open=${row.id}&destinationId=${destination.id}`), empty: h(Empty, { title: t("No rule leads here, so no event comes.") }) })}
+    ${h(Table, { label: t("Routing rules"), columns: columns({ destination: false, filter }), list: found, id: (row) => row.id, href: (row) => at(`/rules?open=${row.id}&destinationId=${destination.id}`), empty: h(Empty, { title: t("No rule leads to this destination, so it gets no events.") }) })}
     ${h(More, { list: found })}</section>`;
 }

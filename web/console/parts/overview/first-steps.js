@@ -6,7 +6,7 @@ import { Empty } from "../../../shared/ui/table.js";
 import { at } from "../../session.js";
 
 export function FirstSteps() {
-  return h(Empty, { title: t("Nothing is delivered yet. Four commands to a first delivery:") }, [
+  return h(Empty, { title: t("Nothing has been delivered yet. Four commands make a first delivery:") }, [
     h(Shell, { text: "angarium listen 9000" }),
     h(Shell, { text: "angarium destinations create First http://127.0.0.1:9000/" }),
     h(Shell, { text: "angarium rules create All First '*'" }),

@@ -9,10 +9,10 @@ const keys = () => [
   ["j k ↓ ↑", t("Next and previous row")],
   ["Enter", t("Open the row")],
   ["x", t("Pick the row")],
-  ["Esc", t("Back, to the same row")],
+  ["Esc", t("Back to the same row")],
   ["n", t("New")],
   ["r", t("Retry, or replay")],
-  ["p", t("Freeze the page, and go on")],
+  ["p", t("Freeze or unfreeze the page")],
   ["g o", t("Overview")],
   ["g u", t("Pulse")],
   ["g y", t("Analytics")],
@@ -35,6 +35,6 @@ export function Browser() {
     else localStorage.removeItem("angarium.keys");
     setOn(!on);
   };
-  return html`<section class="panel"><header><h2>${t("Keyboard")}</h2><label class="check"><input type="checkbox" checked=${on} onChange=${turn} />${t("Single keys act")}</label></header>
+  return html`<section class="panel"><header><h2>${t("Keyboard")}</h2><label class="check"><input type="checkbox" checked=${on} onChange=${turn} />${t("Single-key shortcuts")}</label></header>
     <dl class="shorts inside">${keys().map(([key, what]) => html`<dt>${key.split(" ").map((each) => html`<kbd>${each}</kbd> `)}</dt><dd>${what}</dd>`)}</dl></section>`;
 }

@@ -19,7 +19,7 @@ function Shown({ title, secret, close }) {
     Dialog,
     { title, close },
     html`<div class="stack"><div class="command"><code tabindex="0">${secret}</code>${h(Copy, { text: secret, label: t("Copy the key") })}</div>
-    <p class="quiet">${t("Keep it now: it is not shown again.")}</p><div class="row"><button type="button" class="button primary" onClick=${close}>${t("I have kept it")}</button></div></div>`,
+    <p class="quiet">${t("Save the key now: it is not shown again.")}</p><div class="row"><button type="button" class="button primary" onClick=${close}>${t("I have saved it")}</button></div></div>`,
   );
 }
 
@@ -62,7 +62,7 @@ export function Keys() {
   const rotate = async (/** @type {any} */ key) => {
     const next = await act(
       () => api.post(`/api-keys/${key.id}/rotate`),
-      t("The former secret works for 24 more hours."),
+      t("The previous key works for 24 more hours."),
     );
     if (next) {
       setShown(next);
@@ -126,7 +126,7 @@ export function Keys() {
       h(
         Dialog,
         { title: t("Revoke {name}?", { name: ends.name }), close: () => setEnds(null) },
-        html`<div class="stack"><p>${t("Whoever uses it is refused from now on. It cannot be undone.")}</p>
+        html`<div class="stack"><p>${t("Requests with this key are refused from now on. This cannot be undone.")}</p>
       <div class="row">${h(Button, { act: revoke, kind: "danger" }, t("Revoke"))}<button type="button" class="button" onClick=${() => setEnds(null)}>${t("Keep it")}</button></div></div>`,
       )
     }`;

@@ -52,14 +52,14 @@ function Form({ workspace, changed }) {
     }
   };
   return html`<form onSubmit=${save}><fieldset class="stack" disabled=${!writes.value}><div class="halves">
-    <section class="panel"><header><h2>${t("Brand and origins")}</h2></header><div class="form inside">
+    <section class="panel"><header><h2>${t("Brand and embedding")}</h2></header><div class="form inside">
       ${h(Field, { label: t("Name"), ...field("name", "branding.name") })}
       ${h(Field, { label: t("Address of the logo"), kind: "url", ...field("logoUrl", "branding.logoUrl"), placeholder: "https://" })}
       ${h(Field, { label: t("Colour"), ...field("primary", "branding.colors"), placeholder: "#3346b8" })}
       ${h(Preview, { name: draft.name, primary: draft.primary })}
       ${h(Field, { label: t("Address for help"), kind: "url", ...field("supportUrl", "branding.supportUrl"), placeholder: "https://" })}
-      ${h(Field, { label: t("Address of the customer's account"), kind: "url", ...field("returnUrl", "returnUrl"), placeholder: "https://", hint: t("When a session has ended, a link leads to this address.") })}
-      ${h(Field, { label: t("Pages that may embed it"), area: true, ...field("origins", "allowedOrigins"), hint: t("One origin a line, such as https://app.example.com") })}</div></section>
+      ${h(Field, { label: t("Address of the customer's account"), kind: "url", ...field("returnUrl", "returnUrl"), placeholder: "https://", hint: t("The portal's link back leads here, also after a session has ended.") })}
+      ${h(Field, { label: t("Pages that may embed the portal"), area: true, ...field("origins", "allowedOrigins"), hint: t("One origin per line, such as https://app.example.com") })}</div></section>
     <section class="panel"><header><h2>${t("What customers may do")}</h2></header><div class="inside checks">
       ${Object.entries(abilities()).map(([name, title]) => html`<label class="check" key=${name}><input type="checkbox" checked=${may[name]} onChange=${() => setMay({ ...may, [name]: !may[name] })} />${title}</label>`)}</div></section></div>
     ${error && h(Failure, { error })}

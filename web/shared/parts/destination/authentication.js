@@ -24,9 +24,9 @@ const kinds = () => [
     "OAUTH2_CLIENT_CREDENTIALS",
     t("OAuth 2.0 token"),
     [
-      { name: "tokenUrl", label: t("Address of the token") },
-      { name: "clientId", label: t("Client") },
-      { name: "clientSecret", label: t("Client's secret"), secret: true },
+      { name: "tokenUrl", label: t("Token URL") },
+      { name: "clientId", label: t("Client ID") },
+      { name: "clientSecret", label: t("Client secret"), secret: true },
       { name: "scope", label: t("Scope"), optional: true },
       { name: "audience", label: t("Audience"), optional: true },
     ],
@@ -61,7 +61,7 @@ export function Authentication({ destination, changed }) {
     const given = Object.fromEntries(parts.map(({ name }) => [name, draft[name] || null]));
     try {
       changed(await api.patch(`/destinations/${destination.id}`, { authentication: kind ? { kind, ...given } : null }));
-      say(t("Saved. It acts on attempts not yet begun."));
+      say(t("Saved. It applies from the next attempt on."));
     } catch (problem) {
       if (/** @type {any} */ (problem).status === undefined) throw problem;
       setError(problem);
@@ -71,7 +71,7 @@ export function Authentication({ destination, changed }) {
   return html`<section class="panel"><header><h2>${t("Authentication")}</h2></header>
     <form class="form inside" onSubmit=${save}><fieldset class="form" disabled=${!may("editHeaders") || destination.status === "ARCHIVED"}>
       ${h(Field, {
-        label: t("Beside the signature"),
+        label: t("In addition to the signature"),
         value: kind,
         change: (value) => {
           setKind(value);

@@ -82,18 +82,18 @@ function Secret({ destination }) {
   const rotate = async () => {
     const next = await act(
       () => api.patch(`/destinations/${destination.id}`, { rotateSecret: true }),
-      t("The secret is new; the former one signs for 24 hours as well."),
+      t("The secret is new. For 24 hours, requests are also signed with the previous one."),
     );
     if (next?.secret) setSecret(next.secret);
   };
   return html`<section class="panel"><header><h2>${t("Signing")}</h2>${mayDo("rotateSecrets") && h(Button, { act: rotate }, t("Rotate the secret"))}</header>
     <div class="inside stack"><p>${algorithm === "ED25519" ? html`Ed25519 <code class="wide-text">${publicKey}</code>` : "HMAC-SHA256"}</p>
-      <p class="quiet">${t("Requests are signed as Standard Webhooks describe it. Its libraries, one for nearly every language, verify them.")}</p>
-      ${algorithm !== "ED25519" && !secret && html`<p class="quiet">${t("The secret is shown once: when the destination is made, and after a rotation. Rotate it if you do not have it: the former one signs for 24 hours as well.")}</p>`}
+      <p class="quiet">${t("Requests are signed as Standard Webhooks defines it. Libraries for nearly every language verify them.")}</p>
+      ${algorithm !== "ED25519" && !secret && html`<p class="quiet">${t("The secret is shown once: when the destination is created, and after a rotation. If you do not have it, rotate it. For 24 hours, requests are also signed with the previous secret.")}</p>`}
       ${
         secret &&
         html`<div class="field"><span class="label">${t("Signing secret")}</span><div class="command"><code tabindex="0">${secret}</code>${h(Copy, { text: secret, label: t("Copy the secret") })}</div>
-        <span class="hint">${t("Give it to the receiver now: it is not shown again.")}</span></div>`
+        <span class="hint">${t("Give the secret to the receiver now: it is not shown again.")}</span></div>`
       }</div></section>`;
 }
 
@@ -122,7 +122,7 @@ export function Settings({ destination, changed }) {
       if (patch.name) forgetNames();
       changed(next);
       setDraft(drafted(next));
-      say(t("Saved. It acts on attempts not yet begun."));
+      say(t("Saved. It applies from the next attempt on."));
     } catch (problem) {
       if (/** @type {any} */ (problem).status === undefined) throw problem;
       setError(problem);
@@ -132,9 +132,9 @@ export function Settings({ destination, changed }) {
   return html`<div class="two"><section class="panel"><header><h2>${t("Settings")}</h2></header>
     <form class="form inside" onSubmit=${save}><fieldset class="form" disabled=${!changeable || destination.status === "ARCHIVED"}>
       ${may("editDestinations") && h(Field, { label: t("Name"), ...field("name"), required: true })}
-      ${may("editDestinations") && !destination.templateId && h(Field, { label: t("Address"), ...field("url"), kind: "url", required: true, hint: t("A new host needs every masked header anew.") })}
+      ${may("editDestinations") && !destination.templateId && h(Field, { label: t("Address"), ...field("url"), kind: "url", required: true, hint: t("If you change the host, enter every header value shown as *** again.") })}
       ${may("editDestinations") && h(Field, { label: t("Description"), ...field("description") })}
-      ${may("editHeaders") && h(Field, { label: t("Headers"), ...field("headers"), area: true, hint: t("One a line, such as X-Tenant: 42. A value of *** stays as it is.") })}
+      ${may("editHeaders") && h(Field, { label: t("Headers"), ...field("headers"), area: true, hint: t("One per line, such as X-Tenant: 42. A value of *** stays unchanged.") })}
       ${
         may("editDeliveryOptions") &&
         html`<div class="pair">
@@ -148,10 +148,10 @@ export function Settings({ destination, changed }) {
           ],
         })}
         ${h(Field, { label: t("Timeout, ms"), ...field("timeoutMs", "delivery.timeoutMs"), kind: "number", min: 100, max: 60000 })}
-        ${h(Field, { label: t("Rate limit, a second"), ...field("rate", "delivery.rateLimitPerSecond"), kind: "number", hint: t("Empty: none.") })}
+        ${h(Field, { label: t("Rate limit, per second"), ...field("rate", "delivery.rateLimitPerSecond"), kind: "number", hint: t("Empty: no limit.") })}
       </div>`
       }
-      ${may("editDeliveryOptions") && h(Field, { label: t("Retry schedule, seconds"), ...field("schedule", "delivery.retrySchedule"), hint: t("Seconds after each failed attempt. Empty: one attempt only.") })}
+      ${may("editDeliveryOptions") && h(Field, { label: t("Retry schedule, seconds"), ...field("schedule", "delivery.retrySchedule"), hint: t("The wait after each failed attempt, such as 5 60 600. Empty: one attempt only.") })}
       ${
         may("editDeliveryOptions") &&
         html`<div class="pair">
@@ -164,7 +164,7 @@ export function Settings({ destination, changed }) {
             ["PATCH", "PATCH"],
           ],
         })}
-        ${h(Field, { label: t("Switch off after, seconds"), ...field("disableAfter", "disableAfterSeconds"), kind: "number", min: 1, hint: t("Counted from the first failure without a success. Empty: never.") })}
+        ${h(Field, { label: t("Switch off after, seconds"), ...field("disableAfter", "disableAfterSeconds"), kind: "number", min: 1, hint: t("Counted from the first failure after the last success. Empty: never.") })}
       </div>`
       }
       ${error && h(Failure, { error })}

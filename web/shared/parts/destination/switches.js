@@ -29,7 +29,7 @@ function Stopping({ destination, close, stop }) {
     Dialog,
     { title: t("Switch off {name}?", { name: destination.name }), close },
     html`<div class="stack">
-    <p>${t("Nothing is sent to it from now on. What waits and what arrives is kept, and is sent when you switch it on again.")}</p>
+    <p>${t("Nothing is sent to it from now on. Waiting and new deliveries are kept, and are sent when you switch it on again.")}</p>
     <div class="row">${h(Button, { act: stop, kind: "primary" }, t("Switch off"))}
       <button type="button" class="button" onClick=${close}>${t("Leave it on")}</button></div></div>`,
   );
@@ -50,7 +50,7 @@ function Archiving({ destination, close, done }) {
     Dialog,
     { title: t("Archive {name}?", { name: destination.name }), close },
     html`<div class="stack">
-    <p>${t("What waits is discarded, and its routing rules are deleted. Its deliveries stay readable. An archived destination cannot be brought back.")}</p>
+    <p>${t("Its waiting deliveries are discarded, and its routing rules are deleted. All its deliveries stay readable. This cannot be undone.")}</p>
     <div class="row">${h(Button, { act: archive, kind: "danger" }, t("Archive it"))}
       <button type="button" class="button" onClick=${close}>${t("Keep it")}</button></div></div>`,
   );
@@ -68,7 +68,7 @@ export function Switches({ destination, changed }) {
   const turn = async () => {
     const next = await act(
       () => api.post(`${path}/${active ? "disable" : "enable"}`),
-      active ? t("It is switched off; events wait.") : t("It is switched on."),
+      active ? t("It is switched off; its deliveries wait.") : t("It is switched on."),
     );
     close();
     if (next) changed(next);
