@@ -123,3 +123,9 @@ class Settlement(Struct, gc=False):
     last_error: str | None = None
     at: float = 0.0  # when it was decided, seconds since the epoch
     skipped: bool = False
+
+    @property
+    def discards_dead_letter(self) -> bool:
+        """Return True if this discards an IN_DLQ delivery of an archived destination. A person can retry
+        or discard the same delivery, so its row can have changed meanwhile."""
+        return self.attempt is None and self.delivery.dlq_status is DlqStatus.IN_DLQ

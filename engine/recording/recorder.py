@@ -4,7 +4,7 @@ One group is open at a time. While more than two groups of outcomes wait, the ac
 with the most of them start no attempt.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -294,16 +294,19 @@ class Recorder:
         If the database refuses rows without any outcome, they are dropped: the next change writes them.
         """
         cause = type(error.__cause__).__name__
+        refused: PoisonError | None = error
         for settlement, _ in taken:
-            log.error("outcome.refused_by_database", cause=cause, **_ids(settlement))
+            if settlement.discards_dead_letter:  # a person has retried or discarded it meanwhile
+                refused = None
+                log.info("dead_letter.settled_by_a_person", **_ids(settlement))
+            else:
+                log.error("outcome.refused_by_database", cause=cause, **_ids(settlement))
         if not taken:
-            named = {each.destination for each in marks}.union(
-                each.destination for each in snapshots
-            )
+            named = {each.destination for each in marks} | {each.destination for each in snapshots}
             log.error("rows.refused_by_database", destinations=sorted(named), cause=cause)
             marks.clear()
             snapshots.clear()
-        self._tell(taken, error)
+        self._tell(taken, refused)
 
     def _reports(
         self, group: SettleGroup, counts: Mapping[int, Counts], found: Measured | None
@@ -337,12 +340,9 @@ class Recorder:
         If a call raises, the next run continues after that call.
         """
         del self._open[: len(taken)]  # from here on, no outcome is reported twice, whatever raises
-        by_owner: dict[SettlementOwner, list[Settlement]] = {}
+        by_owner: defaultdict[SettlementOwner, list[Settlement]] = defaultdict(list)
         for settlement, owner in taken:
-            told = by_owner.get(owner)
-            if told is None:
-                told = by_owner[owner] = []
-            told.append(settlement)
+            by_owner[owner].append(settlement)
         untold = self._untold
         for owner, told in by_owner.items():
             if refused is None:

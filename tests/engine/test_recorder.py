@@ -317,6 +317,25 @@ async def test_an_outcome_that_stays_refused_does_not_stop_the_others(
     assert [each.expects for each in owner.refusals] == [1]
 
 
+async def test_a_dead_letter_that_a_person_settled_first_is_no_refused_outcome(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    """The actor of an archived destination discards its dead letters, and people can retry them."""
+    owner = Owner()
+    discard = settled(2)
+    discard.attempt, discard.status = None, DeliveryStatus.FAILED
+    discard.delivery.dlq_status, discard.dlq_status = DlqStatus.IN_DLQ, DlqStatus.DISCARDED
+    store.poison = lambda group: PoisonError() if discard in group.settlements else None
+    with structlog.testing.capture_logs() as lines:
+        async with running(store) as recorder:
+            recorder.put([settled(1), discard, settled(3)], owner)
+            await recorder.wait_empty()
+    assert [each.expects for each in owner.durable] == [0, 1, 2]
+    assert not owner.refusals
+    (line,) = [each for each in lines if each["event"] == "dead_letter.settled_by_a_person"]
+    assert line["delivery"] == "d"
+
+
 async def test_a_refused_outcome_is_logged_with_its_ids(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
