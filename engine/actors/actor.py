@@ -1,7 +1,7 @@
-"""A destination's actor: its mailbox, and its turns, in which a machine decides and this shell acts.
+"""A destination's actor: a mailbox, a state machine that decides, and this shell, which acts.
 
 The shell decides nothing about deliveries. It owns the attempts in flight and the settlements that are
-not recorded yet. While there are any, it makes no new machine.
+not durable yet. If the machine crashes, the shell waits for all of them before it makes a new machine.
 """
 
 from functools import partial
@@ -27,8 +27,8 @@ READ_AGAIN_S = 1.0  # pause after a failed read for a new machine
 
 class DestinationActor:
     """One destination's actor. Only `turn` raises: its exception is a crash of this actor alone.
-    `low_seq`: all deliveries with a lower seq are settled or RETRYING. `empty`: the store has no
-    unsettled deliveries, except those that `tell_arrived` gets next."""
+    `low_seq`: all deliveries with a lower seq are settled or RETRYING. `empty`: the only unsettled
+    deliveries in the store are those that the next call of `tell_arrived` brings."""
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
@@ -67,7 +67,7 @@ class DestinationActor:
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
         """Take deliveries that were just committed, in seq order. Those that do not fit stay in the
-        store. `few`: the caller has only a few, which can be sent inline, without a turn."""
+        store. `few`: there are so few that a single one can be sent at once, without a turn."""
         if self.state.is_restarting:
             return  # the next machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:
@@ -83,7 +83,7 @@ class DestinationActor:
             self.wake()
 
     def tell_untold(self, low_seq: int) -> None:
-        """Drop the machine, and read the store again from `low_seq` or lower."""
+        """Drop the machine, and read the store again, at least from `low_seq` on."""
         self.checkpoint.low_seq = min(self.checkpoint.low_seq, low_seq)
         self._let_go(ActorSignal.RESTART)
         self.wake()
@@ -99,7 +99,7 @@ class DestinationActor:
         self.wake()
 
     def tell(self, message: Ordered | Resumed) -> None:
-        """Take a person's request. A dropped machine loses it, and the caller must repeat it."""
+        """Take a person's request. It is lost if the machine is dropped: the caller must repeat it."""
         self._mailbox.messages.append(message)
         self.wake()
 
@@ -137,7 +137,7 @@ class DestinationActor:
         return follows
 
     def refused(self, settlement: Settlement, error: Exception) -> None:
-        """Crash, because the store refuses a settlement. The next machine reads the rows."""
+        """Crash, because the store refuses a settlement. The next machine reads the delivery's row."""
         self._unrecorded -= 1
         self._context.attempts.recorded([settlement.delivery.id])
         settlement.delivery.attempt_count = settlement.expects  # as in the delivery's row
@@ -157,7 +157,7 @@ class DestinationActor:
     # --- the fast path: a single delivery, without a turn
 
     def _unoccupied(self) -> DestinationMachine | None:
-        """Return the machine. None: the actor is busy, or searches for a delivery that crashes it."""
+        """Return the machine. None: the actor is busy, has no machine, or crashed a while ago."""
         return None if self._queued or self.in_flight or self.recovery.careful else self.machine
 
     def _begin(self, deliveries: list[Delivery]) -> bool:
@@ -252,7 +252,7 @@ class DestinationActor:
             began(flight, config.workspace)
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
-        """Retire, unless work is under way or due soon, or flush. Both write backlog row and snapshot."""
+        """Write backlog row and snapshot. To retire, also leave memory, if no work is open or near."""
         mailbox, read = self._mailbox, self._pending_read
         told = mailbox.messages or mailbox.spills
         busy = told or read.waits or read.under_way or self.in_flight or self._unrecorded
@@ -334,8 +334,8 @@ class DestinationActor:
         return machine
 
     def crashed(self, error: Exception) -> None:
-        """Drop the machine. The next one comes after a backoff, when no attempt of the old machine is in
-        flight and all its settlements are durable."""
+        """Drop the machine. The next one is made after a backoff, once all attempts of the old machine
+        have ended and all its settlements are durable."""
         subject, now = self._mailbox.current, self._context.now_of(self)
         backoff_s = self.recovery.crashed(self.id, subject, now, error)
         self._let_go(ActorSignal.CRASH)
@@ -368,8 +368,8 @@ class DestinationActor:
         self._share.report_all(self._mailbox, self.machine)
 
     def _settle_estate(self, now: float) -> None:
-        """Unless attempts or settlements are open, let a temporary machine judge late outcomes and
-        quarantine deliveries that crashed the actor too often. Once this is durable, read the store."""
+        """When all attempts have ended and are recorded, let a temporary machine settle late outcomes and
+        quarantine deliveries that crashed the actor too often. Then read for the next machine."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
         context, recovery, mailbox = self._context, self.recovery, self._mailbox

@@ -22,11 +22,13 @@ from engine.runtime.tally import Tally
 
 TURN_SENDS = 64  # attempts that one turn can begin, so that a turn takes less than a millisecond
 GRANT = 8  # attempts that an actor can begin with one granted place
-# A workspace can hold this many times as many places as are free: four fifths of all if it is alone. If
-# ten workspaces hold all that they can, two places of a hundred stay free.
+# A workspace can begin attempts while it holds fewer places than this many times the free places. A
+# workspace that is alone gets four fifths of all places. If ten workspaces hold all that they can, 2% of
+# the places stay free.
 PORTION = 4
-# After this time without an outcome, an attempt is lost. It can wait for minutes for files, a script or
-# memory, while a file's source or the database is slow. The receiver then has at most 60 s.
+# An attempt without an outcome after this time counts as lost. If a file's source or the database is
+# slow, an attempt can wait for minutes for files, a script or memory before it is sent. After that, the
+# receiver has at most 60 s to answer.
 UNHEARD_S = 900.0
 LOOK_EVERY_S = 60.0
 
@@ -34,7 +36,7 @@ log = structlog.get_logger("angarium.actors")
 
 
 class Attempts:
-    """Owner of the number of attempts in flight, and of the ids that the API shows as DELIVERING."""
+    """Owner of the attempts in flight, and of the ids of deliveries that the API shows as DELIVERING."""
 
     def __init__(
         self,
@@ -120,9 +122,11 @@ class Attempts:
             await self._none.wait()
 
     def used(self, actor: Member, allowed: int | None, count: int) -> bool:
-        """Note that a turn began `count` attempts. `allowed`: the result of `allowance`, None if the turn
-        did not call it. Returns whether `actor` should ask for another turn at once. If the actor wants
-        more places than are free, queue it."""
+        """Note that a turn of `actor` began `count` attempts. Queue the actor if it needs more places
+        than are free. Returns whether the actor should ask for another turn at once.
+
+        `allowed`: the result of `allowance`; None if the turn did not call it.
+        """
         # Nearly always, no actor holds a granted place.
         freed = bool(self._granted) and self._take_back(actor)
         if allowed is None:
@@ -147,8 +151,8 @@ class Attempts:
             self.pass_on()
 
     def pass_on(self) -> None:
-        """Grant free places to waiting actors, workspaces in turn, and wake these actors. Call it also
-        when the congestion of a workspace ends."""
+        """Grant free places to waiting actors, workspaces in turn, and wake these actors. It must also be
+        called when the congestion of a workspace ends."""
         if self.halted:
             return
         while self._lines and self._held.total < self._limit:
@@ -204,7 +208,8 @@ class Attempts:
             self.end_unheard(trio.current_time(), clock.now())
 
     def end_unheard(self, now: float, wall: float) -> None:
-        """Fail each attempt that has no outcome `UNHEARD_S` after a call of this method first saw it.
+        """Fail each attempt that still has no outcome, and that an earlier call of this method saw first
+        at least `UNHEARD_S` ago.
 
         `now` is on trio's clock, `wall` in seconds since the epoch.
         """

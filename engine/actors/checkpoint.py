@@ -1,4 +1,8 @@
-"""The checkpoint of a destination's actor: its backlog row and its snapshot in the store."""
+"""The checkpoint of a destination's actor: its backlog row and its snapshot in the store.
+
+The actor raises the row's `low_seq` from time to time, because after a restart the process reads the
+deliveries from `low_seq` on.
+"""
 
 from engine.actors.context import Recording
 from engine.actors.lifecycle import Departure
@@ -7,10 +11,10 @@ from engine.core.machine import DestinationMachine
 from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
 
-# A mark raises the row's `low_seq`. After a restart, the process reads the rows from the last mark on,
-# although some have been settled since: the rows of one second, or fewer than MARK_SETTLED, which take
-# 100 us. If every settlement wrote a mark, thousands of destinations with few events would write a row
-# for each event.
+# `low_seq` is written when this time has passed and this many deliveries were settled. So after a
+# restart, the process reads some rows that are settled already: those of one second, or fewer than
+# MARK_SETTLED, which together take 100 us. If every settlement wrote `low_seq`, thousands of destinations
+# with few events would each write a row for each event.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
 
@@ -18,7 +22,7 @@ MARK_SETTLED = 64
 class Checkpoint:
     """Owner of one destination's last backlog row and last snapshot.
 
-    While the actor is in memory, its backlog row names no next retry, so the waker ignores the row.
+    While the actor is in memory, its backlog row has no due time, so the waker ignores the row.
     """
 
     __slots__ = (
@@ -35,8 +39,8 @@ class Checkpoint:
         new: bool,
         after: int = MARK_SETTLED,
     ) -> None:
-        """`new`: the backlog row was just written and names no retry, so the first mark can wait.
-        `after`: a mark is written after this many settlements."""
+        """`new`: the backlog row was just written and has no due time, so it need not be written at the
+        first settlement. `after`: settlements after which the row is written."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")
@@ -51,8 +55,8 @@ class Checkpoint:
     def mark(
         self, config: Destination, machine: DestinationMachine, settled: int, now: float
     ) -> None:
-        """Raise the backlog row's `low_seq`, if enough deliveries were settled and the last mark is a
-        second old."""
+        """Raise the backlog row's `low_seq`, if enough deliveries were settled since it was last written,
+        which must be a second ago."""
         self._settled += settled
         if self._settled >= self._after and now - self._marked_at >= MARK_EVERY_S:
             self._write(config, machine.low_seq(), None)
@@ -67,8 +71,9 @@ class Checkpoint:
         return Departure(clean, sleeping, self.low_seq, machine.pending)
 
     def _mark_departure(self, config: Destination, machine: DestinationMachine) -> bool:
-        """Write the backlog row for the last time, with the time of the next retry, by which the waker
-        finds the destination. Returns whether there is a next retry."""
+        """Write the backlog row for the last time, with the time at which the waker must activate the
+        destination: for the next retry, or because it then counts as failing. Returns whether there is
+        such a time."""
         due = machine.next_due() if config.status is not DestinationStatus.DISABLED else None
         self._write(config, machine.low_seq(), None if due is None else int(due * 1000))
         return due is not None
@@ -86,8 +91,8 @@ class Checkpoint:
             return
         if not self._unwritten:
             self._before = self.snapshot
-        # If the write raises, the next machine begins with this snapshot, and the next call of `save`
-        # writes it.
+        # Before the write: if that raises, the next machine begins with the new snapshot, and the next
+        # call of `save` writes its snapshot in any case.
         self.snapshot, self._unwritten = snapshot, True
         write = SnapshotWrite(config.environment, config.id, snapshot, self._before)
         self._recorder.write_snapshot(write)

@@ -1,4 +1,4 @@
-"""The context of all actors: the services of their process, and the clock steps that they follow."""
+"""The context of all actors: the services of their process, and the steps of the wall clock."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -86,8 +86,9 @@ class Context:
         self.mark_after = mark_after
 
     def now_of(self, actor: "DestinationActor") -> float:
-        """Return the present instant. Before that, adjust the actor's own instants to all steps of the
-        clock, so that the actor never compares instants from before and after a step."""
+        """Return the present instant. If the wall clock has stepped, first shift all instants that the
+        actor and its machine remember, so that they never compare instants from before and after a
+        step."""
         now = self.now()
         if actor.stepped_s != self.steps.total_s:
             by_s, actor.stepped_s = self.steps.total_s - actor.stepped_s, self.steps.total_s
@@ -100,8 +101,8 @@ class Context:
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float
     ) -> DestinationMachine:
-        """Return a new machine that begins with a snapshot, adjusted to the clock's steps since the
-        snapshot."""
+        """Return a new machine that begins with a snapshot. The snapshot's instants are shifted by the
+        steps of the wall clock since it was taken."""
         known = decode(snapshot) if self.steps else None
         by_s = 0.0 if known is None else self.steps.since(known.taken_at, now)
         machine = self.make_machine(config, self.limits, now - by_s, self.jitter, snapshot)

@@ -1,9 +1,9 @@
 """The recovery of one destination from crashes: late outcomes, suspected deliveries, the backoff.
 
-If a message about one delivery crashes the actor, that delivery is blamed. After a message about several
-deliveries, the next machine handles one delivery at a time until the cause is found. Some messages, such
-as a list of due retries, cannot be split. Then all their deliveries are blamed, and quarantined after six
-crashes.
+A crash blames all deliveries of the message that was being handled. The next machine then handles its
+first messages one delivery at a time. A delivery that crashed the actor three times alone is quarantined.
+Some messages, such as a list of due retries, cannot be split: their deliveries are quarantined after six
+crashes together.
 """
 
 import structlog
@@ -20,7 +20,7 @@ SHARED_BLAMES = 6  # a delivery that was in this many crashes with others is qua
 MOST_BLAMES = 10_000  # suspected deliveries that are remembered: a crash loop must not fill memory
 FIRST_BACKOFF_S = 0.1
 MOST_BACKOFF_S = 30.0  # a broken destination costs one read of the store in half a minute
-# If there is no crash for this long, on top of the longest backoff, the earlier crashes are forgotten.
+# If there is no crash for this time plus MOST_BACKOFF_S, all earlier crashes are forgotten.
 WELL_AFTER_S = 60.0
 LEAST_CAREFUL = 64  # after a crash at least this many messages are handled one at a time
 TRUSTED_SNAPSHOT_CRASHES = 2  # after so many failed starts, a machine begins without snapshot
@@ -51,7 +51,7 @@ def suspects(subject: Message | Delivery | None) -> list[Delivery]:
 
 
 class CrashRecovery:
-    """The crashes of one destination's actor, which owns this record."""
+    """The record of the crashes of one destination's actor. The actor owns it."""
 
     __slots__ = ("_blames", "_crashed_at", "_streak", "careful", "late", "restarts", "starts")
 
@@ -67,7 +67,8 @@ class CrashRecovery:
     def crashed(
         self, destination: str, subject: Message | Delivery | None, now: float, error: Exception
     ) -> float:
-        """Note a crash while `subject` was handled. Returns the seconds until the next machine."""
+        """Note that the actor crashed while it handled `subject`. Returns the seconds to wait before a
+        new machine is made in place of the crashed one."""
         if now - self._crashed_at > WELL_AFTER_S + MOST_BACKOFF_S:
             self._streak = 0
             self._blames.clear()
@@ -94,8 +95,8 @@ class CrashRecovery:
         return backoff_s
 
     def condemned(self) -> list[Delivery]:
-        """Return the deliveries to quarantine, and drop their late outcomes: the quarantine settles these
-        deliveries."""
+        """Return the deliveries to quarantine. Drop the late outcomes of these deliveries, because the
+        quarantine settles them."""
         guilty = [
             each.delivery
             for each in self._blames.values()
@@ -110,8 +111,8 @@ class CrashRecovery:
         return guilty
 
     def handle(self, mailbox: Mailbox, machine: DestinationMachine, now: float) -> int:
-        """Pass a bounded number of messages to the machine; return how many. While the cause of a crash
-        is unknown, the number is one."""
+        """Pass messages to the machine, and return how many: at most TURN_MESSAGES, or one at a time
+        after a crash. Each delivery in a message counts as one."""
         careful = self.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
         if careful:
@@ -124,7 +125,8 @@ class CrashRecovery:
         self, machine: DestinationMachine, mailbox: Mailbox, guilty: list[Delivery], now: float
     ) -> Commands:
         """Let a temporary machine judge the late outcomes, and quarantine the `guilty` deliveries.
-        Returns its commands. Call `wound_up` when the recorder has their settlements."""
+        Returns the machine's commands. When the recorder has the commands' settlements, call
+        `wound_up`."""
         for flight in self.late:
             mailbox.current = flight
             flight.rewind()
@@ -137,8 +139,8 @@ class CrashRecovery:
         return commands
 
     def wound_up(self, guilty: list[Delivery]) -> None:
-        """Forget the late outcomes and the quarantined deliveries, because the recorder has their
-        settlements."""
+        """Forget the late outcomes and the quarantined deliveries: the recorder has the settlements of
+        both."""
         self.late = []
         for delivery in guilty:
             self._blames.pop(delivery.id, None)

@@ -1,4 +1,5 @@
-"""A machine that logs its decisions, for the log level `debug`: attempts, retry times, lanes, holds."""
+"""A destination's state machine that logs its decisions (attempts, retry times, lanes, holds) at
+`debug`."""
 
 import logging
 

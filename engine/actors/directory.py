@@ -47,8 +47,8 @@ FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some micros
 
 
 class Directory:
-    """Owner of the actors. Everything is called on the trio thread; `recover` runs before anything
-    arrives."""
+    """Owner of the actors. All methods are called on the trio thread. `recover` is called before the
+    first delivery arrives."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class Directory:
         mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
     ) -> None:
-        """`gone` is called with a destination to disable, and two flags: only the service's own events
-        caused this; it failed for too long. `forgettable` is set when backlog rows can be deleted."""
+        """`gone` is called with a destination to disable, and two flags: only deliveries of the service's
+        own events failed; all failed for too long. `forgettable` is set when rows can be deleted."""
         self._find = find
         self._now = now
         self._store = store
@@ -103,7 +103,7 @@ class Directory:
     # --- work arrives
 
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
-        """Take deliveries that were just committed, in seq order: all of a group's, or some."""
+        """Take deliveries that were just committed, in seq order: all of one commit, or a part."""
         groups: dict[str, list[Delivery]] = {}
         for delivery in deliveries:
             group = groups.get(delivery.destination)
@@ -111,7 +111,7 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # Also with an actor: if a person's request activated it, there was no backlog row before.
+        # A destination with an actor can be new here: a person's request activates one without a row.
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -122,8 +122,8 @@ class Directory:
                 few = few and not dispatcher.is_past(until)
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the actors of these committed deliveries (in seq order) read the store again, because some
-        of the deliveries may not have reached them. Do not delete the backlog rows before that."""
+        """Make the actors of committed deliveries, in seq order, read the store again, because some of
+        the deliveries may not have reached them. Keep their backlog rows until then."""
         first: dict[str, Delivery] = {}
         for delivery in deliveries:
             first.setdefault(delivery.destination, delivery)
@@ -160,7 +160,7 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # A former actor can have read and settled these just now. Then the new actor reads the store.
+            # An actor that has just left can have settled these: then the new one reads the store.
             low_seq, empty = deliveries[0].seq, not left_just_now
             actor = self._add(DestinationActor(self._context, config, low_seq, empty))
         actor.start()
@@ -236,8 +236,8 @@ class Directory:
             actor.tell(message)
 
     def configure(self, destination: Destination) -> None:
-        """Take a committed version. Without an actor, make one if the version archives the destination or
-        concerns its backlog. During the recovery, keep the version until its end."""
+        """Take a destination's committed version; during the recovery, keep it until the end. If there is
+        no actor, make one if the version archives the destination or concerns its backlog."""
         actor = self.actors.get(destination.id)
         if actor is not None:
             actor.tell_config(destination)
@@ -247,8 +247,8 @@ class Directory:
             return  # its backlog is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Even if nothing waits, an actor must discard the dead letters. The backlog row that
-            # archiving wrote must then be deleted.
+            # Even if nothing waits, an actor must discard the dead letters. Because of `dirty`, the
+            # backlog row that archiving wrote is then deleted.
             self.dirty.add(destination.id)
         elif dormant is None:
             return
@@ -290,8 +290,8 @@ class Directory:
         self._when_gone(destination, commands.quiet or quiet, commands.overdue)
 
     def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
-        """Return a bounded number of backlog rows (environment, destination) to delete now, and remove
-        them from `dirty`. `without`: environments that the other intake has locked."""
+        """Return some backlog rows (environment, destination) to delete now, and remove them from
+        `dirty`. `without`: environments that are locked by the other of the two intakes."""
         looked_at = islice(self._forgettable.items(), FORGET_LOOKS)
         found = ((env, each) for each, env in looked_at if env not in without)
         rows = list(islice(found, FORGET_AT_ONCE))
@@ -302,7 +302,7 @@ class Directory:
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
         """Note backlog rows that were written; call it after `arrived`. A row can be deleted again if its
-        delivery was not written, because another event had its key, or its dead letter was gone."""
+        delivery was not written: the idempotency key was in use, or the dead letter to retry was gone."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)

@@ -58,7 +58,7 @@ class Dispatcher:
             self._wake.set()
 
     def run_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Call `part(about)`, a part of the actor's work, without a turn, and return its result. If it
+        """Do a part of the actor's work without a turn: call `part(about)`, and return its result. If it
         raises, `actor` crashes, and the result is True."""
         try:
             return part(about)
@@ -67,8 +67,8 @@ class Dispatcher:
             return True
 
     def try_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Call `part(about)` as `run_inline` does. False: it did nothing, and `actor` must ask for a
-        turn."""
+        """Call `part(about)` as `run_inline` does. If the result is False, `part` did nothing, and
+        `actor` must ask for a turn."""
         return self.run_inline(actor, part, about)
 
     def try_inline_if_idle(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
@@ -78,7 +78,8 @@ class Dispatcher:
         return self.try_inline(actor, part, about)
 
     def slice_end(self, slices: int = 1) -> float:
-        """Return the time at which work that begins now must end, so that other tasks run."""
+        """Return the time at which work that begins now must stop, so that other tasks can run. The time
+        is `slices` slices away."""
         return self._elapsed() + slices * SLICE_S
 
     def is_past(self, end: float) -> bool:

@@ -114,7 +114,7 @@ class Departure(Struct, frozen=True):
 
 
 class Dormant(Struct, gc=False):
-    """A destination that has no actor, but a backlog row, which says that it has unsettled deliveries."""
+    """A destination without an actor. Its backlog row says that it has unsettled deliveries."""
 
     environment: int
     low_seq: int

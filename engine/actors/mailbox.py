@@ -32,7 +32,8 @@ class Departed(Protocol):
 
 
 class Flight(Struct, gc=False):
-    """One attempt. The sender calls this object with the outcome. Only the first call counts."""
+    """One attempt of a delivery. The sender calls this object as a function, with the attempt's outcome.
+    Only the first call counts."""
 
     actor: Departed
     delivery: Delivery
@@ -46,8 +47,8 @@ class Flight(Struct, gc=False):
             self.actor.attempt_ended(self)
 
     def rewind(self) -> None:
-        """Reset the delivery's attempt count, which a judgement has raised, before the outcome is judged
-        again."""
+        """Reset the delivery's attempt count, so that a machine can judge the outcome again. The first
+        judgement, which was not recorded, can have raised the count."""
         self.delivery.attempt_count = self.number - 1
 
 
@@ -79,7 +80,7 @@ class Resumed(Struct, gc=False):
 
 
 class Spill(Struct, gc=False):
-    """Deliveries of one class that stay in the store: their highest seq, and their number."""
+    """Deliveries of one class (`queue`) that stay in the store: their highest seq, and their number."""
 
     queue: DeliveryClass
     seq: int
@@ -97,8 +98,8 @@ class Mailbox:
 
     def __init__(self, limits: MemoryLimits) -> None:
         self._limits = limits
-        # A list, because it has few messages: arrivals in a row share one. A deque takes 700 bytes and is
-        # no faster.
+        # A list is enough: there are few messages, because arrivals in a row share a message. A deque
+        # takes 700 bytes and is no faster.
         self.messages: list[Message] = []
         self.deliveries = 0  # in Arrived messages
         self.bytes = 0  # of their payloads
@@ -161,8 +162,9 @@ class Mailbox:
                 spills.append(Spill(delivery.queue, delivery.seq, 1))
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
-        """Note deliveries as `spill` does, but separately for each call: after a read of the store, the
-        machine gets only the spills that the read has missed."""
+        """Note deliveries as `spill` does, but do not merge them with those of earlier calls. While the
+        store is read for a new machine, each call is kept apart, so that the machine then gets only the
+        spills that the read has missed."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return
@@ -223,8 +225,8 @@ class Mailbox:
         machine.judged(flight.delivery, flight.outcome, now)
 
     def _cut(self, arrived: Arrived, most: int) -> Arrived:
-        """Return the first `most` deliveries of a popped message, and put the others back as the first
-        message."""
+        """Return a message with the first `most` deliveries of `arrived`, which was just taken from
+        `messages`. Put the other deliveries back to the front."""
         if len(arrived.deliveries) > most:
             self.messages.insert(0, Arrived(arrived.deliveries[most:]))
             arrived = Arrived(arrived.deliveries[:most])
@@ -237,8 +239,8 @@ class Mailbox:
 
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
-    """Pass an answer of the store to the machine, and return how many messages it counts as. An answer is
-    never split, because the machine's cursor must pass all of it or nothing."""
+    """Pass an answer of the store to the machine, and return how many messages the answer counts as. An
+    answer is never split, because the machine's cursor can only move past all of its deliveries."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

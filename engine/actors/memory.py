@@ -12,7 +12,8 @@ from engine.runtime.fair_share import may_have_more, room
 
 LEAST_READ = 8  # deliveries that a destination can hold and read even if memory is full
 LEAST_BYTES = 64 * 1024  # bytes that such a destination can read
-# A workspace can hold this many times as much memory as is free: four fifths of all if it is alone.
+# A workspace can take more deliveries while it holds less than this many times the memory that is free. A
+# workspace that is alone gets four fifths of the bound.
 PORTION = 4
 
 
@@ -37,7 +38,8 @@ class Memory:
         )
 
     def changed(self, workspace: str, deliveries: int, size: int) -> None:
-        """Add a change of the deliveries and bytes that one actor holds."""
+        """Add to the sums: an actor of the workspace now holds so many more (or fewer) deliveries and
+        bytes."""
         self.deliveries += deliveries
         self.bytes += size
         held, held_bytes = self._of.get(workspace, (0, 0))
@@ -49,7 +51,8 @@ class Memory:
             self._of.pop(workspace, None)
 
     def wait(self, environment: int, change: int) -> None:
-        """Add a change of the number of a destination's waiting deliveries, in memory or in the store."""
+        """Add `change` to the number of an environment's waiting deliveries, in memory and in the
+        store."""
         waiting = self._waiting.get(environment, 0) + change
         if waiting:
             self._waiting[environment] = waiting
@@ -96,7 +99,7 @@ class MemoryShare:
             self._deliveries, self._bytes = deliveries, size
 
     def report_all(self, mailbox: Mailbox, machine: DestinationMachine | None) -> None:
-        """Report the change of this share and of the number of waiting deliveries. The fast path calls
+        """Report this share as `report` does, and the number of waiting deliveries. The fast path calls
         only `report`, because its single delivery never waits."""
         self.report(mailbox, machine)
         waiting = mailbox.pending if machine is None else mailbox.pending + machine.pending
@@ -105,6 +108,6 @@ class MemoryShare:
             self._waiting = waiting
 
     def may_read(self, aside: int) -> bool:
-        """Return whether this actor can read more deliveries now. `aside`: the number of deliveries in
-        memory that wait for this read, and do not count."""
+        """Return whether this actor can read more deliveries now. `aside`: arrivals in memory that the
+        machine set aside until this read. They do not count, or they could prevent the read."""
         return self._memory.may_read(self._workspace, self._deliveries - aside)

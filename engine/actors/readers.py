@@ -1,9 +1,11 @@
 """The readers: a few tasks that read waiting deliveries and snapshots from the store, for all actors.
 
-While the store is away, a reader tries again until it answers. A read that the store refuses fails. One
-reader at a time prefers patient reads, which activate dormant destinations; the others prefer urgent
-reads. Workspaces take turns, and none gets all readers. Actors that need only their snapshots share a
-statement.
+While the store is away, a reader tries again until the store answers. A read that the store refuses
+fails.
+
+*Patient* reads activate dormant destinations; all other reads are *urgent*. One reader at a time prefers
+patient reads, the other readers prefer urgent ones. Workspaces take turns, and none gets all readers. If
+actors need only their snapshots, one statement reads the snapshots of many.
 """
 
 from collections.abc import Sequence
@@ -21,8 +23,9 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.halves import Halves
 from engine.runtime.tally import Tally
 
-# The most snapshots that one statement reads. They take 0.6 ms, and 3 us of CPU each instead of the 95 us
-# of a statement for each. With 1,024, each takes a fifth less, but later requests wait for 2 ms.
+# The most snapshots that one statement reads. The statement takes 0.6 ms. A snapshot costs 3 us of CPU;
+# in a statement of its own, it would cost 95 us. With 1,024 snapshots, each costs a fifth less, but the
+# statement takes 2 ms, and later requests wait for its end.
 SNAPSHOTS_AT_ONCE = 256
 
 
@@ -121,8 +124,9 @@ class SnapshotReads:
 
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
-# A workspace can use this many times as many readers as are free: three of four if it is alone. Most
-# reads take a millisecond. The read for a new actor counts its waiting deliveries, a million in some
+# A workspace can get one more reader while it uses fewer than this many times the free readers. Alone, it
+# gets three of four. Without this limit, slow reads of one workspace could use all readers: most reads
+# take a millisecond, but the read for a new actor counts waiting deliveries, and a million take some
 # seconds.
 PORTION = 2
 
@@ -200,7 +204,7 @@ class Readers:
                 nursery.start_soon(self._work)
 
     async def _work(self) -> None:
-        # Other reads take turns with batches of snapshots, so that both proceed.
+        # After each batch of snapshots, a reader prefers another read, so that both kinds proceed.
         batched = False
         while True:
             found = self._next() if batched or not self._snapshot_reads.ready else None
@@ -215,9 +219,9 @@ class Readers:
             await trio.lowlevel.checkpoint()  # then this reader looks for the next read
 
     def _next(self) -> tuple[str, WorkspaceRead, bool] | None:
-        # While no patient read is under way, the next free reader prefers patient reads. It would not
-        # suffice to reserve a reader for them: a workspace whose urgent reads use up its share could not
-        # take it.
+        # While no patient read is under way, the next free reader prefers patient reads. A reader that is
+        # reserved for them would not be enough: a workspace that uses up its share of readers with urgent
+        # reads could not get the reserved one.
         lines = self._urgent, self._patient
         for line in lines if self._starting else reversed(lines):
             if (found := line.take(self._may)) is not None:

@@ -16,8 +16,8 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import Ordering
 from engine.ports import BacklogStore, ReadBack
 
-# A count is repeated if deliveries were committed during it, up to this many counts in all. The last
-# count can be a little too high.
+# The count of waiting deliveries is repeated if deliveries were committed during it. After this many
+# counts, the last one is used, which can be a little too high.
 CONSISTENT_TRIES = 3
 
 
@@ -75,8 +75,8 @@ class Lookup:
                 skip_lanes=request.skip_lanes,
                 only_lane=request.only_lane,
             )
-        # Memory does not lower the limits of the other requests: an answer below the limit must mean that
-        # there are no more deliveries.
+        # The limits of the other requests are not lowered when memory is short: an answer with fewer
+        # deliveries than the request's limit must mean that the store has no more.
         if isinstance(request, DueRequest):
             before_ms = int(request.before * 1000)
             after_ms = -1 if request.after is None else math.ceil(request.after * 1000)
@@ -111,8 +111,8 @@ class Unsettled(Struct, frozen=True):
 
 
 class Beginning(Struct, frozen=True):
-    """The data that a machine begins with. `unsettled` is None if the store has no deliveries for
-    it."""
+    """The data that a new machine begins with. `unsettled` is None if the store has no unsettled
+    deliveries for it."""
 
     snapshot: bytes | None
     unsettled: Unsettled | None
@@ -164,8 +164,7 @@ class Start:
 
 
 class SnapshotReading(Start):
-    """The read of the snapshot that a machine begins with, if the store has no unsettled deliveries for
-    it."""
+    """The read for a new machine if the store has no unsettled deliveries for it: only the snapshot."""
 
     __slots__ = ()
 
@@ -176,8 +175,7 @@ class SnapshotReading(Start):
 
 
 class Restoration(Start):
-    """The read of everything that a machine begins with, if the store may have unsettled deliveries
-    from `low_seq` on."""
+    """The read for a new machine if the store may have unsettled deliveries, from `low_seq` on."""
 
     __slots__ = ("_low_seq",)
 
@@ -200,9 +198,9 @@ class Restoration(Start):
 
 
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
-    """Read the unsettled deliveries. Because only this actor settles them, only arrivals can change them
-    meanwhile. The mailbox adds arrivals after `last_seqs`. If arrivals never pause, a few are counted
-    here, too."""
+    """Read which deliveries are unsettled. Only new arrivals can change this meanwhile, because only this
+    destination's actor settles its deliveries. The mailbox adds the arrivals after `last_seqs`. If
+    arrivals never pause, a few of these are counted here, too."""
     environment, destination = config.environment, config.id
     waiting, last_seqs = 0, await store.last_seqs(environment, destination)
     for _ in range(CONSISTENT_TRIES):
@@ -266,8 +264,9 @@ class Awakening:
 
 
 class PendingRead:
-    """A machine's request to the store, until its answer. While memory is full, the request waits. Each
-    turn of the actor checks again, and each delivery that ends causes a turn."""
+    """The place for the one request to the store that a machine can have open, until it is answered.
+    While memory is full, the request waits here. Each turn of the actor checks again; a turn follows
+    whenever a delivery ends."""
 
     __slots__ = ("under_way", "waits")
 
@@ -283,8 +282,7 @@ class PendingRead:
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """End the waiting request as failed, because a machine with an unanswered request cannot be
-        replaced."""
+        """End the waiting request as failed, because the machine takes a new configuration."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

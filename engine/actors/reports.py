@@ -84,8 +84,8 @@ class Totals(Struct, frozen=True):
 
 
 class DirectoryStatistics(Struct, frozen=True, kw_only=True):
-    """The actors of this process. `restarts`, `activations` and `passivations` count since the start; the
-    other fields are present numbers."""
+    """Numbers about the actors of this process. `restarts`, `activations` and `passivations` count since
+    the start; the other fields say how many there are now."""
 
     actors: int
     dormant: int

@@ -9,8 +9,9 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# The most attempts of a workspace that wait for their scripts. It is five times as many scripts as the
-# workspace can run at once, so no script worker lacks work, and one in forty of all places for attempts.
+# The most attempts of a workspace that wait for their scripts at once. A workspace can run a fifth as
+# many scripts at once, so no script worker lacks work. The limit is one fortieth of all places for
+# attempts.
 MOST = 256
 WOKEN = 2  # members woken for each attempt that goes: one for its place, and one more
 _ASLEEP, _AWAKE = False, True
@@ -31,7 +32,7 @@ class ScriptLimit:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._counts: dict[str, int] = {}
-        # workspaces that reached the limit, until only half as many of their attempts wait for scripts
+        # workspaces that reached the limit; they leave when the number of waiting attempts is half of it
         self._full: set[str] = set()
         self._held: dict[str, dict[Member, bool]] = {}  # in order of arrival; True: woken
 
@@ -54,15 +55,15 @@ class ScriptLimit:
             self._wake(workspace, count)
 
     def holds(self, member: Member) -> bool:
-        """Return whether `member` must wait. If so, it is woken when it can go on."""
+        """Return whether `member` must begin no attempt now. If so, it is woken when it can."""
         if not self._full and not self._held:
             return False
         config = member.config
         if config.transform is None or config.workspace not in self._full:
             self.leave(member)
             return False
-        # A member that was woken in vain keeps its position. Otherwise, members that came later could
-        # always overtake it.
+        # A member that must wait again keeps its position in the queue. Otherwise, members that came
+        # later could always overtake it.
         self._held.setdefault(config.workspace, {})[member] = _ASLEEP
         return True
 
@@ -75,8 +76,8 @@ class ScriptLimit:
                 del self._held[member.config.workspace]
 
     def _wake(self, workspace: str, count: int) -> None:
-        """Wake WOKEN members. Wake all if no attempt waits for a script, because then none would wake the
-        rest later."""
+        """Wake as many waiting members as WOKEN says. If no attempt waits for a script, wake all: no
+        attempt will end its wait and wake the others later."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):

@@ -17,7 +17,8 @@ from engine.ports.outage import Outage
 # Snapshots of the actors that left last, some 100 bytes each. An actor that returns soon needs no read of
 # the store.
 RECENT_SNAPSHOTS = 20_000
-# Destinations in trouble, some 300 bytes each. Beyond this number, the oldest count as idle.
+# Destinations in trouble, some 300 bytes each. Beyond this number, the oldest are forgotten, and the API
+# shows them as idle.
 TROUBLED_SNAPSHOTS = 20_000
 PAGE = 500  # snapshots that are read at once after a start: some 3 ms to look at
 PAUSE_S = 0.05  # between two pages, so that the start's own work goes first

@@ -1,7 +1,7 @@
 """The supervisor of a list of children: it runs them as trio tasks, and restarts those that break.
 
 Children start in the order of the list and stop in the reverse order. If a child breaks too often, all
-are stopped, and `run` raises GivenUpError.
+children are stopped, and `run` raises GivenUpError.
 """
 
 import inspect
@@ -35,7 +35,8 @@ class Group(Enum):
 
 
 class Child(Struct, frozen=True, kw_only=True):
-    """A child of the supervisor. `why` gives the reason for its group in a sentence.
+    """A child of the supervisor. `why` is a sentence: why a break restarts the child alone, or the
+    process.
 
     If `run` takes `task_status`, the next child starts when `run` has called it. After more than
     `restarts` restarts within `within_s` seconds, the supervisor gives up. The pause before a restart is
@@ -170,7 +171,7 @@ class Supervisor:
     GivenUpError. Before it ends, it stops the children in reverse order.
 
     After a takeover by another process, it instead stops all children at the same time, and calls
-    `on_lost`, which fails everything that they would wait for in vain.
+    `on_lost`: the writes that the children still wait for can never succeed, and `on_lost` fails them.
     """
 
     def __init__(
@@ -200,7 +201,7 @@ class Supervisor:
                     await trio.sleep_forever()
             finally:
                 if self._is_lost:
-                    # No child can record anything any more, so their order does not matter.
+                    # After a takeover, no child can record anything, so their order does not matter.
                     for child in under_way:
                         child.scope.cancel()
                     self._on_lost()

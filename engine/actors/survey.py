@@ -35,7 +35,7 @@ class Standing(Struct, frozen=True, gc=False):
 
 IDLE = Standing(HealthState.IDLE, CircuitState.CLOSED, 0, 0)
 DISABLED = Standing(HealthState.DISABLED, CircuitState.CLOSED, 0, 0)
-# Destinations in trouble that have nothing to send, and therefore no actor.
+# The states of destinations that are in trouble, but have nothing to send and therefore no actor.
 FAILING = Standing(HealthState.FAILING, CircuitState.OPEN, 0, 0, failing=True)
 UNRECOVERED = Standing(HealthState.IDLE, CircuitState.CLOSED, 0, 0, failing=True)
 Survey = Mapping[str, Standing]

@@ -15,12 +15,14 @@ from engine.runtime.wake import Wake
 
 LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
-# rows that one look reads; if it activates all their destinations, the next look follows at once
+# The most backlog rows that one look at the store reads. If all their destinations were activated, the
+# next look follows at once.
 WAKE_AT_ONCE = 1_000
-# The pause before the next look if a look activated fewer: a row stays due until its actor has read the
-# store, and can hide later rows. The pause doubles while looks activate no destination.
+# The pause before the next look if fewer were activated. The row of an activated destination stays due
+# until its actor has read the store, and until then, a look returns it in place of a later row. The pause
+# doubles while looks activate no destination.
 AGAIN_S = 0.1
-# Destinations between two yields: it takes a millisecond to activate their actors.
+# Destinations that are activated before other tasks run: they take a millisecond.
 ROUSE_AT_ONCE = 100
 SWEEPS = 4  # sweeps within the time after which an idle actor leaves
 # A smaller step back of the clock delays retries only a little.
