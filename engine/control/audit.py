@@ -62,7 +62,8 @@ class Auditor:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {field: {"from", "to"}} of the fields that differ between two documents for callers."""
+    """Return {field: {"from", "to"}} of the fields that differ between two versions of an object, given
+    as the API shows them."""
     return {
         name: {"from": before.get(name), "to": after.get(name)}
         for name in sorted(before.keys() | after.keys())

@@ -35,7 +35,8 @@ class CommandQueue:
         self._waiting = 0
 
     async def run_beside(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Perform work that writes no configuration, and needs no turn. Otherwise like `run`."""
+        """Perform work without the lock, beside other commands. The work must write no configuration.
+        Result and errors are those of `run`."""
         return await self._result(work, self._perform_beside)
 
     async def run(self, command: Callable[[], Awaitable[T]]) -> T:
@@ -107,8 +108,9 @@ class CommandQueue:
 async def written(write: Awaitable[T]) -> T:
     """Return the result of a write.
 
-    Raises Refusal `internal` if the write may have been done: StoreAwayError becomes a 503, which
-    promises that it was not. The read models follow with a notification, or with the reload after the
+    If the database went away and the write may have been committed, raises Refusal `internal` in place of
+    StoreAwayError: the API answers a StoreAwayError with 503, which promises that nothing was written. If
+    the write was committed, the read models follow with its notification, or with the reload after the
     lost connection.
     """
     try:

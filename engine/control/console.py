@@ -1,8 +1,8 @@
 """Console sessions: tokens that stand for an API key in a browser, so that the key is typed once.
 
 A token consists of claims and their signature. A session has the present rights of its API key, and ends
-when the key is revoked. Signing out ends the session at every node that is notified. A process that
-starts later, or was cut off from the database, accepts the token until it expires.
+when the key is revoked. Signing out ends the session in this process, and in others by a notification. A
+process that starts later, or is cut off from the database, accepts the token until it expires.
 
 A login code is a token of another kind: it opens one session, within ten minutes.
 """
@@ -50,7 +50,7 @@ class NewConsoleSession(Struct, frozen=True):
 
 
 class ConsoleTokens:
-    """The signer and reader of tokens, and the list of ended sessions. Owner: the trio thread."""
+    """The signer and reader of tokens, and the list of ended sessions. Only the trio thread uses it."""
 
     def __init__(self, keys: Mapping[bytes, bytes], models: Models) -> None:
         """`keys`: see `TokenKeys`."""
@@ -84,9 +84,9 @@ class ConsoleTokens:
             del self._ended[next(iter(self._ended))]
 
     def credential(self, token: bytes, now: float) -> Credential | None:
-        """Return the API key's credential for the token of a session or for a login code, whose
-        credential has `code` True. None if the token is not ours, is over or was ended, or the login code
-        was used."""
+        """Return the credential of the API key behind a session's token or a login code; `code` is True
+        for a login code. None if the token is not ours, has expired or was ended, or the code was
+        used."""
         if len(token) > _LONGEST:
             return None
         prefix = CODE_PREFIX if token.startswith(CODE_PREFIX) else PREFIX

@@ -41,8 +41,8 @@ class QuotasDraft(Document):
 
 
 class PermissionsDraft(Document):
-    """The permissions of one customer's sessions, with the names of the workspace's `customerMay`. Null:
-    the workspace's permission applies."""
+    """The permissions of one customer's sessions. The workspace setting `customerMay` has the same names,
+    and applies where a permission is null."""
 
     # one field for each Ability, by its name
 
@@ -129,8 +129,8 @@ def _audited(account: CustomerAccount) -> dict[str, Any]:
 
 
 class QuotaCheck:
-    """The check of customers' quotas. It refuses only sessions, never a workspace's key. Rows that keys
-    add for a customer count, too."""
+    """The check of customers' quotas. It refuses rows that a customer's session adds, never those that a
+    workspace's key adds. Yet the rows of both count."""
 
     def __init__(self, store: CustomerStore, models: Models, plans: Plans) -> None:
         self._store = store
@@ -138,8 +138,8 @@ class QuotaCheck:
         self._plans = plans
 
     async def tally(self, actor: Principal, environment: int, quota: Quota) -> CustomerTally | None:
-        """Return the tally of a session's customer, if the quota has room for one more row. None for a
-        key.
+        """Check that a session's customer can add one more row. Return the tally of the customer's
+        account, None for a key. If the tally rises before the row is written, check again.
 
         Raises Refusal `plan_limit` if the quota is used up, 404 for an unknown account.
         """
@@ -156,8 +156,8 @@ class QuotaCheck:
         return CustomerTally(account, used.tally)
 
     async def is_past(self, environment: int, tally: CustomerTally | None) -> bool:
-        """Return True if the account has changed since `tally`, so that the quota must be checked
-        again."""
+        """Return True if another session of the customer has added a row since `tally` was read. Then the
+        quota must be checked again."""
         if tally is None:
             return False
         used = await self._store.used(environment, tally.account, 1)

@@ -1,7 +1,7 @@
 """Commands on single deliveries that wait: retry one ahead of its schedule, or cancel it.
 
-The delivery's actor carries out the order. The caller gets its answer when the store shows the change.
-If the actor restarts in between, the order is given again.
+Such a request is an *order*. The delivery's actor carries it out. The caller gets its answer when the
+store shows the change. An order can be lost if the actor restarts, so it is repeated until then.
 """
 
 from collections.abc import Iterable

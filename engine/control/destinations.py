@@ -148,7 +148,8 @@ class DestinationCommands:
             return present if following == present else self._next(following)
 
         if not changes.keys().isdisjoint(("url", "config", "authentication")):
-            # before the command, because other commands would wait for the look-up of the host's name
+            # The hosts are checked before the command: other commands would wait for the look-up of
+            # names.
             present = await destination_of(self._store, actor, environment, identifier)
             following = change(present)
             hosts = hosts_of(following, following.authentication, self._catalog)
@@ -183,8 +184,8 @@ class DestinationCommands:
         self, destination: Destination, *, quiet: bool = False, overdue: bool = False
     ) -> None:
         """Disable a destination whose receiver answered 410, or failed for longer than it may
-        (`overdue`). `quiet`: do not announce this, because only announcements have failed. Raises
-        StoreAwayError."""
+        (`overdue`). `quiet`: send no event about this, because only the service's own events have failed
+        there. Raises StoreAwayError."""
         actor = Principal(
             kind="SYSTEM",
             id=RECEIVER_FAILS if overdue else RECEIVER_GONE,
@@ -193,7 +194,7 @@ class DestinationCommands:
         )
 
         def change(present: DestinationRecord) -> DestinationRecord:
-            # the present version can have another receiver, which neither answered 410 nor failed
+            # The destination can have changed since: a new receiver neither answered 410 nor failed.
             elsewhere = present.url != destination.url or present.template != destination.template
             lifted = overdue and present.disable_after_s is None
             if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:

@@ -1,7 +1,8 @@
 """Commands on the dead-letter queue: retry one delivery, or retry or discard all that a filter selects.
 
-A bulk request works through the queue in chunks. The entry queue writes each chunk between two groups of
-events. The answer says how many deliveries remain; a repeated request continues with these.
+A bulk request works through the dead-letter queue in chunks. The intake writes each chunk between two
+groups of events, by its entry queue. The answer says how many deliveries remain; a repeated request
+continues with these.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +36,8 @@ MOST = 10_000  # deliveries that one request takes out of the queue, within seco
 WITHIN_S = 5.0  # after this time, no further chunk begins
 COUNT_WITHIN_S = 10.0  # in this time PostgreSQL counts some millions
 PATIENCE_S = 5.0  # the longest wait for a chunk; ingestion waits as long for its group
-# The longest pause after a chunk. The pause is as long as the chunk took, so events get half of the time.
+# The longest pause after a chunk. A pause lasts as long as the chunk before it, so that groups of events
+# get half of the intake's time.
 LONGEST_REST_S = 0.1
 AT_ONCE = 4  # bulk requests that run, since each keeps the entry queue busy; others wait
 EACH = 1  # per environment: a second request would only take the deliveries of the first
@@ -143,8 +145,8 @@ class DeadLetterCommands:
         shown: Mapping[str, Any],
         bound: Bound = UNBOUND,
     ) -> Bulk:
-        """Retry all deliveries that a filter selects, the oldest first. The audit log shows the filter
-        as `shown`."""
+        """Retry all deliveries that a filter selects, the oldest first. `shown`: the filter, as the audit
+        log shows it."""
         return await self._all(actor, environment, which, shown, bound, "retry", RequeueEntry)
 
     async def discard_all(

@@ -166,8 +166,8 @@ class CustomerErasures:
         self._wake = Wake()
 
     async def request(self, actor: Principal, environment: int, customer: str) -> None:
-        """Request the erasure of all events that were accepted for a customer so far. Its destinations
-        are archived. Raises Refusal 404."""
+        """Request the erasure of all events that were accepted for a customer so far. The customer's
+        destinations are archived, too. Raises Refusal 404."""
         account = await self._rows.account(environment, customer)
         if account is None:
             raise Refusal("not_found", "no such customer")
@@ -195,7 +195,8 @@ class CustomerErasures:
                 await self._wake.wait()
 
     async def _work_off(self, request: Erasing) -> bool:
-        """Carry out all of a request. Return False if a delivery in flight must end first."""
+        """Carry out a request to its end. Return False if it must pause until a delivery in flight
+        ends."""
         environment = self._models.environments.get(request.environment)
         if environment is None:
             return True
@@ -237,8 +238,8 @@ class CustomerErasures:
     async def _erase(
         self, actor: Principal, environment: int, events: Sequence[str]
     ) -> tuple[int, bool]:
-        """Erase events: together, then one by one those with waiting or dead deliveries. Return how many
-        were erased, and whether none is left."""
+        """Erase events. One statement erases all events without waiting deliveries and dead letters; the
+        others are erased one by one. Return how many were erased, and whether none is left."""
         erased = await self._contents.erase_many(environment, events, self._writer.now_ms())
         done = len(erased)
         for event in set(events).difference(erased):

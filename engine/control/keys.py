@@ -254,7 +254,8 @@ class KeyCommands:
         await self._writer.attempts("the key", attempt)
 
     async def bootstrap(self, scopes: Iterable[Scope] = Scope) -> Sequence[NewKey]:
-        """Make a workspace, and a DEVELOPMENT key per scope, if there is no workspace at all."""
+        """If there is no workspace at all, make one, with a key for each scope in its environment
+        DEVELOPMENT."""
         if await self._tenants.all():
             return []
         try:
@@ -316,7 +317,8 @@ class KeyCommands:
         return msgspec.structs.replace(key, version=key.version + 1, secrets=kept_all), secret
 
     async def _announce_rotated(self, key: KeyRecord) -> None:
-        """Announce a rotation in the key's environment, and for an MCP key in all of the workspace."""
+        """Announce a rotation: in the key's environment, or, for an MCP key, in all environments of its
+        workspace."""
         retired = key.secrets[1]
         payload = {
             **key_document(key),

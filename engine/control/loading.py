@@ -19,8 +19,8 @@ from engine.model.documents import is_uuid
 log = structlog.get_logger("angarium.control")
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
-# The time after which the loader yields. A number of rows would not do, because a destination with a
-# template takes as long as twenty others.
+# The time after which the loader yields. It counts time, not rows, because a destination with a template
+# takes as long as twenty others.
 SLICE_S = 0.002
 
 
@@ -52,8 +52,8 @@ class Loader:
     async def load(self) -> None:
         """Make the read models equal to the rows.
 
-        Rows whose present version is known are not read again, so that commands wait less for this
-        method. Raises StoreError; then nothing has changed.
+        Commands wait meanwhile. To keep this short, rows whose present version is known are not read
+        again. Raises StoreError; then nothing has changed.
         """
         async with self._turn:
             configuration = await self._store.load(self._projection)
@@ -81,8 +81,8 @@ class Loader:
         await self.changed_all([(kind, identifier)])
 
     async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:
-        """Read the rows that several notifications name, all in one turn, because each turn waits for
-        earlier commands."""
+        """Read the rows that several notifications name. The commands' lock is taken once for all of
+        them, because the loader waits behind earlier commands each time."""
         known = [
             (self._kinds[kind], identifier)
             for kind, identifier in named
@@ -146,8 +146,8 @@ class Breaks:
             await self.when_due()
 
     async def absent(self, here: Iterable[K], there: Iterable[K]) -> list[K]:
-        """Return the members of `here` that are not in `there`. Yields when due: no other task may
-        change `here` meanwhile."""
+        """Return the members of `here` that are not in `there`. Because this can yield, the caller must
+        ensure that no other task changes `here` meanwhile."""
         present: set[K] = set()
         await self.between(present.add, there)
         gone: list[K] = []

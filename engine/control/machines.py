@@ -1,4 +1,4 @@
-"""Commands on the machines that share a database: drain a machine, or end its drain."""
+"""Commands on the machines (computers) that share a database: drain a machine, or end its drain."""
 
 from typing import Protocol
 
@@ -14,10 +14,11 @@ class DrainedMachines(Protocol):
     """The rows of drained machines."""
 
     async def drain(self, machine: str) -> bool:
-        """Record that a machine must not work; return False if that was recorded already."""
+        """Record that a machine is drained: other machines take over its work. Return False if that was
+        recorded already."""
 
     async def undrain(self, machine: str) -> bool:
-        """Record that a machine can work again; return False if it was not drained."""
+        """Record that a machine is no longer drained. Return False if it was not drained."""
 
 
 class Trail(Protocol):
@@ -43,14 +44,14 @@ class MachineCommands:
         self._writer = writer
 
     async def drain(self, actor: Principal, machine: str) -> None:
-        """Let other machines take over all parts of a machine. It keeps its parts until another machine
-        can work. Raises Refusal 404 if the machine has no live node."""
+        """Let other machines take over all parts of the database that a machine works for. Without
+        another machine, it keeps its parts. Raises Refusal 404 if the machine has no live node."""
         self._require_live(machine)
         if await written(self._drained.drain(machine)):
             await self._note(actor, machine, drained=True)
 
     async def undrain(self, actor: Principal, machine: str) -> None:
-        """Let a machine work again and get its share of the parts. Raises Refusal 404 if it is not
+        """Let a machine get its share of the parts again. Raises Refusal 404 if the machine is not
         drained and has no live node."""
         if await written(self._drained.undrain(machine)):
             await self._note(actor, machine, drained=False)

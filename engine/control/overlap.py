@@ -10,7 +10,8 @@ VISITS = 500_000  # of patterns, some 100 ms; a longer search returns True, to b
 
 
 class _SegmentPattern(NamedTuple):
-    """A rule's pattern. None matches any segment; with `tail`, one or more segments follow."""
+    """One pattern of a rule, split into segments. A segment None matches any segment of an event type.
+    With `tail`, the type must have one or more further segments."""
 
     rule: str
     segments: tuple[str | None, ...]
@@ -23,10 +24,10 @@ def too_many_at_once(
     at_most: int,
     pause: Callable[[], None] = no_pause,
 ) -> bool:
-    """Return True if more than `at_most` rules match the same event type, the new rule among them.
+    """Return True if the new rule and others, more than `at_most` together, match the same event type.
 
-    `new` are the patterns of the new rule, `others` those of the other rules, by rule. `pause` is
-    called after each slice of the work.
+    `new`: the patterns of the new rule. `others`: the patterns of the other rules, by the rule's id.
+    `pause` is called after each slice of the work.
     """
     steps = Steps(pause)
     for own in (False, True):
@@ -58,7 +59,7 @@ class _Search:
 
     def found(self, live: list[_SegmentPattern], depth: int) -> bool:
         """Return True if too many rules match an event type that begins with the `depth` segments chosen
-        so far. `live`: the patterns that these segments agree with."""
+        so far. `live`: the patterns that can still match such a type."""
         if not self._enough(live):
             return False
         self._visits -= len(live)

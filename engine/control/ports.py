@@ -1,8 +1,8 @@
-"""The protocols of the control plane's stores, one for each aggregate, and the projection.
+"""The protocols of the control plane's stores, and the projection of changes into read models.
 
 Every store method can raise `StoreAwayError`. A write is one transaction: the rows, the audit entry and
-the notification to other processes. A write that finds the row changed writes nothing, and returns False
-or None.
+the notification to other processes. If the row has changed since the caller read it, a write does
+nothing, and returns False or None.
 """
 
 from collections.abc import Sequence
@@ -91,8 +91,9 @@ class DestinationStore(Protocol):
         audit: AuditEntry,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add the first version of a destination, unless the environment has `at_most` that are not
-        archived, or the customer's account has changed since the given tally."""
+        """Add the first version of a destination. Nothing is added if the environment already has
+        `at_most` destinations that are not archived, or if the tally of the customer's account is no
+        longer that of `customer`."""
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write a version of a destination, if the stored version is the one before it."""
@@ -105,7 +106,8 @@ class DestinationStore(Protocol):
         """Return the present version."""
 
     async def find(self, destination: str) -> DestinationRecord | None:
-        """Return the present version, in any environment: for read models only."""
+        """Return the present version, whatever its environment. Callers of the API must not see it; it is
+        for read models."""
 
     async def page(
         self,
@@ -118,14 +120,15 @@ class DestinationStore(Protocol):
         """Return destinations with an id below `before`, newest first."""
 
     async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
-        """Return the id of a customer's account, opening it under `identifier` when there is none."""
+        """Return the id of a customer's account. If the customer has none, add an account with the id
+        `identifier`."""
 
     async def account_name(self, environment: int, account: str) -> str | None:
         """Return the customerExternalId of an account."""
 
 
 class DestinationPages(DestinationStore, Protocol):
-    """The store of destinations, with a read for lists that are not in the order of ids."""
+    """The store of destinations, and a read of given ids, for lists that are sorted in another way."""
 
     async def named(self, environment: int, destinations: Sequence[str]) -> list[DestinationRecord]:
         """Return the given destinations that exist, in the given order."""
@@ -144,8 +147,8 @@ class TransformStore(Protocol):
     ) -> bool:
         """Add the next version of a destination's script; the store assigns `version`.
 
-        Nothing is added where the destination is archived, the workspace has `at_most` scripts, or the
-        customer's account has changed since the given tally.
+        Nothing is added if the destination is archived, if the workspace has `at_most` scripts, or if the
+        tally of the customer's account is no longer that of `customer`.
         """
 
     async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:
@@ -190,8 +193,8 @@ class CustomerStore(Protocol):
         it."""
 
     async def used(self, environment: int, account: str, at_most: int) -> Used | None:
-        """Return how much of each quota an account uses, counted up to `at_most`; None for an unknown
-        account."""
+        """Return how much of each quota an account uses. Each count stops at `at_most`. None for an
+        unknown account."""
 
 
 class RuleStore(Protocol):
@@ -207,13 +210,14 @@ class RuleStore(Protocol):
     ) -> bool:
         """Add a rule.
 
-        Nothing is added where the destination is archived, the environment has `at_most` rules, or the
-        environment or the customer's account has changed since its tally.
+        Nothing is added if the destination is archived, or if the environment has `at_most` rules.
+        Nothing is added either if a tally has risen since it was read: `tally` of the environment's
+        rules, or that of the customer's account.
         """
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
-        """Write a version of a rule, if the stored version is the one before it and the environment has
-        not changed since `tally`."""
+        """Write a version of a rule, if the stored version is the one before it and no rule of the
+        environment has changed since `tally` was read."""
 
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
@@ -227,14 +231,16 @@ class RuleStore(Protocol):
         """Return how many rules an environment has."""
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return the rules with a filter of an account's destinations, and their tally. `account` None:
-        of destinations without an account. Rules beyond `at_most` patterns are not read."""
+        """Return the rules with a filter that lead to destinations of `account` (None: to destinations
+        without an account), and the tally of the environment's rules. After `at_most` patterns, no
+        further rule is read."""
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
         """Return the recorded failures of filters, by rule."""
 
     async def failed(self, failures: Sequence[FilterFailure]) -> None:
-        """Add failures to the records of rules. Skip a rule whose filter has changed since."""
+        """Add failures of filters to the records of their rules. Skip a rule whose filter has changed
+        since."""
 
     async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
         """Remove a rule, if the given version is the present one."""
@@ -270,8 +276,8 @@ class Erasing(Struct, frozen=True):
 
 
 class CustomerEvents(Struct, frozen=True):
-    """The next events of a request, up to the id `through`. `ids`: those that have contents. `erased`:
-    how many were erased since the request. `end`: there are no more events."""
+    """The next events of a request to erase, up to the id `through`. `ids`: the events that still have
+    contents. `erased`: how many events were erased since the request. `end`: no more events follow."""
 
     ids: list[str]
     erased: int
@@ -286,8 +292,8 @@ class ErasureRows(Protocol):
         """Return the account of a customer."""
 
     async def request(self, request: Erasing, audit: AuditEntry) -> bool:
-        """Add a request. An unfinished request is extended to events accepted since; a finished one
-        begins again."""
+        """Add a request of a customer. If the customer has an unfinished request, it is extended to the
+        events accepted since; a finished one begins again."""
 
     async def unfinished(self) -> list[Erasing]:
         """Return the requests that are not finished."""
@@ -303,17 +309,17 @@ class SettingsStore(Protocol):
     """Settings of workspaces for their customers' portals."""
 
     async def get(self, workspace: str) -> WorkspaceSettings:
-        """Return the present version, version 0 where none was written."""
+        """Return the present version of a workspace's settings; version 0 if none was written."""
 
     async def replace(self, settings: WorkspaceSettings, audit: AuditEntry) -> bool:
         """Write a version of the settings, if the stored version is the one before it."""
 
 
 class KnownVersions(Protocol):
-    """The versions of destinations and rules that need not be read again; 0 for an unknown row."""
+    """The versions of destinations and rules that this process has read already; 0 for an unread row."""
 
     def destination_version(self, destination: str) -> int:
-        """Return the version that this process has read."""
+        """Return the version of the destination that this process has read."""
 
     def rule_version(self, rule: str) -> int:
         """Return the version of the rule that this process has read."""

@@ -86,8 +86,8 @@ class ModelProjection(Projection):
         }
 
     def destination(self, record: DestinationRecord) -> None:
-        """Put this version into the read models and pass it to its actor, unless it or a newer one is
-        known."""
+        """Put this version of a destination into the read models, and pass it to the actor. Do nothing if
+        the read models have this version or a newer one."""
         if self.destination_version(record.id) >= record.version:
             return
         environment = self._models.environments.get(record.environment)

@@ -67,7 +67,8 @@ class ReplayCommands:
         deliveries.
 
         Raises Refusal 400, 404 for an unknown id, 409 if a destination is archived, a named delivery
-        still waits, or too many jobs are unfinished. Waits for a dry run, at most two seconds.
+        still waits, or too many jobs are unfinished. If the job is a dry run, waits for its result, at
+        most two seconds.
         """
 
         return await self._create(
@@ -226,8 +227,8 @@ class ReplayCommands:
     async def _judged(
         self, environment: int, selection: ReplaySelection, own: SessionCustomer | None
     ) -> ReplaySelection:
-        """Check the ids in a selection. Return the selection with its customer account: the one given, or
-        the only one that its destination or its deliveries belong to."""
+        """Check the ids in a selection. Return the selection with a customer account: the given one, or,
+        if all its deliveries belong to the same account, that one."""
         account = selection.account
         if own is not None:
             if selection.customer not in (None, own.external_id):

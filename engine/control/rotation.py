@@ -23,7 +23,8 @@ Make = Callable[[SigningAlgorithm], bytes]  # a fresh key
 
 
 class SecretRotation(Struct, frozen=True):
-    """A patch's request to rotate the signing keys. `grace_s` None: the default."""
+    """A patch's request to rotate the signing keys. `grace_s`: how long the old key signs, too; None: the
+    default."""
 
     asked: bool = False
     grace_s: int | None = None
@@ -57,8 +58,9 @@ def next_keys(
     """Return the keys after a change: a new one in front when asked for or when the algorithm changes.
     With a grace time of 0 the new key is the only one.
 
-    Raises Refusal 400 where the new secret would not be shown, or a grace time is given without a
-    rotation; 409 while too many keys sign.
+    Raises Refusal 400 if a new algorithm needs a new secret, but the patch does not ask for it: then the
+    answer would not show the secret. Raises it also if a grace time is given without a rotation; 409
+    while too many keys sign.
     """
     current = keys[0]
     changes = algorithm is not current.algorithm

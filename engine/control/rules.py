@@ -31,9 +31,9 @@ MAX_FILTERED_PATTERNS = 50_000
 AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
 )
-# The length of a rule's patterns together: enough for a hundred of 40 characters, longer than most event
-# types. With 25,600, a thousand rules took 25 MB of memory, and the costliest search half a second of
-# CPU.
+# The most characters of all patterns of a rule together. A hundred patterns of 40 characters fit, and
+# most event types are shorter. With a limit of 25,600, a thousand rules took 25 MB of memory, and the
+# costliest search for overlaps took half a second of CPU.
 MAX_PATTERN_CHARACTERS = 4_096
 _RULES = "the routing rules"  # their name in a refusal
 
@@ -189,8 +189,8 @@ class RuleCommands:
         return await self._writer.attempts(_RULES, attempt)
 
     async def _write(self, rule: RuleModel, write: Callable[[], Awaitable[bool]]) -> bool:
-        """Write a version that was checked before this command, so that other commands did not wait for
-        the check. The statement writes nothing if the rows have changed since."""
+        """Write a version of a rule as a command. The rule was checked before, so that other commands did
+        not wait for the check. The statement writes nothing if another rule has changed since."""
 
         async def command() -> bool:
             done = await written(write())
@@ -203,9 +203,12 @@ class RuleCommands:
     async def _tally(
         self, rule: RuleModel, present: RuleModel | None, account: str | None
     ) -> int | None:
-        """Compare a rule that adds a filter with the other rules. Return the environment's tally of rules
-        at the comparison, None if no filter is added. Raises Refusal 400 if too many rules with a filter
-        overlap, or have too many patterns."""
+        """If a version adds a filter to a rule, compare the rule with the other rules that have a filter.
+        Return the environment's tally of rules at that time; None if no filter is added.
+
+        Raises Refusal 400 if one event type would match too many of these rules, or if these rules have
+        too many patterns together.
+        """
         if rule.filter is None:
             return None
         if (
@@ -224,7 +227,7 @@ class RuleCommands:
                 f"the rules with a filter have at most {MAX_FILTERED_PATTERNS} patterns together, of "
                 f"{'one customer' if account else 'no customer'}",
             )
-        # compared in slices, because a thousand rules of fifty patterns take a quarter of a second
+        # The comparison runs in slices: a thousand rules with fifty patterns each take 250 ms.
         compare = partial(too_many_at_once, rule.event_types, others, MAX_FILTERS)
         if len(others) >= MAX_FILTERS and await self._comparing.done(rule.environment, compare):
             raise invalid(

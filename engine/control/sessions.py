@@ -48,7 +48,8 @@ class AccountStore(Protocol):
     """Customers' accounts."""
 
     async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
-        """Return the id of a customer's account, opening it under `identifier` when there is none."""
+        """Return the id of a customer's account. If the customer has none, add an account with the id
+        `identifier`."""
 
     async def record(self, environment: int, account: str, audit: AuditEntry) -> None:
         """Write an audit entry about an account."""

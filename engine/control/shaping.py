@@ -59,7 +59,7 @@ def receiver_of(draft: Draft, catalog: Catalog) -> Receiver:
 
 
 def drafted(draft: Draft, receiver: Receiver, **rest: Any) -> DestinationRecord:
-    """Return the record of a draft. `rest`: the members of a record that a draft lacks."""
+    """Return the record that a draft describes. `rest`: the fields that only a record has."""
     delivery = receiver.delivery
     return DestinationRecord(
         name=draft.name,
@@ -89,7 +89,7 @@ def patched(
     now: float,
     make_key: Make = new_key,
 ) -> DestinationRecord:
-    """Return a record after a merge patch (RFC 7396), of the same version. Raises Refusal 400."""
+    """Return a record after a merge patch (RFC 7396). Its version is not raised. Raises Refusal 400."""
     document = destination_document(present)
     document["authentication"] = base_of_patch(
         document["authentication"], patch.get(AUTHENTICATION)
@@ -196,7 +196,8 @@ def _templated(
 def hosts_of(
     receiver: Receiver | DestinationRecord, authentication: Authentication | None, catalog: Catalog
 ) -> dict[str, str]:
-    """Return the hosts of a destination's requests, by the field that sets each. Raises Refusal 400."""
+    """Return the hosts that a destination sends requests to. The key of a host is the field that sets it.
+    Raises Refusal 400."""
     hosts = {}
     host = _host_of(receiver, catalog)
     if host is not None:
@@ -226,7 +227,7 @@ def _merged(
 
 
 def _put_defaults(following: dict[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Put the template's defaults where a patch has null for delivery options."""
+    """Where a patch has removed delivery options with null, put the template's defaults."""
     given = following.get("delivery")
     if given is None:
         following["delivery"] = dict(defaults)
@@ -245,7 +246,8 @@ def _origin(url: str) -> tuple[bool, str, int] | None:
 
 
 def _plain_headers(patch: object) -> object:
-    """Return a patch of headers without nulls, which the draft does not accept."""
+    """Return a patch of headers without its nulls. A null removes a header, and the check of a draft does
+    not accept it."""
     if not isinstance(patch, Mapping):
         return patch
     return {name: value for name, value in patch.items() if value is not None}

@@ -26,7 +26,7 @@ _ELSEWHERE = "the template leads elsewhere now: give this secret anew or remove 
 
 
 def required(catalog: Catalog, template: str) -> Definition:
-    """Return a template of the catalog. Raises Refusal 404 naming `templateId`."""
+    """Return a template of the catalog. Raises Refusal 404, whose text names the field `templateId`."""
     definition = catalog.get(template)
     if definition is None:
         raise refused([Detail("templateId", "no such template")], "not_found")
@@ -109,7 +109,7 @@ def masked(shown: bytes) -> dict[str, Any]:
 
 
 def changed_secrets(before: DestinationRecord, after: DestinationRecord) -> list[str]:
-    """Return the names of the secrets that are in both versions and differ."""
+    """Return the names of the template's secrets that both versions have, with different values."""
     if before.template is None or after.template is None or before.template == after.template:
         return []
     old, new = json.loads(before.template.config), json.loads(after.template.config)
@@ -212,7 +212,8 @@ def previewed(
 def _config(
     definition: Definition, given: Mapping[str, Any], stored: Template | None
 ) -> dict[str, Any]:
-    """Return a configuration in which secrets that are needed, but not known, are null."""
+    """Return the configuration to preview. A secret that the template needs has the value null if it is
+    not known: it was neither given nor stored."""
     _bound(given)
     changes = {
         name: value

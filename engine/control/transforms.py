@@ -25,7 +25,8 @@ from engine.plans.plans import Plan, Plans
 
 _SCRIPTS = "the destination's transform scripts"  # their name in a refusal
 SOURCE_BYTES = 64 * 1024  # of UTF-8: each live one is in every server's memory, and sent to workers
-# In JSON, one byte of source can take six (\\u0000). The other members are a name and an id.
+# The most bytes of a request with a script. In JSON, one byte of source can take six (\\u0000). The other
+# members are a name and an id.
 DRAFT_BYTES = 6 * SOURCE_BYTES + 16 * 1024
 
 
@@ -104,7 +105,7 @@ class TransformCommands:
             async def attempt() -> TransformScript | None:
                 if await self._store.used(workspace) >= most:
                     raise _plan_ends(plan)
-                # Between two attempts, another process can change the account or the destination.
+                # Checked in each attempt to write: another process can change account and destination.
                 refuse_archived(await self._destination(actor, environment, destination.id))
                 own = await self._quotas.tally(actor, environment, Quota.TRANSFORMS)
                 if not await written(self._store.create(script, workspace, most, entry, own)):
@@ -118,7 +119,7 @@ class TransformCommands:
     async def unkept(
         self, actor: Principal, environment: int, draft: TransformPreviewDraft
     ) -> TransformScript:
-        """Return a script for a trial run, without a version and not stored.
+        """Return a script for a trial run. It is not stored, and has no version.
 
         Raises Refusal: 413 for a source that is too large, 404 for the destination, 402 where the plan
         has no scripts, 409 where the destination is archived.

@@ -95,7 +95,8 @@ HttpsUrl = Annotated[
     Field(json_schema_extra={"pattern": "^[Hh][Tt][Tt][Pp][Ss]://."}),
 ]
 Color = Annotated[str, StringConstraints(pattern="^#[0-9a-fA-F]{6}$", to_lower=True)]
-# Language, script, region and variants of BCP 47, as browsers' Intl takes them: no extensions.
+# A language tag as the browsers' Intl takes it (BCP 47): language, script, region and variants, but no
+# extensions.
 Locale = Annotated[
     str,
     StringConstraints(

@@ -58,14 +58,15 @@ class ConfigurationWriter:
         return self._auditor.entry(actor, action, object_id, changes, previous_fingerprint)
 
     async def command(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
-        """Run a command in its turn: attempts until one has a result, as `attempts` does."""
+        """Wait for the lock of the commands, then make attempts until one has a result; see
+        `attempts`."""
         return await self.commands.run(lambda: self.attempts(what, attempt))
 
     async def attempts(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
-        """Return the result of the first attempt that has one.
+        """Call `attempt` until it returns a result, and return that.
 
-        An attempt returns None if another process changed the row after it was read. Raises Refusal
-        `conflict`, which names `what`, after `ATTEMPTS` attempts.
+        An attempt returns None if another process changed the row after the attempt had read it. After
+        `ATTEMPTS` attempts, raises Refusal `conflict`, which names `what`.
         """
         for _ in range(ATTEMPTS):
             done = await attempt()
