@@ -244,6 +244,7 @@ def shares_of(settings: Settings) -> ControlShares:
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),
-        # No rests: requests of this share wait nearly all the time, and hardly use the event loop.
+        # Places need no rest after a request: these requests nearly always wait for receivers, and hardly
+        # use the event loop.
         outward=WorkspaceShare("outward", settings.control_outward_workspace, rests=False),
     )

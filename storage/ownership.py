@@ -50,7 +50,8 @@ _HIGHEST_EPOCH = """
         (SELECT coalesce(max(epoch), 0) FROM shard_leases)
     )
 """
-# The processes that have a lease of these slots; with $2, all that have the right to write.
+# The processes that hold a lease of one of the slots or shards $1. If $2 is true, because the takeover is
+# of the whole database: also all other processes that have the right to write.
 _HOLDERS = """
     SELECT process::text FROM home_leases WHERE slot = ANY($1::smallint[])
     UNION SELECT process::text FROM shard_leases WHERE shard = ANY($1::smallint[])

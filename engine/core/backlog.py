@@ -56,8 +56,8 @@ class Backlog:
     # --- what arrives
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
-        """Place deliveries that were just committed: in memory, if their cursor is at the last known seq
-        and there is room. Otherwise they stay in the store."""
+        """Place deliveries that were just committed. A delivery enters memory if there is room and its
+        cursor has passed all earlier deliveries. Otherwise it stays in the store, to be read later."""
         window, lanes = self.window, self.lanes
         queues, group_of = self.queue, window.group_of
         cursors, lasts = window.cursors, window.lasts
@@ -84,7 +84,7 @@ class Backlog:
             self.window.stored += 1
 
     def _keep_out(self, delivery: Delivery, group: int) -> None:
-        """Leave a delivery in the store, or set it aside until its cursor's read is answered."""
+        """Leave a delivery in the store, or set it aside in memory until its cursor's read ends."""
         window, outstanding = self.window, self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
             useful = self.accepting and self.reader.state is ReadState.READING
@@ -243,8 +243,8 @@ class Backlog:
         return True
 
     def _is_news(self, delivery: Delivery, outstanding: Outstanding) -> bool:
-        """Return whether a delivery that was read must be placed: it is not in flight, uncommitted or
-        already urgent, and its row has not changed since the read."""
+        """Return whether a delivery that was read must be placed: it is not in flight, has no uncommitted
+        outcome, is not in the urgent queue, and its row has not changed since the read."""
         identifier = delivery.id
         known = self._in_flight.get(identifier) or self._uncommitted.get(identifier)
         if known is not None:
@@ -254,7 +254,7 @@ class Backlog:
         return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Count the deliveries set aside for a read as out of memory, but waiting in the store."""
+        """Count deliveries that were set aside for a read as waiting in the store, not as held here."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
         self.window.aside = 0
@@ -290,8 +290,8 @@ class Backlog:
         return found
 
     def forget(self) -> None:
-        """Drop all waiting deliveries from memory. To read them again, move the cursors back, or note
-        when retries are due."""
+        """Drop all waiting deliveries from memory. They will be read again: this moves the cursors back,
+        or, without lanes, notes when the dropped retries are due."""
         window, reader = self.window, self.reader
         reader.forget()
         if reader.outstanding is not None:
@@ -321,7 +321,7 @@ class Backlog:
             self.lanes.promote(now)
 
     def wake_at(self, now: float, gates_open_at: float | None) -> float | None:
-        """Return the next time at which a read or a retry is due or gates open. None: there is none."""
+        """Return when a read or a retry is due next, or sending is allowed again. None: never."""
         wake, waits = self.reader.wake_at(now), self.queue.waits
         if waits and (wake is None or waits[0][0] < wake):
             wake = waits[0][0]
@@ -352,8 +352,8 @@ class Backlog:
         return [*self.queue.waiting(), *behind]
 
     def low_seq(self) -> int:
-        """Return the lowest seq that can be unsettled. Without lanes, RETRYING deliveries can have lower
-        ones."""
+        """Return the lowest seq that an unsettled delivery can have. Without lanes, this does not hold
+        for RETRYING deliveries, which can have lower seqs."""
         window = self.window
         seqs = [delivery.seq for delivery in self._uncommitted.values()]
         seqs += [
@@ -373,7 +373,7 @@ class Backlog:
         return not known and (lanes is None or lanes.empty()) and reader.earliest_due() is None
 
     def settled_by_commit(self, config: Destination) -> bool:
-        """Return True if no decision follows from the commit of a delivery's end."""
+        """Return True if nothing has to be decided when the end of a delivery is committed."""
         plain = self.accepting and self.lanes is None and config.ordering is self.ordering
         return plain and self.reader.done()
 
@@ -384,7 +384,7 @@ class Backlog:
     def recount(self) -> None:
         """Set the count of stored deliveries to zero if the store can hold none.
 
-        A negative count stays: reads can return deliveries before the messages that count them come.
+        A negative count stays: a read can return deliveries before the message that counts them comes.
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0

@@ -1,4 +1,4 @@
-"""The steps of the wall clock since this process began, for snapshots that are older than a step."""
+"""The steps of the wall clock since this process began: they correct the instants of older snapshots."""
 
 import math
 from typing import NamedTuple

@@ -46,11 +46,11 @@ def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int 
 def _within_most(
     latency: Sequence[int], share: float, least: int, most: int, spent_ms: int
 ) -> int | None:
-    """Return a percentile that lies in a bucket with more than half of all durations, else None.
+    """Return a percentile if its bucket has more than half of all durations, else None.
 
-    The mean of the durations in this bucket shows where in the bucket they lie. To estimate the mean,
-    `spent_ms`, the sum of all durations, is reduced by those in other buckets: each counts as the middle
-    of its bucket.
+    The mean of the durations in this bucket shows where in the bucket most of them lie. The mean is an
+    estimate. From `spent_ms`, the sum of all durations, it subtracts the durations in the other buckets:
+    for each, the middle of its bucket.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])
@@ -72,8 +72,8 @@ NO_TIME = 1 << 40  # more than any attempt takes
 
 
 class Slot(Struct, array_like=True):
-    """The attempts that ended within ten seconds. `number`: the seconds since the epoch, divided by
-    SLOT_S."""
+    """The attempts that ended in one slot of ten seconds (SLOT_S). `number`: the slot's start, in slots
+    since the epoch."""
 
     number: int
     failures: int
@@ -145,8 +145,8 @@ class Counters:
             self.last_error = state.last_error
 
     def arrived(self, count: int, now: float) -> None:
-        """Count deliveries that were just committed. Those that spilled can come with a `now` before the
-        last slot: they count in the last slot."""
+        """Count deliveries that were just committed. If `now` is before the last slot, they count in the
+        last slot: deliveries that spilled are counted late."""
         slot = self._slot
         if slot.number < now // SLOT_S:
             slot = self._next_slot(now)
@@ -198,8 +198,8 @@ class Counters:
         return [sum(column) for column in zip(*(slot.latency for slot in self._slots), strict=True)]
 
     def percentiles_ms(self, now: float, shares: Sequence[float]) -> list[int | None]:
-        """Return percentiles of the last five minutes (`shares` ascending), between the shortest and the
-        longest attempt. A bucket spans a factor of 1.6; a receiver's latencies often span far less."""
+        """Return percentiles of the last five minutes (`shares` ascending). The shortest and the longest
+        attempt limit them: a bucket spans a factor of 1.6, but a receiver's latencies often span less."""
         latency = self.latency(now)
         found = percentiles_ms(latency, shares)
         busy = [slot for slot in self._slots if any(slot.latency)]

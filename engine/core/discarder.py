@@ -1,7 +1,7 @@
-"""The settlement of deliveries that are not sent, because their destination is archived or has a dry run.
+"""The settlement of deliveries that are not sent: their destination is archived, or has `dryRun` set.
 
-Deliveries that wait or are IN_DLQ at an archived destination become FAILED and DISCARDED, in any order.
-Attempts in flight end as usual.
+If a destination is archived, its deliveries that wait or are IN_DLQ become FAILED and DISCARDED, in any
+order. Attempts in flight end as usual.
 """
 
 from collections.abc import Callable
@@ -35,20 +35,20 @@ class Discarder:
     def loaded(
         self, read: Outstanding, deliveries: list[Delivery], through: int, now: float, *, end: bool
     ) -> None:
-        """Settle the deliveries of an answer, and move the cursor past them."""
+        """Settle the deliveries that a read has returned, and move the cursor past them."""
         self._settle(read, deliveries, now)
         if read.group is not None:
             self._backlog.window.answered(read.group, max(through, read.last) if end else through)
         self._backlog.recount()
 
     def due(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle the RETRYING deliveries of an answer. Reads follow until an answer is empty."""
+        """Settle the RETRYING deliveries that a read has returned. Reads follow until none is left."""
         if self._settle(read, deliveries, now) or len(deliveries) >= read.request.limit:
             self._backlog.reader.leaves(now)
         self._backlog.recount()
 
     def dead(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle the IN_DLQ deliveries of an answer. Reads follow until an answer is empty."""
+        """Settle the IN_DLQ deliveries that a read has returned. Reads follow until none is left."""
         for delivery in deliveries:
             if delivery.id not in self._uncommitted and not read.is_stale(delivery):
                 self._backlog.window.take(delivery)
@@ -71,7 +71,7 @@ class Discarder:
 
 
 def run_dry(backlog: Backlog, end_unsent: EndUnsent, now: float) -> None:
-    """Settle, as if they had been sent, all deliveries that could be sent now and those behind them in
+    """Settle all deliveries that could be sent now as if they had been sent, with those behind them in
     their lanes."""
     lanes = backlog.lanes
     while (delivery := backlog.queue.pop()) is not None:

@@ -55,8 +55,8 @@ class Failing:
         return recovered
 
     def due_at(self) -> float | None:
-        """Return when the destination will count as failing if nothing succeeds. None: it fails already,
-        or no failed delivery waits."""
+        """Return when the destination will count as failing if no delivery succeeds before. None: it
+        counts as failing already, or no delivery waits after a failure."""
         if self.since is not None or self.silent_since is None:
             return None
         return self.silent_since + SILENT_S

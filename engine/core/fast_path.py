@@ -1,7 +1,7 @@
 """The fast path of a single delivery: it is sent when it arrives, and its success is settled at once.
 
-Most destinations have one delivery at a time. For it, `DestinationMachine.commands` would always decide
-the same. The fast path is open only in this case, and makes the call unnecessary.
+Most destinations have one delivery at a time. For such a delivery, `DestinationMachine.commands` would
+always decide the same: send it. The fast path is open only in this case, and makes the call unnecessary.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,11 @@
 """The lanes of an ordered destination, KEY or STRICT. Only the head of a lane can be sent.
 
-When a head succeeds, the next delivery becomes the head as soon as the outcome is judged. After any other
-end, it becomes the head when the end is committed. If a head must wait long, its whole lane leaves
-memory: the lane is *parked*, and read back when the head is due. If a lane finds no room for a delivery,
-it is *skipped*: this and all later deliveries stay in the store, and are read when the lane is empty in
-memory. So a lane's deliveries in memory are always older than those in the store.
+When a head succeeds, the next delivery of the lane becomes the head as soon as the outcome is judged. If
+the head ends in another way, the next delivery must wait until the outcome is committed.
+
+A lane whose head must wait long is *parked*: all of it leaves memory, and is read back when the head is
+due. A lane without room for a delivery is *skipped*: this and all later deliveries stay in the store
+until none of the lane's deliveries is in memory. So the deliveries in memory are always the older ones.
 
 A lane can hold at most as many deliveries as memory has free places, so there is always room for other
 lanes.
@@ -65,8 +66,8 @@ class Lanes:
     # --- entering
 
     def admit(self, delivery: Delivery, now: float, *, urgent: bool = False) -> LaneAdmission:
-        """Place a delivery that is younger than those of its lane in memory. The caller moves the
-        cursor."""
+        """Place a delivery that is younger than all deliveries of its lane in memory. The caller moves
+        the cursor."""
         window = self._window
         fits = window.fits_urgently(delivery) if urgent else window.fits(delivery)
         key = STRICT_KEY if self._strict else delivery.lane
@@ -92,8 +93,8 @@ class Lanes:
         return LaneAdmission.SKIPPED
 
     def resume(self, delivery: Delivery) -> None:
-        """Make a delivery that is in flight or uncommitted the head of its lane, if the lane does not
-        exist yet."""
+        """If the lane of a delivery does not exist yet, make the delivery its head. The delivery is in
+        flight, or its outcome is not committed."""
         key = STRICT_KEY if self._strict else delivery.lane
         if key is not None and key not in self._lanes:
             lane = self._lanes[key] = Lane(key)
@@ -130,10 +131,10 @@ class Lanes:
             self.wanted[lane.key] = None
 
     def take_behind(self, delivery: Delivery) -> list[Delivery]:
-        """Return the deliveries behind a head that is settled without an attempt, to be settled with it.
+        """Return the deliveries to settle together with a head that is settled without an attempt.
 
-        They are in order, and end before the first RETRYING one. The last one heads the lane until its
-        end is committed.
+        They are those behind the head, in order, before the first RETRYING delivery. The last of them
+        becomes the lane's head until its outcome is committed.
         """
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
@@ -171,8 +172,8 @@ class Lanes:
             self._ending[delivery.id] = key
 
     def is_first(self, delivery: Delivery, *, stored: bool) -> bool:
-        """Return whether a waiting delivery is the oldest of its lane: the head, or, if it is `stored`,
-        the first delivery of a parked lane."""
+        """Return whether a waiting delivery is the oldest of its lane. A `stored` delivery, which is not
+        in memory, is the oldest if it is the first of a parked lane."""
         if not stored:
             key = STRICT_KEY if self._strict else delivery.lane
             return key is None or self._headed_by(self._lanes.get(key), delivery)
@@ -180,8 +181,8 @@ class Lanes:
         return lane is not None and lane.head is None and lane.skipped_from == delivery.seq
 
     def unpark(self, delivery: Delivery) -> None:
-        """Let a delivery from the store head its lane, if it is the first of a parked lane. The
-        deliveries behind it stay in the store."""
+        """If a delivery that was read from the store is the first of a parked lane, make it the head. The
+        lane's other deliveries stay in the store."""
         if not self.is_first(delivery, stored=True):
             return
         lane = self._lanes[self._key_in_store(delivery)]
@@ -194,7 +195,7 @@ class Lanes:
             self._skip(lane, delivery.seq + 1)
 
     def replace_head(self, delivery: Delivery) -> None:
-        """If a delivery heads its lane, put this object for it in place of the old one."""
+        """If a delivery heads its lane, replace the lane's object of the delivery with this one."""
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
         if lane is not None and self._headed_by(lane, delivery):

@@ -28,8 +28,8 @@ HEADER = b"angarium-file-url"
 KNOWN_S = (
     60.0  # how long a look-up of files stays valid: files are removed only days after their event
 )
-KNOWN_EVENTS = 4_096  # each with the ids of its files, at most twenty: some KB
-# The payloads and attachments of known events, mostly less than 1 KiB each.
+KNOWN_EVENTS = 4_096  # whose look-up is kept, with the ids of at most twenty files each: some KB
+# The most bytes of payloads and attachments that are kept with these events, mostly less than 1 KiB each.
 KNOWN_BYTES = 16 * 1024 * 1024
 # A source that failed is not asked again for this long: at most two requests a second, however many
 # destinations retry. Even the shortest schedule waits longer.

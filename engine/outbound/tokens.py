@@ -40,7 +40,8 @@ FAILED_S = 1.0
 KEPT = 4_096
 AT_ONCE = 32  # fetches, each a connection and a task; one environment leaves at least as many free
 AT_ONCE_EACH = 4  # of one environment, whose endpoints can all hang
-# Fetches of one customer, whose endpoints can all hang. The other customers have the rest.
+# Fetches of one customer, whose endpoints can all hang. The environment's other customers can use the
+# rest of AT_ONCE_EACH.
 AT_ONCE_CUSTOMER = 2
 NO_LIMIT = 1 << 30  # for all customers together: AT_ONCE and AT_ONCE_EACH bound them
 WAITING_EACH = 1_024  # clients of one environment or customer that wait for a fetch

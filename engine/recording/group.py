@@ -1,4 +1,5 @@
-"""A group of outcomes, as one statement of the recorder writes it, and the mailbox of settled replays."""
+"""A group of outcomes, which one statement of the recorder writes, and the list of settled replays, which
+the replay runner takes."""
 
 from collections.abc import Sequence
 

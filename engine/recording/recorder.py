@@ -291,7 +291,7 @@ class Recorder:
     ) -> None:
         """Report a refused outcome to its owner.
 
-        If the database refuses rows without any outcome, they are dropped: the next change writes them.
+        A refused group without outcomes is dropped: a destination's next change writes its rows anew.
         """
         cause = type(error.__cause__).__name__
         refused: PoisonError | None = error

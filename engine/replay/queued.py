@@ -133,7 +133,7 @@ class QueuedReplays:
             del self._queues[item.destination]
 
     def of_job(self, job: str) -> dict[str, list[str]]:
-        """Return the waiting replays of a job, by destination: at most `MOST`."""
+        """Return the waiting replays of a job, by destination: at most `MOST` in all."""
         found: dict[str, list[str]] = {}
         for identifier, item in self._items.items():
             if item.job == job:

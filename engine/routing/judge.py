@@ -27,8 +27,8 @@ from engine.submission.submission import claim_of
 # use a quarter of the loop.
 REST = 3.0
 # If an environment's last event took longer than this, and other environments have work, its next events
-# wait for their turn before they begin. Otherwise the first slices of many connections would run in one
-# pass of the loop.
+# wait for their turn before they begin. Without this wait, many connections could each run the first
+# slice of their event's evaluation in one pass of the event loop.
 SLOW_S = 0.0005
 WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
 # A paused evaluation holds its event decoded, up to 24 times its bytes: 6 MB. While an environment, or

@@ -265,8 +265,8 @@ def matching_pattern(patterns: Iterable[str], event_type: str) -> str | None:
 
 
 def filter_of(rule: RuleModel) -> Filter | None:
-    """Return a rule's filter. A filter that was written before the language became stricter always
-    fails."""
+    """Return a rule's filter. A filter that an older release accepted, but this one refuses, becomes a
+    filter that always fails."""
     if rule.filter is None:
         return None
     try:

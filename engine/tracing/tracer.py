@@ -51,7 +51,8 @@ class Instants:
 
 
 class OpenSpan:
-    """A span that has not ended. `trace` is the trace for the spans within it."""
+    """A span that has not ended. `trace` is the context that its child spans get: the id of the trace,
+    and this span as their parent."""
 
     __slots__ = ("_attributes", "_began", "_parent", "_tracer", "_workspace", "trace")
 

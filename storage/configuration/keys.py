@@ -185,7 +185,8 @@ def _columns(secret: KeySecret) -> tuple[Any, ...]:
 
 
 def key_records(rows: Iterable[Record]) -> list[KeyRecord]:
-    """Return the rows of `SELECT_KEYS`, a row for each secret, as keys."""
+    """Return the keys that the rows of `SELECT_KEYS` describe. A key has a row for each of its
+    secrets."""
     return [key_record(secrets) for secrets in by_key(rows)]
 
 

@@ -106,8 +106,8 @@ class SecretBox:
             raise SecretBoxError("a sealed value was changed, or belongs to another row") from None
 
     def _looked_for(self, key: bytes) -> AESGCM | None:
-        """Read the source again for an unknown key: another program can have added it, and have sealed
-        the value. Return its cipher, or None."""
+        """Read the source of keys again for an unknown key: another program can have added the key, and
+        have sealed the value with it. Return the key's cipher, or None."""
         now = time.monotonic()
         if self._again is None or now - self._asked_at < ASK_AGAIN_S:
             return None

@@ -22,7 +22,7 @@ _rare = attrgetter(  # of an event
     "source", "correlation_id", "request_id", "metadata", "attachments", "file", "hops"
 )
 _NOT_RARE = (None, None, None, None, None, None, 0)
-# Constants, because looking up a member of an enumeration costs more than a call.
+# Constants, because the look-up of an enumeration's member costs more than a function call.
 _NORMAL, _ORDINARY = DeliveryOrigin.NORMAL, DeliveryKind.EVENT
 
 _EVENT = (

@@ -135,7 +135,7 @@ _KEYS = {"KEY_UP": "up", "KEY_DOWN": "down", "KEY_PPAGE": "page up", "KEY_NPAGE"
 
 
 def _named(code: int) -> str:
-    """Return a key's name; empty for no key, and for a key without a function."""
+    """Return the name of a pressed key; empty if no key was pressed, or if the key does nothing."""
     import curses
 
     if 32 <= code < 127:
