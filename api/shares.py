@@ -244,7 +244,7 @@ def shares_of(settings: Settings) -> ControlShares:
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),
-        # Places need no rest after a request: these requests nearly always wait for receivers, and hardly
-        # use the event loop.
+        # Places need no rest after a request: these requests wait nearly all the time for something
+        # outside of this process, and hardly use the event loop.
         outward=WorkspaceShare("outward", settings.control_outward_workspace, rests=False),
     )

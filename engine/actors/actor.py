@@ -1,7 +1,7 @@
 """A destination's actor: a mailbox, a state machine that decides, and this shell, which acts.
 
 The shell decides nothing about deliveries. It owns the attempts in flight and the settlements that are
-not durable yet. If the machine crashes, the shell waits for all of them before it makes a new machine.
+not durable yet. If it drops the machine, it waits for both to end before it makes a new machine.
 """
 
 from functools import partial
@@ -157,7 +157,7 @@ class DestinationActor:
     # --- the fast path: a single delivery, without a turn
 
     def _unoccupied(self) -> DestinationMachine | None:
-        """Return the machine. None: the actor is busy, has no machine, or crashed a while ago."""
+        """Return the machine. None: the actor is busy, has no machine, or has crashed recently."""
         return None if self._queued or self.in_flight or self.recovery.careful else self.machine
 
     def _begin(self, deliveries: list[Delivery]) -> bool:

@@ -55,8 +55,8 @@ class Checkpoint:
     def mark(
         self, config: Destination, machine: DestinationMachine, settled: int, now: float
     ) -> None:
-        """Raise the backlog row's `low_seq`, if enough deliveries were settled since it was last written,
-        which must be a second ago."""
+        """Raise the backlog row's `low_seq` if, since the last time, enough deliveries were settled and a
+        second has passed."""
         self._settled += settled
         if self._settled >= self._after and now - self._marked_at >= MARK_EVERY_S:
             self._write(config, machine.low_seq(), None)
@@ -71,9 +71,9 @@ class Checkpoint:
         return Departure(clean, sleeping, self.low_seq, machine.pending)
 
     def _mark_departure(self, config: Destination, machine: DestinationMachine) -> bool:
-        """Write the backlog row for the last time, with the time at which the waker must activate the
-        destination: for the next retry, or because it then counts as failing. Returns whether there is
-        such a time."""
+        """Write the backlog row for the last time, with its due time: when the next retry is due, or when
+        the destination will count as failing. The waker then activates the destination. Returns whether
+        there is a due time."""
         due = machine.next_due() if config.status is not DestinationStatus.DISABLED else None
         self._write(config, machine.low_seq(), None if due is None else int(due * 1000))
         return due is not None

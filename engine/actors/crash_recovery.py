@@ -1,6 +1,6 @@
 """The recovery of one destination from crashes: late outcomes, suspected deliveries, the backoff.
 
-A crash blames all deliveries of the message that was being handled. The next machine then handles its
+A crash while a message is handled blames all deliveries of the message. The next machine then handles its
 first messages one delivery at a time. A delivery that crashed the actor three times alone is quarantined.
 Some messages, such as a list of due retries, cannot be split: their deliveries are quarantined after six
 crashes together.

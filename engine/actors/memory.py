@@ -38,8 +38,7 @@ class Memory:
         )
 
     def changed(self, workspace: str, deliveries: int, size: int) -> None:
-        """Add to the sums: an actor of the workspace now holds so many more (or fewer) deliveries and
-        bytes."""
+        """Add to the sums: an actor now holds so many more deliveries and bytes, or fewer if negative."""
         self.deliveries += deliveries
         self.bytes += size
         held, held_bytes = self._of.get(workspace, (0, 0))
@@ -51,7 +50,7 @@ class Memory:
             self._of.pop(workspace, None)
 
     def wait(self, environment: int, change: int) -> None:
-        """Add `change` to the number of an environment's waiting deliveries, in memory and in the
+        """Add `change` to the number of deliveries of an environment that wait, in memory or the
         store."""
         waiting = self._waiting.get(environment, 0) + change
         if waiting:

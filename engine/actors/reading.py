@@ -282,7 +282,8 @@ class PendingRead:
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """End the waiting request as failed, because the machine takes a new configuration."""
+        """End the waiting request as failed. Otherwise a machine that must be replaced, because the
+        destination's ordering has changed, would wait until memory is free."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

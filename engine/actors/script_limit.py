@@ -32,7 +32,7 @@ class ScriptLimit:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._counts: dict[str, int] = {}
-        # workspaces that reached the limit; they leave when the number of waiting attempts is half of it
+        # workspaces that reached the limit, until their number of waiting attempts falls to half of it
         self._full: set[str] = set()
         self._held: dict[str, dict[Member, bool]] = {}  # in order of arrival; True: woken
 

@@ -35,8 +35,7 @@ class Group(Enum):
 
 
 class Child(Struct, frozen=True, kw_only=True):
-    """A child of the supervisor. `why` is a sentence: why a break restarts the child alone, or the
-    process.
+    """A child of the supervisor. `why` is a sentence that gives the reason for `group`.
 
     If `run` takes `task_status`, the next child starts when `run` has called it. After more than
     `restarts` restarts within `within_s` seconds, the supervisor gives up. The pause before a restart is

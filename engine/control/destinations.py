@@ -148,8 +148,7 @@ class DestinationCommands:
             return present if following == present else self._next(following)
 
         if not changes.keys().isdisjoint(("url", "config", "authentication")):
-            # The hosts are checked before the command: other commands would wait for the look-up of
-            # names.
+            # Hosts are checked before the command: other commands would wait for the name look-ups.
             present = await destination_of(self._store, actor, environment, identifier)
             following = change(present)
             hosts = hosts_of(following, following.authentication, self._catalog)

@@ -195,8 +195,7 @@ class CustomerErasures:
                 await self._wake.wait()
 
     async def _work_off(self, request: Erasing) -> bool:
-        """Carry out a request to its end. Return False if it must pause until a delivery in flight
-        ends."""
+        """Carry out a request. Return False if it must pause until a delivery in flight has ended."""
         environment = self._models.environments.get(request.environment)
         if environment is None:
             return True

@@ -58,8 +58,7 @@ class ConfigurationWriter:
         return self._auditor.entry(actor, action, object_id, changes, previous_fingerprint)
 
     async def command(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
-        """Wait for the lock of the commands, then make attempts until one has a result; see
-        `attempts`."""
+        """Wait for the lock of the commands, then return the result of `attempts`."""
         return await self.commands.run(lambda: self.attempts(what, attempt))
 
     async def attempts(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:

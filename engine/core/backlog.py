@@ -254,7 +254,7 @@ class Backlog:
         return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Count deliveries that were set aside for a read as waiting in the store, not as held here."""
+        """Let deliveries that a read set aside count as waiting in the store, no longer as held here."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
         self.window.aside = 0
