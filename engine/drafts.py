@@ -84,8 +84,8 @@ class NullIs:
 
 @dataclass(frozen=True, slots=True)
 class DocumentedAs:
-    """The annotation that gives a part of an answer the schema of `model`. The part is of another type: a
-    model with the same fields, or a JSON fragment."""
+    """The annotation of an answer's field that is documented with the schema of `model`. The field's own
+    type is another: a model with the same fields, or a JSON fragment."""
 
     model: Any
 

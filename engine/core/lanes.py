@@ -57,8 +57,8 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._parked: list[tuple[float, str]] = []  # a heap by due time; it can have stale entries
         self.skipped: dict[str, Lane] = {}  # lanes with deliveries that are only in the store
-        # Deliveries that an order has settled, with their lanes' keys. Until the settlement is durable,
-        # no other delivery of the lane becomes eligible.
+        # Deliveries that a person's order has settled, with their lanes' keys. Until the settlement is
+        # durable, no other delivery of the lane becomes eligible.
         self._ending: dict[str, str] = {}
         self._kept: Ids = {}  # lanes whose heads wait only until such a settlement is durable
         self.wanted: dict[str, None] = {}  # skipped lanes to be read back, in the order of asking
@@ -244,17 +244,16 @@ class Lanes:
     def reload(
         self, lane: Lane, deliveries: list[Delivery], through: int, *, end: bool, now: float
     ) -> int:
-        """Take the answer of a lane's read, without deliveries beyond the cursor. Returns how many
-        entered memory.
+        """Take the answer of a lane's read. Returns how many of its deliveries entered memory.
 
-        `through`: the last seq that the read looked at. `end`: the lane had no later deliveries up to the
-        cursor.
+        `deliveries`: none is beyond the cursor. `through`: the last seq that the read looked at. `end`:
+        the lane had no later deliveries up to the cursor.
         """
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
         self._unskip(lane)
-        # If the clock was set back during the read, `recall` has asked for the lane again. No second
-        # read is needed, because the caller has corrected the waits.
+        # During the read, `recall` can have asked for the lane again, to shorten its waits. The caller
+        # has shortened the waits of this answer, so no second read is needed.
         self.wanted.pop(lane.key, None)
         taken: list[Delivery] = []
         left_from: int | None = None
@@ -292,8 +291,8 @@ class Lanes:
         return tuple(key for key in self.skipped if not key.startswith(SINGLE_PREFIX))
 
     def reads_as(self, lane: Lane) -> tuple[bool, str | None]:
-        """Return whether the lane is a single delivery, and the lane key to which its read is limited, if
-        any."""
+        """Return how to read a lane back: whether only one delivery is to be read, and the lane key that
+        all rows of the answer must have (None: any)."""
         if self._strict:
             return False, None
         single = lane.key.startswith(SINGLE_PREFIX)
@@ -304,8 +303,8 @@ class Lanes:
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Return whether a STRICT destination's only lane is skipped. Then the lane is read back, and the
-        cursor does not move."""
+        """Return whether the only lane of a STRICT destination is skipped. Then reads of that lane bring
+        its deliveries, and no read begins at the cursor."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:
@@ -313,7 +312,8 @@ class Lanes:
         return min((lane.skipped_from or 0 for lane in self.skipped.values()), default=None)
 
     def behind_heads(self) -> list[Delivery]:
-        """Return the deliveries behind the heads, and the heads of the lanes in `_kept`."""
+        """Return the waiting deliveries in memory that are not in the queue: those behind a head, and the
+        heads that wait only until a settlement is durable."""
         kept = [head for key in self._kept if (head := self._lanes[key].head) is not None]
         return kept + [item for lane in self._lanes.values() for item in lane.items]
 

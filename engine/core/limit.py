@@ -1,10 +1,11 @@
-"""The adaptive concurrency limit of a destination: it compares the limit with a slightly higher one.
+"""The adaptive limit of a destination's concurrency: it tries two widths in turns, and compares them.
 
-A window is a number of attempts. Windows alternate between the limit and a little more, and each is
-compared with the window before. If answers take equally long in both, more attempts in flight mean more
-throughput, and the limit grows. If they take longer in proportion, the additional attempts only wait, and
-the limit falls. The usual duration of answers and its variance need not be known: they affect both
-windows alike, and cancel out over many windows. Nothing here reads a clock or random numbers.
+A width is how many attempts may be in flight. A window is a series of attempts at one width: the limit,
+or a little more in every second window. Each window is compared with the window before. If answers take
+equally long in both, more attempts in flight mean more throughput, and the limit grows. If they take
+longer in proportion, the additional attempts only wait, and the limit falls. The usual duration of
+answers and its variance need not be known: they affect both windows alike, and cancel out over many
+windows. Nothing here reads a clock or random numbers.
 """
 
 import math
@@ -39,8 +40,9 @@ LARGEST = 0.5  # the most that one comparison counts: it can be due to chance or
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
-# If the mean logarithm of the durations grows by more than this plus chance from one window to the next,
-# the receiver can perhaps serve far fewer attempts now, and the limit is searched again, downwards.
+# From one window to the next, the mean logarithm of the durations can grow by this much, plus what chance
+# explains. If it grows more, the receiver can perhaps serve far fewer attempts now. Then the limit is
+# searched again, downwards.
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
 # After a larger width caused too many failures, no other width is tried for REFUSED_REST windows. Then
@@ -49,8 +51,8 @@ CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried
 BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
-# A window's width is too high for the receiver if its share of failures exceeds the share of the window
-# before by more than this plus chance.
+# From one window to the next, the share of failures can grow by this much, plus what chance explains. If
+# it grows more, the window's width is too high for the receiver.
 FAILURES_SEEN = 0.05
 HALF = 0.5  # for a window without one before: the share above which its width is too high
 KEPT_WITHIN = 1.25  # a snapshot is due when the limit differs from the last one's by this factor
@@ -119,7 +121,8 @@ class AdaptiveLimit:
         if outcome.started_at < self._since:
             return False  # the attempt began at another width
         if self._settling:
-            # The attempt can have waited for a new connection, or in the queue of a larger width before.
+            # The first attempts at a new width are not counted: they can have waited for new
+            # connections, or behind the attempts of a larger width.
             self._settling -= 1
             return False
         took_ms = max(0, outcome.duration_ms) + GRAIN_MS
@@ -203,7 +206,8 @@ class AdaptiveLimit:
 
     def _refused(self, *, known: bool) -> None:
         """Handle a window with too many failures. If it had the larger width, only that width is too
-        high. Else the limit falls: by a sixteenth if the window before is `known`, to half if not."""
+        high. Otherwise the limit falls: by a sixteenth, or to half if there is no window before it to
+        compare with (`known` is False)."""
         if not self._more:
             self._put(self.limit - max(1.0, self.limit * CAREFUL) if known else self.limit / 2)
         self._rest = REFUSED_REST if self._more or self._successes else 0

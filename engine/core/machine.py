@@ -260,8 +260,8 @@ class DestinationMachine:
         self._limit_waits(config, now)
 
     def clock_stepped(self, by_s: float, now: float) -> None:
-        """Follow a step of the clock to `now`. Rests and pauses keep their remaining time. Retries
-        are due when their rows say, but no later than the schedule's longest wait from now."""
+        """Follow a step of the clock to `now`. Pauses of attempts and reads keep their remaining time.
+        Retries are due when their rows say, but no later than the schedule's longest wait from now."""
         self._now = now
         for each in (self._throttle, self._counters, self._backlog.reader):
             each.clock_stepped(by_s)
@@ -359,7 +359,7 @@ class DestinationMachine:
         return not self._archived() or self._backlog.reader.no_more_dead
 
     def health(self, now: float, asleep: int = 0) -> Health:
-        """Return the destination's health. `asleep`: waiting deliveries that this machine lacks."""
+        """Return the destination's health. `asleep`: waiting deliveries that `pending` leaves out."""
         known = self.config, self._throttle, self._counters, self._backlog, self.pending + asleep
         return health_of(*known, len(self.in_flight), len(self.uncommitted), now)
 

@@ -61,7 +61,7 @@ class Orders:
                 self._backlog.reader.named[identifier] = None
 
     def give_again(self, delivery: str, now: float) -> None:
-        """Carry out the open order for a delivery, if any, now that its corrected wait is durable."""
+        """Carry out the open order for a delivery, if any, after the commit that shortened its wait."""
         if delivery in self.open:
             self.give(self.open[delivery], (delivery,), now)
 

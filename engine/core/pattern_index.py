@@ -184,7 +184,8 @@ class PatternIndex(Generic[T]):
             yield [entry for _, entry in entries.found(portion)]
 
     def _portions(self, event_type: str, steps: Steps) -> Iterator[tuple[SplitTable[T], list[str]]]:
-        """Yield slices of ids, each with the table that holds them. Pauses can remove entries."""
+        """Yield slices of ids, each with the table that holds them. During a pause, entries can be
+        removed from the table."""
         for entries in self._found(event_type, steps):
             identifiers = entries.ids()
             while portion := list(islice(identifiers, SLICE_STEPS)):

@@ -1,10 +1,10 @@
-"""The states of a backlog's reading, and their transitions by signal. One read at a time."""
+"""The states of a backlog's reader, which has at most one read under way, and their transitions."""
 
 from enum import IntEnum
 
 
 class ReadState(IntEnum):
-    """Where the reading of a backlog is. `TRANSITIONS` decides every (state, signal) pair."""
+    """The state of a backlog's reader. `TRANSITIONS` decides every (state, signal) pair."""
 
     IDLE = 0  # a read can be begun
     READING = 1

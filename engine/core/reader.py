@@ -1,8 +1,8 @@
 """The reader: it chooses the next read from the store, one at a time. Answers are handled elsewhere.
 
-For an unordered destination it reads due RETRYING deliveries first, then the most urgent class whose
-cursor is behind. For an ordered destination, it reads a wanted lane and the cursor's next deliveries in
-turns, so that neither starves.
+For an unordered destination, it reads due RETRYING deliveries first, then the most urgent class with
+deliveries beyond its cursor. For an ordered destination, it reads a skipped lane and the deliveries
+beyond the cursor in turns, so that neither starves.
 """
 
 from collections.abc import Callable
@@ -22,8 +22,8 @@ from engine.core.window import CLASSES, READ_CHUNK, Window
 AHEAD_S = 1.0  # deliveries are read this long before they are due, since a read takes a while
 FAR_S = 60.0  # an actor can leave memory if no delivery is due within this time
 RETRY_READ_S = 1.0  # the pause after a failed read
-# rows of a read of due deliveries: few, since many may not be due; DUE_READ_MOST after a read whose rows
-# were all due
+# The limit of a read of due deliveries, in rows. It is low, because many of the rows may not be due.
+# After a full answer whose rows were all due, the limit is DUE_READ_MOST.
 DUE_READ = 32
 DUE_READ_MOST = 128  # rows, since these reads have no bound in bytes
 NAMED_READ = 32  # deliveries of one read by ids, to which memory's bounds do not apply
@@ -40,11 +40,11 @@ class Outstanding(Struct):
     last: int = 0  # the group's highest known seq when the read began
     ahead: list[Delivery] = []  # arrivals of the group since then, without a gap
     contiguous: bool = True  # whether the next arrival can go into memory
-    settled: dict[str, int] = {}  # deliveries whose rows changed since, with the seq of the row
+    settled: dict[str, int] = {}  # deliveries whose rows changed since, with their seqs
 
     def is_stale(self, delivery: Delivery) -> bool:
-        """Return whether a delivery's row has changed since it was read. A requeue gives a delivery a
-        higher seq, so a row with a higher seq than the settlement's is not stale."""
+        """Return whether this row of a delivery can be older than the row's last change. A requeue raises
+        the seq. So a row with a higher seq than the changed row's was read later, and is not stale."""
         return delivery.seq <= self.settled.get(delivery.id, -1)
 
 
@@ -80,13 +80,13 @@ class Reader:
         self._retrying = retrying  # counts the deliveries in memory that are RETRYING in the store
         self.state = ReadState.IDLE
         self.outstanding: Outstanding | None = None
-        self.next_due: float | None = None  # unordered: the earliest RETRYING one in the store
-        self._asked_due: float | None = None  # `next_due` before the read that is under way
+        self.next_due: float | None = None  # unordered: of RETRYING deliveries in the store
+        self._asked_due: float | None = None  # `next_due` when the read under way began
         # Unordered: when to read RETRYING deliveries that wait longer than the present schedule allows.
         # Other reads return the earliest rows first, and would find them too late.
         self.beyond: float | None = None
         self._longest_s = inf  # the longest wait of the present schedule, set by `recall`
-        self._rest_until = 0.0  # RESTING: the end of the rest
+        self._rest_until = 0.0  # RESTING: the end of the pause
         self._starved_at = 0, 0  # STARVED: deliveries and bytes held when an answer did not fit
         self._lanes_turn = True
         self._due_limit = DUE_READ
@@ -102,8 +102,11 @@ class Reader:
             self.next_due = due
 
     def corrected(self, due: float | None) -> None:
-        """Note that a wait was cut in the store, to end at `due`. A read that began before the cut can
-        return the longer wait, and if a new schedule allows it, the delivery would be read too late."""
+        """Note that a wait was shortened in the store, to end at `due`.
+
+        The read under way can still return the longer wait. If a new schedule allows that wait, only
+        this note makes the reader read the delivery in time.
+        """
         if due is not None and self._lanes is None:
             self.leaves(due)
 
@@ -160,7 +163,7 @@ class Reader:
         return None if void else outstanding
 
     def failed(self, request: AnyRequest, now: float) -> Outstanding | None:
-        """End and return the failed read, and rest a while."""
+        """End and return the failed read. No read begins for RETRY_READ_S."""
         outstanding = self._end(
             request, ReadSignal.FAIL, useless=True, rest_until=now + RETRY_READ_S
         )
@@ -311,8 +314,8 @@ class Reader:
         if room <= 0:
             return None
         gain = min(self._due_limit, room)
-        # The answer begins with the rows of retries that are in memory, so the request counts them too
-        # (`known`). If they are many and room is short, the read waits.
+        # The answer begins with the rows of retries that are already in memory (`known`), so the request
+        # asks for that many rows more. If these are many and room is short, the read waits.
         known = self._retrying()
         if known * 2 > gain and room < self._window.limits.deliveries // 4:
             return None

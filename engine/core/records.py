@@ -78,7 +78,7 @@ class Delivery(Struct, gc=False):
 
 
 class Outcome(Struct, gc=False):
-    """The outcome of an attempt, as the wire judged it. A receiver's 500 is a value, not an exception."""
+    """The outcome of an attempt. A receiver's 500 is a value, not an exception."""
 
     started_at: float  # seconds since the epoch
     duration_ms: int

@@ -91,7 +91,7 @@ class SplitTable(Generic[T]):
         return parts[0] if len(parts) == 1 else parts[part_of(identifier)]
 
     def _spread(self, identifier: str) -> dict[str, T]:
-        """Split the one part into many, and return an id's part. A table that shrinks stays spread."""
+        """Split the one part into many, and return an id's part. A table that shrinks keeps its parts."""
         whole = self._parts[0]
         self._parts = tuple({} for _ in range(PARTS))
         for each, value in whole.items():

@@ -106,7 +106,8 @@ class Throttle:
         return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
 
     def note_rate(self, now: float) -> None:
-        """Set `opens_at`, because attempts that a person asked for wait for the rate."""
+        """Set `opens_at` to when the rate allows an attempt, if that is earlier: an attempt that a person
+        asked for can then begin."""
         if self.bucket is not None:
             at = self.bucket.next_at(now)
             self.opens_at = at if self.opens_at is None else min(self.opens_at, at)
@@ -216,7 +217,7 @@ class Throttle:
 
     def _hold_ends(self, new: Destination) -> bool:
         """Return True if the destination need not be disabled any more: it is not ACTIVE, or it has
-        failed for too long and now has no limit for that."""
+        failed for too long and its new version allows that (`disable_after_s` is None)."""
         disabled = new.status != DestinationStatus.ACTIVE
         return disabled or (self.overdue and new.disable_after_s is None)
 
@@ -239,8 +240,8 @@ class Throttle:
         self.changed = self.changed or not self.calm
 
     def snapshot(self, now: float, version: int, counters: Counters) -> Snapshot:
-        """Return the state that must outlive this process, with the configuration's version and the
-        counters."""
+        """Return the state that must outlive this process. It includes `version` (of the configuration)
+        and the state of the counters."""
         circuit = self.circuit
         kept = None
         if circuit.state is not _CLOSED:
@@ -272,7 +273,8 @@ class Throttle:
             self.bucket = TokenBucket(self.bucket.rate, now, 0.0)
 
     def _resize(self, old: Destination, new: Destination, now: float, *, moved: bool) -> None:
-        """Follow a change of the concurrency. A new receiver begins without the former one's limit."""
+        """Follow a change of the configured concurrency. If the URL has `moved`, an adaptive limit begins
+        anew, because the old limit is that of another receiver."""
         if not new.adapts:
             if self.limit is not None:
                 self.limit = None

@@ -35,7 +35,10 @@ class DeliveryStatus(IntEnum):
 
 
 class DeliveryTrouble(IntEnum):
-    """The trouble of a delivery, or null. Partial indexes on it hold only rows with trouble."""
+    """The trouble that a delivery is in, or was in before its requeue; null for none.
+
+    Partial indexes on this column hold only the rows with trouble.
+    """
 
     RETRYING = 1  # waits for its next attempt, even if it was requeued
     FAILED = 2  # FAILED and not in the DLQ: archived, discarded, or a failed inspection

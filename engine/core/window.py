@@ -122,8 +122,8 @@ class Window:
         return True
 
     def fits_aside(self, delivery: Delivery) -> bool:
-        """Return whether an arrival can wait in memory for the answer of its group's read. It can use the
-        room that is reserved for the answer."""
+        """Return whether an arrival can be set aside in memory until the read of its group is answered.
+        It can use the room that is reserved for the read's answer."""
         queue = delivery.queue
         size = self.bytes + size_of(delivery)
         return self.held < self.caps[queue] and size <= self.byte_caps[queue]

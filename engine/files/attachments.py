@@ -107,9 +107,11 @@ def metadata_of(attachment: AttachmentDraft) -> bytes | None:
 
 
 def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
-    """Return `attachments` as receivers get them. Each entry names its file as its source. It has the
-    file's measured size and hash if they are known, and the file's names and types unless the caller
-    gave them."""
+    """Return `attachments` as receivers get them.
+
+    Each entry names its file as its source, and has the file's measured size and hash if they are known.
+    A name or type that the caller did not give is the file's.
+    """
     shown = []
     for entry, file in zip(_entries.decode(raw), files, strict=True):
         members: dict[str, bytes] = {name: bytes(value) for name, value in entry.items()}

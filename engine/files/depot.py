@@ -59,7 +59,8 @@ def blob_key(environment: int, sha256: bytes) -> str:
 
 
 class Depot:
-    """Owner of the held content, in the trio thread. Only one process has the blobs of a database."""
+    """Owner of the held content, in the trio thread. Only one process at a time removes the content of
+    an environment."""
 
     def __init__(self, spool: Spool, blobs: BlobStore, suspects: SuspectStore) -> None:
         self._spool = spool

@@ -169,8 +169,8 @@ def _number(left: Any, right: Any) -> type:
 
 
 def _int(left: int, right: int, result: int) -> int:
-    """Return the result. Raise EvaluationError if it or an operand is outside of CEL's signed integers:
-    larger integers of JSON are unsigned."""
+    """Return the result. Raise EvaluationError if it, or an operand, is not a signed 64-bit integer. In
+    CEL, JSON's larger integers are unsigned, and this arithmetic is only of signed integers."""
     if left > INT_MAX or right > INT_MAX or not INT_MIN <= result <= INT_MAX:
         raise EvaluationError("more than a 64-bit integer holds")
     return result

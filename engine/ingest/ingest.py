@@ -50,7 +50,7 @@ EVENT_COST_BYTES = 1024
 # Larger batches are read one at a time, environments in turn: eight at once would hold the loop for
 # eight slices in a row. Smaller batches need only one slice.
 SMALL_BYTES = 64 * 1024
-# Batches of one environment. The bound on a workspace's bodies in memory is usually reached first.
+# Large batches of one environment that can wait. The memory for its bodies is usually full before.
 LARGE_WAITING = 1_000
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
 _NORMAL = DeliveryOrigin.NORMAL  # the look-up of an enum's member costs more than a call
@@ -154,7 +154,7 @@ class Ingest:
         )
 
     def _told(self, attached: Attached, tell: Callable[[Fate], None]) -> Callable[[Fate], None]:
-        """Return a function that calls `tell` with a fate, and then releases the files, if any."""
+        """Return a function for the submission's result: it calls `tell`, then releases the files."""
         attaching = self._attaching
         if attaching is None or not attached.held:
             return tell

@@ -25,7 +25,8 @@ from engine.runtime.slices import worked_off
 from engine.submission.submission import Fate, Submission, claim_of
 
 WAITING_MOST = 20_000  # events, some 20 MB: enough for a long outage of the database
-# events of one environment: even if all its deliveries die, other environments find room
+# The most events of one environment that can wait: even if all its deliveries die, there is room for the
+# events of other environments.
 WAITING_EACH = 5_000
 AT_ONCE = 256  # events that are given to the intake together: one group
 SLICE = 64  # events between two yields: a millisecond

@@ -81,8 +81,9 @@ class EntryQueue:
         untold: Untold | None = None,
         outage: Outage | None = None,
     ) -> None:
-        """`wake` makes the intake's loop look for entries. `locks`, `untold` and `outage` are shared with
-        the intake; a queue without an intake makes its own."""
+        """`wake` makes the intake's loop look for entries. The intake shares its `locks`, `outage` and
+        `untold` (deliveries that may not have reached their actors); without an intake, the queue makes
+        its own."""
         self._store = store
         self._directory = directory
         self._wake = wake

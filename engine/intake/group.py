@@ -42,8 +42,8 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
         if submission.files:
             group.files += submission.files
         for claim in submission.claims:
-            # A key expires by the clock of `now_ms`. The expiry that the claim brings is from the clock
-            # of event ids, which can be behind, so the later expiry counts.
+            # A claim comes with an expiry by the clock of event ids. The store lets keys expire by the
+            # clock of `now_ms`, which can be ahead. So the claim gets the later expiry of the two clocks.
             claim.expires_at_ms = max(claim.expires_at_ms, now_ms + KEY_HELD_MS)
             winner = first.setdefault((claim.environment, claim.key), claim)
             if winner is not claim:
@@ -57,7 +57,8 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
 
 
 def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
-    """Return the events of a group that were not written, twins included, as `lost` and `unheld`."""
+    """Return the `lost` and `unheld` events of an acceptance, with the twins added: every twin is lost,
+    and a twin of an unheld event is also unheld."""
     lost, unheld = acceptance.lost, acceptance.unheld
     if twins:
         lost = lost | {

@@ -42,8 +42,9 @@ from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Sub
 TOLD_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group, passed on SENT_AT_ONCE at a time
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is repeated
-# Waits of one group for rows that another session has locked: a second in all
-# (`storage.database.profiles`). Ten halvings find the request that needs the rows among a thousand.
+# How often a group waits for rows that another session has locked: ten waits take a second
+# (`LOCK_WAIT_MS` in `storage.database.profiles`). Ten halvings find the request that needs these rows
+# among a thousand.
 LOCK_WAITS = 10
 NAMED = 20  # ids of refused requests in one log event
 RETRY_S = 0.1  # between two tries while the database is away
@@ -60,8 +61,8 @@ class ActorDirectory(ArrivalPort, Protocol):
         """Return how many deliveries wait in memory for an attempt, and how many attempts have ended."""
 
     def take_forgettable(self, without: Collection[int]) -> list[tuple[int, str]]:
-        """Return backlog rows to delete now, except those of the given environments, and remove them from
-        `dirty`."""
+        """Remove from `dirty` the backlog rows that can be deleted now, and return these rows. Rows of
+        the environments in `without` stay."""
 
 
 class Intake:
@@ -240,9 +241,12 @@ class Intake:
 
     async def _write(self, part: list[Submission]) -> None:
         """Write submissions with one statement, answer their callers and pass the deliveries to actors.
-        Raises StoreError if surely nothing was written, and this statement is not repeated."""
-        answered = part[0] in self._answered  # then so are the others of the part
-        # first, so that each submission is settled exactly once
+
+        The statement is repeated while its outcome is unknown. Raises StoreError if surely nothing was
+        written, and no further try is made.
+        """
+        answered = part[0] in self._answered  # all submissions of a part, or none
+        # set before the statement, so that each submission is settled exactly once
         pending = self._open = deque(() if answered else part)
         group, twins = self._build(part)
         until = trio.current_time() + PATIENCE_S
@@ -333,8 +337,8 @@ class Intake:
         self._fail(self._open, UNKNOWN)
 
     def _refuse_locked(self, submissions: list[Submission], error: BlockedError) -> None:
-        """Refuse the submission whose rows another session has locked. If LOCK_WAITS waits have not found
-        it, refuse all submissions of the half that contains it."""
+        """Refuse the submission whose rows another session has locked. If the group has waited LOCK_WAITS
+        times without finding this submission, refuse the whole half that contains it."""
         log.warning(
             "requests refused, their rows are locked",
             environments=sorted({each.environment for each in submissions}),
@@ -344,8 +348,8 @@ class Intake:
         self._fail(self._open, OVERLOADED)
 
     def _turn_away(self) -> None:
-        """Refuse the waiting submissions before each pause of an outage: they were surely not
-        accepted."""
+        """Refuse the submissions that wait while the database is away: they were surely not accepted.
+        This is called before each pause between two tries."""
         self._fail(self._waiting.clear(), OVERLOADED)
         self.locks.refuse_waiting()
 

@@ -23,15 +23,16 @@ AHEAD = 1_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
-# The process is busy if its loop rests for less than IDLE_PART of a step, or if the step ends LATE_S too
-# late. While it is busy, one ended attempt in a step is progress, since the machine can be slow. After
-# STILL_STEPS steps in a row without progress, the process is busy with other work, and the wait ends.
+# The process is busy if its loop is idle for less than IDLE_PART of a step, or if the step ends LATE_S
+# too late. While it is busy, one ended attempt in a step is progress, because the computer can be slow.
+# After STILL_STEPS steps in a row without progress, the process is busy with other work: the wait ends.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
 # If deliveries still do not catch up, the next group has at most as many events as attempts have ended
-# since the last group. Otherwise new events would take all the time of the process. If fewer attempts
-# ended than this part of the last group's events, the receivers are slow, and the limit does not apply.
+# since the last group. Without this limit, new events would take all the time of the process. The limit
+# does not apply if the receivers are slow: if fewer attempts ended than WORKED_PART of the last group's
+# events.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # the least limit: at least 1,600 events a second
 # After a group of at least this many events, other tasks run before the next group is built. The answers

@@ -227,7 +227,7 @@ class DeliveryPage(Struct, frozen=True):
     below: str | None
 
     def merged(self, other: "DeliveryPage", limit: int) -> "DeliveryPage":
-        """Return the deliveries of either page as one page of at most `limit`, each once."""
+        """Return the deliveries of both pages, each once, as one page of at most `limit`."""
         # One of the two pages can lack deliveries below this id.
         floor = max(self.below or "", other.below or "")
         both = {entry.id: entry for entry in (*self.items, *other.items) if entry.id >= floor}

@@ -145,7 +145,8 @@ def waits_of(
 
 
 def held_until(hold: Hold | None, due_s: float | None) -> float | None:
-    """Return the earliest instant of an attempt: the later of its due time and the end of the hold."""
+    """Return the earliest instant of a delivery's next attempt: when it is due, or when the destination's
+    hold ends, if that is later. None: not known, or now."""
     until = None if hold is None else hold.until
     return until if due_s is None else max(due_s, until or due_s)
 

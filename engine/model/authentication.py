@@ -1,4 +1,4 @@
-"""A destination's authentication as callers write it: its checks, its merge patches and its masks."""
+"""A destination's authentication as callers write and see it: checks, merge patches, masked secrets."""
 
 import base64
 import re
