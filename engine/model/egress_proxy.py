@@ -19,7 +19,7 @@ class EgressProxy(Struct, frozen=True):
 
     @classmethod
     def of(cls, url: str) -> "EgressProxy":
-        """Read a URL. Raises ValueError, whose message quotes nothing: a URL can hold a password."""
+        """Return the proxy of a URL. Its ValueError does not quote the URL, which can hold a password."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port

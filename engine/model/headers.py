@@ -25,7 +25,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def is_secret(name: str) -> bool:
-    """Return True if a header's value is encrypted at rest and shown as the mask."""
+    """Return True if a header's value is encrypted at rest, and callers see `MASK` instead."""
     return _SECRET.search(name.lower()) is not None
 
 
@@ -35,7 +35,8 @@ def shown(headers: Headers) -> dict[str, str]:
 
 
 def checked(given: Iterable[tuple[str, str]], path: str = "headers") -> Headers:
-    """Return headers merged by name. Raises Refusal `invalid_request` for the first wrong header."""
+    """Return the headers, with the last value of each name. Raises Refusal `invalid_request` for the
+    first invalid header, or if they are too many or too long."""
     merged: dict[str, tuple[str, str]] = {}
     for name, value in given:
         if complaint := _complaint(name, value):

@@ -18,7 +18,7 @@ _SIGNATURE_BYTES = 16  # 128 bits cannot be guessed, and keep the header short
 
 
 class Hops:
-    """The header's values. Owner: the trio thread. The first key signs, any key is recognised."""
+    """The header's values. Owner: the trio thread. The first key signs, any key verifies."""
 
     def __init__(self, keys: Mapping[bytes, bytes], limit: int) -> None:
         """`limit`: the largest number of hops of an accepted event."""
@@ -38,7 +38,7 @@ class Hops:
         self._lines = lines
 
     def line(self, hops: int) -> bytes:
-        """Return the header line of a delivery whose event has `hops` hops."""
+        """Return the header line of a delivery whose event has `hops` hops. It states one hop more."""
         return self._lines[hops] if hops < MOST else self._lines[-1]
 
     def count(self, value: bytes) -> int:

@@ -28,7 +28,7 @@ def _instant(value: object) -> object:
         instant = datetime.fromisoformat(value.replace(",", ".").upper().replace(" ", "T"))
         # An offset can move it into a year that cannot be written.
         instant = instant.astimezone(UTC)
-        # Rounded up: ids have whole milliseconds, so they compare in the same way with both instants.
+        # Rounded up: ids have whole milliseconds, so they compare with this as with the exact instant.
         return min(-((_EPOCH - instant) // _MILLISECOND), _LAST_MS)
     except (ValueError, OverflowError):
         raise ValueError("is not an instant") from None

@@ -37,15 +37,15 @@ def deepest(body: bytes) -> int:
 
 
 def containers_and_commas(body: bytes) -> tuple[int, int]:
-    """Return the numbers of containers and commas outside of strings. A well-formed text has at most one
-    value more than their sum."""
+    """Return the number of containers, and the number of commas outside of strings. The number of values
+    in a well-formed text is at most the sum of both, plus one."""
     found = _outside_strings(body, _NO_COUNTED)
     commas = found.count(b",")
     return len(found) - commas, commas
 
 
 def _outside_strings(body: bytes, dropped: bytes) -> bytes:
-    """Return the text without its strings, and without the bytes of `dropped` (no quotes)."""
+    """Return the text without its strings and without the bytes of `dropped`, which has no quote."""
     if b"\\" in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     found = body.translate(None, dropped)
@@ -81,9 +81,9 @@ def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
 
 
 def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
-    """Yield JSON in portions of about `size` bytes that end before a quote, so that no pair of
-    surrogates is split. In a portion of more than `size` + `most` bytes, other bytes of the same length
-    replace the Unicode escapes: the caller needs only positions."""
+    """Yield JSON in portions of about `size` bytes. They end before a quote, so that no pair of
+    surrogates is split. In a portion of more than `size` + `most` bytes, meaningless escapes of the same
+    length replace the Unicode escapes: the caller needs only the positions of values."""
     at = 0
     while at < len(body):
         end = body.find(b'"', at + size)
@@ -108,7 +108,7 @@ def differences(one: bytes, other: bytes) -> tuple[int, int]:
 
 
 def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] | None:
-    """Return the spans of `parts` in `body` if they are all items of an array that begin at `at`.
+    """Return the spans of `parts` in `body`. From `at` on, `parts` must be all the items of an array.
 
     None if they are not, or if anything but the end of the enclosing object follows the array.
     """

@@ -70,7 +70,7 @@ class CustomerAccount(Struct, frozen=True, kw_only=True):
 
 
 class Used(Struct, frozen=True):
-    """An account's numbers of rows. `tally` rises with each row that a session of the account adds."""
+    """How many rows an account has. `tally` rises with each row that a session of the account adds."""
 
     tally: int
     destinations: int
@@ -84,8 +84,8 @@ class Used(Struct, frozen=True):
 
 
 class CustomerTally(Struct, frozen=True):
-    """The tally of an account at a decision. The statement that adds a row fails if the tally has
-    changed since."""
+    """The tally of an account when its quota was checked. The statement that adds a row fails if the
+    tally has changed since."""
 
     account: str
     tally: int
@@ -107,7 +107,7 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
         return ability not in self.denied
 
     def for_customer(self, permissions: Mapping[Ability, bool]) -> "WorkspaceSettings":
-        """Return the settings for a customer with permissions of its own."""
+        """Return the settings for a customer whose own permissions override the workspace's."""
         if not permissions:
             return self
         denied = frozenset(

@@ -97,16 +97,17 @@ class Models:
     def __init__(self) -> None:
         self.workspaces: dict[str, WorkspaceModel] = {}
         self.environments: dict[int, EnvironmentModel] = {}
-        # A `SplitTable` never grows in one long step. An event needs no look-up in either table if its
-        # route is compiled and its destination's actor is in memory.
+        # A `SplitTable` never grows in one long step. An event needs `destinations` and `rules` only if
+        # its route must be compiled, or its destination's actor is not in memory.
         self.destinations: SplitTable[Destination] = SplitTable()
         self.rules: SplitTable[RuleModel] = SplitTable()
         self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
         self._credentials: dict[bytes, Credential] = {}  # by digest
         self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
-        # By environment, then by the customer whose events can match: None for all events.
+        # Rules, by environment and by the customer of their destination. They can match only events of
+        # this customer, or, without a customer (None), all events.
         self._indexes: dict[int, dict[str | None, PatternIndex[RuleModel]]] = {}
-        # By destination: rules that arrived before it. Their index depends on the destination's customer.
+        # Rules that arrived before their destination, by destination: its customer decides their index.
         self._unplaced: dict[str, dict[str, RuleModel]] = {}
         self._destinations_of: defaultdict[int, SplitTable[Destination]] = defaultdict(SplitTable)
         self._routing_versions: dict[tuple[int, str | None], int] = {}
@@ -144,7 +145,7 @@ class Models:
             return
         self._settings[settings.workspace] = settings
         self._listed.update(origin.encode() for origin in settings.origins)
-        # Counting the origins of all workspaces again would take too long: there can be very many.
+        # Only this workspace's origins are counted: there can be very many workspaces.
         for origin in map(str.encode, present.origins):
             self._listed[origin] -= 1
             if not self._listed[origin]:

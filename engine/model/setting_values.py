@@ -34,7 +34,7 @@ TemplateHosts = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_hosts_by
 
 
 def _listed(value: object) -> object:
-    """Return the parts of a text with commas. Return any other value unchanged."""
+    """Return the parts of a comma-separated text. Return any other value unchanged."""
     if not isinstance(value, str):
         return value
     return [part.strip() for part in value.split(",") if part.strip()]

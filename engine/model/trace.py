@@ -14,7 +14,7 @@ TRACESTATE = b"tracestate"
 PARENT_LENGTH = 55  # of a version 00 traceparent
 STATE_CHARACTERS = 512  # the standard asks to pass on at least this much; longer states are cut
 STATE_MEMBERS = 32  # the most that a tracestate can have
-# The longest that the standard allows: members of 256 characters, "=" and 256 characters, and commas.
+# The longest tracestate that the standard allows: members of 256 + 1 + 256 characters, and commas.
 LONGEST_STATE = STATE_MEMBERS * (256 + 1 + 256 + 1) - 1
 LONG_MEMBER = 128  # longer members are the first to be dropped from a state that is too long
 _SAMPLED = 1

@@ -39,7 +39,7 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     `beat` counts heartbeats. `locked`: the node's session holds its lock. `active`: the node has the
     database, or a part of it; all other nodes are standbys. `slots`: how many of the 256 slots it has.
     `part`: the part that it works for, or is a standby for. `machine`: the name that all processes of a
-    machine share. `drained`: this machine must not work.
+    machine share. `drained`: an operator has drained this machine, so its processes must do no work.
     """
 
     id: str
@@ -179,7 +179,7 @@ class Liveness:
         ]
 
     def interrupted(self) -> None:
-        """Count from 0 again: the connection was lost, and other nodes can have lost theirs too."""
+        """Forget what was observed: the connection was lost, and other nodes can have lost theirs too."""
         self._observed.clear()
         self._looked_at = None
 
@@ -203,7 +203,7 @@ class Liveness:
 
     def outlives(self, node: str, other: str | None) -> bool:
         """Return True if a node was already present at the last heartbeat of `other`. A node that came
-        later notices the death of `other` later than `me` does."""
+        later observes the silence of `other` for a shorter time, so it notices the death later."""
         known, former = self._observed.get(node), self._observed.get(other or "")
         return known is None or former is None or known.met_at <= former.beaten_at
 
@@ -223,13 +223,11 @@ SURE_BEATS = 2  # of a namesake: a killed node can still have one beat under way
 
 
 def namesake(liveness: Liveness) -> NodeRow | None:
-    """Return a node of another machine that surely runs now and has the right to this machine's name.
+    """Return a node of another machine that has this machine's name, surely runs now, and keeps the name.
+    None: this machine can keep it.
 
-    Of two machines with one name, the machine with the smaller address keeps it. None: this machine can
-    keep its name.
-
-    A machine has at most one process for each part, so a second live node of this name and part runs on
-    another machine.
+    If two machines have one name, the machine with the smaller address keeps it. A machine has at most
+    one process for each part, so a second live node of this name and part runs on another machine.
     """
     mine = next((row for row in liveness.rows if row.id == liveness.me), None)
     if mine is None or mine.part.whole or mine.address is None:

@@ -11,11 +11,10 @@ from msgspec import Struct
 from engine.runtime.fair_queue import FairQueue
 
 MIB = 1 << 20
-# The default of `engine_bytes`, the limit of payloads: payloads and results together take at most twice
-# that memory.
+# As much as the default of `engine_bytes`, the limit of the payloads in memory.
 MOST_BYTES = 128 * MIB
-# The most of one workspace: three workspaces fill the budget, one does not. A workspace can thus run 48
-# scripts at once, because each run reserves 1 MiB, its largest possible result.
+# The limit of one workspace: three workspaces fill the budget, one does not. Each run of a script
+# reserves 1 MiB, its largest possible result, so a workspace can run 48 scripts at once.
 SHARE_BYTES = 48 * MIB
 
 

@@ -61,8 +61,8 @@ class Script(Struct, frozen=True):
 
 
 class Transformed(Struct, frozen=True):
-    """The result of a script. `skipped`: the script returned null, and nothing is sent. `type` and
-    `headers` are what the script set besides the body."""
+    """The result of a script. `skipped`: the script returned null, and nothing is sent. `type` (of the
+    event) and `headers`: set by the script besides the body."""
 
     body: bytes
     skipped: bool = False

@@ -1,4 +1,4 @@
-"""The body of a past request, made again from its record, with secrets masked. It only reads.
+"""The body of a past request, made again from its record, with secrets masked. Nothing is changed.
 
 A script runs again as it ran then, so that its output is the body that was sent.
 """
@@ -27,7 +27,7 @@ from engine.outbound.ports import (
 from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
-# The most runs at once; each costs as much as a delivery's run. Further requests get no body.
+# The most script runs at once; each costs as much as a delivery's run. Further requests get no body.
 AT_ONCE = 32
 AT_ONCE_WORKSPACE = 4
 

@@ -39,7 +39,7 @@ MOST_MADE = 1 << 20  # bytes that a script can return; each run reserves as many
 
 class OutboundSender:
     """The engine's sender, in front of the wire. A `Preparation` takes an attempt through its stages; all
-    preparations together hold a bounded number of bytes. Owner of `stopped`."""
+    preparations together hold a bounded number of bytes."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class OutboundSender:
         clock: Clock,
         script_limit: ScriptLimit | None = None,
     ) -> None:
-        """`script_limit` counts the attempts whose scripts have not run yet."""
+        """`script_limit` limits the attempts of each workspace whose scripts have not run yet."""
         self.wire = wire
         self.files = files
         self.transforms = transforms
@@ -226,7 +226,7 @@ class Preparation:
 
     def _authenticated(self, done: Done, result: Headers | Failure) -> None:
         if isinstance(result, Failure):
-            # This counts as the receiver's failure: an open circuit then spares the token endpoint.
+            # The failure counts towards the circuit: an open circuit spares the token endpoint.
             self._fail(result, unsent=False)
             return
         self._proof = result

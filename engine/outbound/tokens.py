@@ -35,8 +35,8 @@ EARLY_SHARE = 0.2  # an early renewal takes at most this part of a short life
 # All attempts of the next second get the result of a failed fetch: a thousand waiting deliveries must not
 # send a thousand requests to an endpoint that is down.
 FAILED_S = 1.0
-# Cached tokens of at most 6 KiB each; the least recently used one leaves first. A workspace with more
-# clients than its share displaces its own tokens.
+# The most cached tokens, of at most 6 KiB each. A workspace that has more than an equal share loses its
+# own least recently used token first.
 KEPT = 4_096
 AT_ONCE = 32  # fetches, each a connection and a task; one environment leaves at least as many free
 AT_ONCE_EACH = 4  # of one environment, whose endpoints can all hang

@@ -21,8 +21,8 @@ from engine.peers.handshake import (
 from engine.peers.probes import probe
 from engine.peers.relay import REST_S
 
-# Connections at once that have not proved the master key. Each holds a descriptor; others wait in the
-# kernel's queue. A server that opens links after a restart has far fewer handshakes under way.
+# The most connections at once that have not proved the master key. Each holds a descriptor; more wait in
+# the kernel's queue. A server that opens links after a restart has far fewer handshakes under way.
 STRANGERS = 256
 # While there are `STRANGERS` connections, the oldest is closed at this age, to make room. A handshake
 # needs only two round trips, and a dialler waits longer than this.
@@ -45,10 +45,10 @@ async def accept_links(
     end_soon: EndSoon = lambda _: None,
     task_status: trio.TaskStatus[Sequence[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Accept links until cancelled. `adopt` takes each link with its client's address, `adopt_requests`
-    each link for single requests. `digest`: see `accept`. When a standby ends, `end_soon` gets the
-    addresses of its clients, to end their connections with the next answer. Raise OSError if this process
-    cannot listen at the address."""
+    """Accept links until cancelled. `adopt` takes each link of a client's connection, `adopt_requests`
+    each link for forwarded requests, both with the client's address. `digest` returns the digest of the
+    certificate, or `NO_TLS`. When a standby ends, `end_soon` gets the addresses of its clients, to end
+    their connections with the next answer. Raise OSError if this process cannot listen at the address."""
     host, port = bind
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
     await LinkAcceptor(keys, adopt, adopt_requests, digest, end_soon).run(listeners, task_status)

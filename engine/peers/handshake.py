@@ -5,11 +5,12 @@ The acceptor sends MAGIC and a nonce. The dialler answers with its own nonce, th
 client's address and a proof. The acceptor's proof ends the handshake. All later bytes are the client's
 bytes and the answers to them.
 
-For a link for single requests, the dialler names this kind after the address. The acceptor then sends
-the digest of its TLS certificate with its proof, or zeros if it has no TLS. After a digest, TLS follows.
+A link of the kind REQUESTS carries single requests, which the dialler forwards for clients. The dialler
+names the kind after the address. The acceptor sends the digest of its TLS certificate with its proof, or
+zeros if it has no TLS. After a digest, TLS follows.
 
-A standby that ends opens a link of a third kind. On this link it sends the addresses of the clients whose
-connections it carries. The acceptor ends each of these connections with its next answer.
+A standby that ends opens a link of the kind ENDING. On this link it sends the addresses of the clients
+whose connections it carries. The acceptor ends each of these connections with its next answer.
 """
 
 import hmac
@@ -29,7 +30,7 @@ DIGEST = 32  # of a certificate, by SHA-256
 NO_TLS = bytes(DIGEST)
 REQUESTS, ENDING = "requests", "ending"  # the kinds of links, beside a client's connection
 MOST = 1024  # bytes of the dialler's message
-# Bytes that an ending standby sends: the client addresses of all connections that it can carry.
+# The most bytes that an ending standby sends: enough for the addresses of all clients it can have.
 MOST_ADDRESSES = 128 * 1024
 WITHIN_S = 2.0  # for the whole handshake, on either side
 
@@ -80,7 +81,7 @@ async def dial(
 async def accept(
     stream: trio.abc.Stream, keys: Mapping[bytes, bytes], digest: bytes = NO_TLS
 ) -> Caller:
-    """Accept a link and return its client. `digest`: of the certificate, if links for requests have TLS.
+    """Accept a link and return its client. `digest`: of the certificate for REQUESTS links, or NO_TLS.
     Raise LinkError."""
     with _within():
         mine = secrets.token_bytes(NONCE)

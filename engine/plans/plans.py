@@ -87,7 +87,7 @@ def overridden(
     ingest_per_minute: int | None = None,
     retention_days: int | None = None,
 ) -> Mapping[str, Plan]:
-    """Return the plans with the settings' overrides; None changes nothing."""
+    """Return the plans with the settings' limits instead of their own; None: a plan keeps its limit."""
     given = {
         "control_per_minute": control_per_minute,
         "ingest_per_minute": ingest_per_minute,

@@ -83,7 +83,8 @@ class DirtyDestination(Struct, gc=False, frozen=True):
 
     @classmethod
     def each_of(cls, named: Iterable[tuple[int, str]]) -> list["DirtyDestination"]:
-        """Return one row per environment and id, in the order in which all statements lock rows."""
+        """Return one row for each given (environment, destination id), without repetitions, in the order
+        in which all statements lock rows."""
         return [cls(env, each, shard_of(each)) for env, each in sorted(set(named))]
 
 
@@ -111,9 +112,9 @@ class Claimed(Struct, gc=False):
 class Acceptance(Struct):
     """The result of an intake statement. `base` + k is the seq of the group's k-th delivery.
 
-    `lost` events (by id) lost their claim of a key to another event: they and their deliveries were not
-    written. `unheld` events lost theirs in an earlier run too, but the winner is unknown: its claim has
-    expired since.
+    `lost`: the events (by id) whose idempotency key another event holds. They and their deliveries were
+    not written. `unheld`: the events that an earlier run did not write for the same reason, but whose key
+    no event holds now, because the other event's claim has expired.
     """
 
     base: int

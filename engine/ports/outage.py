@@ -70,10 +70,10 @@ class Outage:
     ) -> T:
         """Call `run` until the store answers, and return its result.
 
-        `run` gets True if an earlier run has an unknown outcome. A run that lost a race is repeated at
-        once, a run without an answer after a pause. The error of such a run is raised only if `unless`
-        returns True for it, or if `until` returns True after the pause; its `maybe_written` covers all
-        runs. Other errors are raised at once.
+        `run` gets True if an earlier run has an unknown outcome. A run that lost a race (ContentionError)
+        is repeated at once, and a run without an answer (StoreAwayError) after a pause. These errors are
+        raised only if `unless` returns True for the error, or `until` returns True after the pause. Their
+        `maybe_written` covers all runs. Other errors are raised at once.
         """
         again, pause_s = False, FIRST_PAUSE_S
         while True:

@@ -32,7 +32,7 @@ def build_group(
 
 
 def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
-    """Count the replays that ended. A replay from the DLQ was counted as failed when it died."""
+    """Count the replays that ended. A replay that was in the DLQ is counted as failed already."""
     deltas: dict[str, ReplayDelta] = {}
     for settlement in settlements:
         delivery = settlement.delivery

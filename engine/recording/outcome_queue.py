@@ -14,8 +14,8 @@ from engine.runtime.fair_queue import FairQueue
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
 # The most outcomes of one workspace in a turn. They cost no more than a statement's fixed costs.
 RUN = 32
-# Destinations in one commit; a destination counts again if others came between. The counters and the row
-# of each cost 4 us of the loop, and the call of its owner 2 us.
+# The most destinations in one commit. A destination counts again if outcomes of others came between. The
+# counters and the row of each destination cost 4 us of the loop, and the call of its owner 2 us.
 GROUP_OWNERS = 256
 
 

@@ -33,18 +33,18 @@ from engine.recording.throughput import Counts, counts_of
 from engine.runtime.halves import Halves
 
 RETRY_S = 0.1  # between two tries while the database is away
-# A statement costs some 400 us of CPU before its first row. Deliveries continue while their outcomes
-# wait, so plain successes gather for `LINGER_S`, or until there are so many that this cost hardly counts.
-# A crash repeats only these. Other outcomes gather for less, because a lane can wait for them. A replay
-# job also waits for its outcomes: it has so few replays queued that 25 ms would be most of its time.
+# A statement costs some 400 us of CPU before its first row, so outcomes gather. Nothing waits for plain
+# successes: they gather for `LINGER_S`, or until `LINGER_OUTCOMES` wait. A crash repeats their attempts.
+# Other outcomes gather for `LINGER_AWAITED_S`, because a lane can wait for them. So do all outcomes of
+# replays: a job has so few replays queued that 25 ms would be most of its time.
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
 # Several workers share the outcomes. Each gathers longer, by at most this factor, so that its groups are
 # as large as those of one process. A crash of all workers repeats more by the same factor.
 LINGER_TIMES = 4
-# The most backlog rows, and the most snapshots, in one commit; the next outcomes wait for it. If ten
-# thousand destinations become idle together, ten thousand of each must be written.
+# The most backlog rows, and the most snapshots, in one commit. Ten thousand destinations can become idle
+# together, and the next outcomes must not wait until all their rows are written.
 ROWS_AT_ONCE = 500
 _DELIVERED = DeliveryStatus.DELIVERED
 
@@ -95,8 +95,8 @@ class Recorder:
         measures: Measured | None = None,
         workers: int = 1,
     ) -> None:
-        """`relieved` is called when `outcomes` holds fewer workspaces. `measures`: the counts for
-        monitoring, or None. `workers`: how many workers share the database's outcomes."""
+        """`relieved` is called when `outcomes` allows more workspaces to begin attempts. `measures`: the
+        counts for monitoring, or None. `workers`: how many workers share the database's outcomes."""
         self._store = store
         self._enough = min(LINGER_OUTCOMES, outcomes.group)  # a full group does not wait for more
         self._linger_s = LINGER_S * min(workers, LINGER_TIMES)
@@ -151,12 +151,12 @@ class Recorder:
             self._gathering.deadline = until
 
     def mark(self, mark: BacklogMark) -> None:
-        """Raise a destination's backlog row with the next group; the latest wins."""
+        """Update a destination's backlog row with the next group; a later mark replaces a waiting one."""
         self._marks[mark.destination] = mark
         self._wake.set()
 
     def write_snapshot(self, write: SnapshotWrite) -> None:
-        """Replace a destination's snapshot with the next group; the latest wins."""
+        """Replace a destination's snapshot with the next group; a later one replaces a waiting one."""
         waiting = self._snapshots.get(write.destination)
         if waiting is not None:
             write.before = waiting.before
@@ -211,7 +211,7 @@ class Recorder:
                 self._give_back(marks, snapshots)
 
     def _give_back(self, marks: list[BacklogMark], snapshots: list[SnapshotWrite]) -> None:
-        """Queue again what is not durable. If a destination has two rows, the later one stays."""
+        """Queue again what is not durable, except marks and snapshots that have a later one."""
         self._waiting.give_back(self._open)
         self._open = []
         for mark in marks:
@@ -235,7 +235,7 @@ class Recorder:
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
-        """Write a group, in halves if the store refuses it. The first written part has all rows."""
+        """Write a group, in halves if refused. The first accepted part has all marks and snapshots."""
         parts = Halves(taken)
         for part in parts:
             try:
@@ -245,7 +245,7 @@ class Recorder:
                     continue
                 self._give_up(part, marks, snapshots, error)
                 if not parts and (marks or snapshots):
-                    parts.put_back([])  # the rows alone; otherwise no waker finds a retry
+                    parts.put_back([])  # marks and snapshots alone; else no waker finds a retry
 
     async def _settle(
         self,
@@ -254,7 +254,7 @@ class Recorder:
         snapshots: list[SnapshotWrite],
         emptied: Settlement | None = None,
     ) -> None:
-        """Write outcomes and rows, then call the owners. `emptied`: the outcome without its response."""
+        """Write a part and call its owners. `emptied`: its only outcome, without the response."""
         settlements = [settlement for settlement, _ in taken] if emptied is None else [emptied]
         group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)

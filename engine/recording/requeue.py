@@ -1,4 +1,4 @@
-"""The entries that requeue or discard dead deliveries, between two groups.
+"""The entries that requeue or discard dead deliveries. The intake writes them between groups of events.
 
 A dead delivery belongs to no actor, so these entries can write it. An actor that has not yet heard of
 the death recognises the requeue by its later seq (`engine.core.recovery`).
@@ -89,8 +89,8 @@ class RequeueStore(Protocol):
 
 
 class RequeueEntry:
-    """An `engine.intake.entries.QueueEntry`. After the write, `done` and `left` have the ids of its
-    deliveries."""
+    """An `engine.intake.entries.QueueEntry` that requeues. After the write, `done` and `left` have the
+    ids of its deliveries, as in `Requeued`."""
 
     def __init__(
         self, store: RequeueStore, environment: int, dead: Sequence[Dead], audited: ChunkAudit

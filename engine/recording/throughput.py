@@ -75,8 +75,8 @@ class Throughput:
         self.sum = Counts()  # of all environments
 
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
-        """Count a durable group of events, except those that were `lost` to earlier ones, and the
-        service's own."""
+        """Count the events of a durable group, except the service's own, and the `lost` ones, whose
+        idempotency key another event holds."""
         sent = [event for event in events if event.origin is not OWN]
         if lost:
             sent = [event for event in sent if event.id not in lost]
@@ -129,7 +129,7 @@ class Throughput:
 
 
 class ProcessRates:
-    """The rates of a process over its last looks: events and deliveries a second."""
+    """The rates of a process, in events and deliveries a second, over the last calls of `look`."""
 
     def __init__(self, throughput: Throughput, now: Callable[[], float]) -> None:
         """`now` is on a monotonic clock, in seconds."""
@@ -138,7 +138,7 @@ class ProcessRates:
         self._looks: deque[tuple[float, int, int]] = deque(maxlen=LOOKS)
 
     def look(self) -> tuple[float, float]:
-        """Look at the sums. Return events and deliveries a second since the oldest kept look."""
+        """Note the sums. Return events and deliveries a second since the oldest noted sums."""
         total = self._throughput.sum
         self._looks.append((self._now(), total.accepted, total.delivered))
         (since, accepted, delivered), (now, *_) = self._looks[0], self._looks[-1]

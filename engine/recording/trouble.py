@@ -1,6 +1,6 @@
 """The trouble log: it logs failing destinations, circuits and dead letters for the operator.
 
-The announcer calls the trouble log, which also passes the announcements on, to become own events. In the
+The announcer gives each announcement to the trouble log, which also passes it on as an own event. In the
 log, dead letters are summed for each destination and minute. The lines of a minute are limited, so that
 failing receivers do not fill a disk; omitted lines are counted. Own events announce a destination's first
 dead letters of a minute singly, and the rest as one sum.

@@ -1,6 +1,7 @@
 """The admission of a chunk: the originals whose lanes have room, and the entry that writes them.
 
-A stuck lane is parked, and the others continue. For a lane that is only full, the leg waits.
+A leg is a destination's share of a job. If a lane of the leg is stuck, it is parked, and the leg goes on
+with the other lanes. If a lane is only full, the leg waits for it.
 """
 
 import math
@@ -113,7 +114,7 @@ def _until(
 
 
 def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
-    """Return the lost originals of a stretch, without those that the read of a parked lane will find."""
+    """Return the `lost` of a stretch, without those that the read of a parked lane will find again."""
     return {
         key: lane
         for key, lane in stretch.lost.items()

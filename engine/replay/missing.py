@@ -1,8 +1,8 @@
 """The reader of jobs in the mode MISSING: it finds events that match a destination's rules and have no
 delivery.
 
-The cursor moves along the events. Each found event becomes an original with the event's id, as in other
-replays.
+The cursor moves along the events. Each event that is found becomes an original, with the event's id as
+its own, so that the job continues as in the other modes.
 """
 
 from collections import Counter

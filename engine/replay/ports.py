@@ -77,7 +77,7 @@ class Chunk(Struct):
 
 class OrderStretch(Struct):
     """A stretch of a destination's waiting deliveries that the job selects. The read examined everything
-    up to `through`, the store's own cursor. `end`: no more deliveries wait."""
+    up to the cursor `through`, whose form only the store knows. `end`: no more deliveries wait."""
 
     ids: list[str]
     through: str
@@ -85,7 +85,7 @@ class OrderStretch(Struct):
 
 
 class OrderState(Struct, frozen=True):
-    """The present row of a delivery with an order. `changed`: since the job's creation."""
+    """The state of a delivery with an order. `changed`: True if it changed after the job's creation."""
 
     id: str
     waits: bool

@@ -20,8 +20,8 @@ from engine.replay.ports import ReplayActors, WaitingReplay
 WINDOW = 256  # replays that wait at a destination: some 20 ms of work, so that no receiver is idle
 REFILL = 4  # at least a quarter of the places must be free: fewer are not worth a transaction
 LANE = 64  # replays that wait in one ordered lane: the lane's live events come after them
-# Replays that wait at all destinations that move: half of the number at which the intake begins to wait
-# for deliveries.
+# While so many replays wait at destinations that move, each destination can have only `LEAST`. The intake
+# waits when twice as many deliveries wait.
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024
 MOST = 10_000  # replays that wait at all destinations: a fifth of `engine_deliveries`
@@ -171,7 +171,7 @@ class QueuedReplays:
             queue.stuck = sum(len(lane.items) for lane in lanes if _stuck(queue, lane, now))
             queue.stuck_at = now
         moving = queue.count - min(queue.stuck, STUCK)
-        # If nothing moves, all lanes are stuck or the receiver is away: only a few replays are tried.
+        # A destination that does not move gets only a few replays: its receiver can be away.
         return _room(moving, window, congested=congested or _still(queue, now))
 
     def in_lane(self, destination: str, lane: str) -> int:

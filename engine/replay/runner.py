@@ -74,7 +74,7 @@ class ReplayRunner:
         actors: ReplayActors,
         routes: Routes,
     ) -> None:
-        """`accepted` returns how many events were accepted so far: while it rises, live events come."""
+        """`accepted` returns how many events were accepted so far. If it has risen, live events come."""
         self._store = store
         self._entries = entries
         self._find = find

@@ -31,8 +31,8 @@ REST = 3.0
 # slice of their event's evaluation in one pass of the event loop.
 SLOW_S = 0.0005
 WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
-# A paused evaluation holds its event decoded, up to 24 times its bytes: 6 MB. While an environment, or
-# all together, have this many paused evaluations, the next one waits for its turn before it begins.
+# The most paused evaluations, of one environment and of all together. Further evaluations wait for their
+# turn before they begin. A paused evaluation holds its decoded event: up to 24 times its bytes, or 6 MB.
 HALF_WAY_EACH = 4
 HALF_WAY = 32
 
@@ -67,8 +67,8 @@ class EventJudge:
         self.checks = 0  # events checked by a schema or filters, or whose route was compiled
 
     def choices(self, route: CompiledRoute | None, event: Event) -> tuple[Choice, ...]:
-        """Return the destinations of an event. `route`: None if it must be compiled. Raises Refusal,
-        also `overloaded`, and Unfinished."""
+        """Return the destinations of an event. `route`: None if it must be compiled. Raises Refusal (of
+        the event, or `overloaded`), and Unfinished if the evaluation pauses or must wait."""
         began = self._begin(event)
         slices = self._evaluation(route, event)
         if self._in_turn(event.environment):

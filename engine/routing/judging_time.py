@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from engine.model.errors import Refusal
 
-FREE_S = 0.001  # of one event: some 20 patterns, or hundreds of comparisons
-# For each byte: 1.5 times what it takes to decode a large event and check it against a plain schema.
+# The time of an event that is not counted: some 20 patterns, or hundreds of comparisons. For each byte of
+# the event, 1.5 times the time to decode a large event and check it against a plain schema are added.
+FREE_S = 0.001
 FREE_S_A_BYTE = 60e-9
 SHARE = 0.1  # of the loop, in addition to the free time
 BURST_S = 0.5  # the debt beyond which events are refused: some ten of the costliest events
@@ -43,7 +44,7 @@ class JudgingTime:
         now: Callable[[], float] = time.monotonic,
         cpu: Callable[[], float] = time.thread_time,
     ) -> None:
-        """`cpu` returns the CPU time of this thread, which does not grow on a busy machine."""
+        """`cpu` returns the CPU time of this thread, without the time of other processes."""
         self._now = now
         self.cpu = cpu
         self._debts: dict[Debtor, _Debt] = {}

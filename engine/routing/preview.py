@@ -102,7 +102,7 @@ def preview(
                 ):
                     steps.spend(1)
                     continue  # the rule is not shown, and changes no destination
-            # A rule's patterns are tried one by one. A filter pauses by itself.
+            # The steps count each pattern, and a filter's compilation. Filters pause by themselves.
             steps.spend(JUDGED_STEPS + len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
             judgement = judge.judged(rule, models.destinations.get(rule.destination))
             _reach(reached, judgement)

@@ -144,7 +144,7 @@ class Router:
     def known(
         self, environment: int, event_type: str, customer: str | None
     ) -> CompiledRoute | None:
-        """Return the routes of an event type. None if they must be compiled first."""
+        """Return the route of an event type and a customer. None if it must be compiled first."""
         if customer is None:
             version = self._models.routing_version(environment)
         else:
@@ -161,8 +161,8 @@ class Router:
         customer: str | None = None,
         pause: Callable[[], None] | None = None,
     ) -> CompiledRoute:
-        """Return the routes of an event type, compiled if they are new or out of date; `pause` is called
-        after each slice of the compilation."""
+        """Return the route of an event type and a customer. Compile it if it is new or out of date, and
+        call `pause` after each slice of the compilation."""
         known = self.known(environment, event_type, customer)
         if known is not None:
             return known

@@ -60,8 +60,9 @@ class FairCache(Generic[Owner, K, V]):
             del self._of[owner], self._weights[owner]
 
     def _displace(self, owner: Owner) -> None:
-        """Drop the oldest entry of an owner with more than an equal part: of `owner`, which needs room,
-        or of the next such owner in turn. If the search finds none, its last owner loses an entry."""
+        """Drop the oldest entry of `owner`, which needs room, if it has more than an equal part. If not,
+        drop the oldest entry of the next owner that has, in turn. If none of `LOOKED_AT` owners has, the
+        last of them loses its oldest entry."""
         if not self._has_more(owner):
             for owner in list(islice(self._of, LOOKED_AT)):
                 self._of[owner] = self._of.pop(owner)
