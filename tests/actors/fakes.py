@@ -436,8 +436,8 @@ class World:
             self.directory.arrived(deliveries)
 
     async def commit_slowly(self, deliveries: list[Delivery]) -> None:
-        """Commit a group as the intake does, tell the directory later, and forget backlog rows between
-        two groups."""
+        """Commit a group and then tell the directory, with the store's latency before each step. Then
+        delete spare backlog rows, as the intake does between two groups."""
         async with self._intake:
             fresh = self._fresh(deliveries)
             await trio.sleep(self.store.latency_s)
@@ -474,8 +474,8 @@ class World:
         return {each.destination for each in deliveries} - self.directory.dirty
 
     def _write(self, deliveries: list[Delivery], fresh: set[str]) -> None:
-        """Write the rows of the SQL statement: seqs, deliveries, and backlog rows for `fresh`
-        destinations."""
+        """Write what the intake's SQL statement writes: deliveries with their seqs, and backlog rows for
+        the `fresh` destinations, which have none."""
         base = self._base()
         for seq, delivery in enumerate(deliveries, base + 1):
             delivery.seq = self.store.sequence = seq
@@ -522,7 +522,7 @@ class World:
         )
 
     def forget(self) -> list[str]:
-        """Forget backlog rows, as the intake does between two groups. Return their destinations."""
+        """Delete spare backlog rows, as the intake does between two groups. Return their destinations."""
         rows = self.directory.take_forgettable()
         for _, destination in rows:
             self.store.backlog_rows.pop(destination, None)
@@ -531,8 +531,8 @@ class World:
     # --- checks
 
     def check_backlog(self) -> None:
-        """Check that each destination with an unsettled delivery has a backlog row, whose seq is not
-        higher."""
+        """Check that each destination with an unsettled delivery has a backlog row, and that no pending
+        delivery's seq is below the row's `low_seq`."""
         for destination in self.destinations:
             unsettled = self.store.unsettled(destination)
             if unsettled:
@@ -573,7 +573,7 @@ async def running(**options: object) -> AsyncIterator[World]:
 
 
 def copy_of(delivery: Delivery) -> Delivery:
-    """Return another object for the same delivery, which shares its event."""
+    """Return a copy of the delivery with the same event object."""
     values = {name: getattr(delivery, name) for name in delivery.__struct_fields__}
     return Delivery(**values)
 

@@ -57,7 +57,7 @@ class Congestion:
 
 
 def of_one(limit: int, congested: Congestion) -> Attempts:
-    """Return attempts of which one workspace may use all places, to test only its destinations."""
+    """Return an `Attempts` whose places one workspace can use alone."""
     return Attempts(limit, congested, portion=limit)
 
 

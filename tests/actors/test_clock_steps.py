@@ -1,4 +1,4 @@
-"""Steps of the wall clock, and the destinations without an actor that follow them."""
+"""Steps of the wall clock: their effect on destinations without an actor."""
 
 import pytest
 import trio

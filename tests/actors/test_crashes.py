@@ -17,11 +17,11 @@ from tests.actors.fakes import OK, World, failure, running
 
 
 class BugError(Exception):
-    """The error that a bug in the machine raises."""
+    """The error that a bug in the destination's machine raises."""
 
 
 class Brittle(DestinationMachine):
-    """A machine with a bug: it breaks when `trap` returns true."""
+    """A `DestinationMachine` with a bug: it fails when `trap` returns true."""
 
     trap: Callable[[str, Sequence[Delivery]], bool]
 
@@ -55,12 +55,12 @@ class Brittle(DestinationMachine):
 
 
 def brittle(trap: Callable[[str, Sequence[Delivery]], bool]) -> type[Brittle]:
-    """Return a class of machines that break when `trap` returns true."""
+    """Return a `Brittle` class with this trap."""
     return type("Broken", (Brittle,), {"trap": staticmethod(trap)})
 
 
 class Times:
-    """A trap that breaks the machine `times` times, at one step."""
+    """A trap that returns true `times` times, at one method of the machine (`step`)."""
 
     def __init__(self, step: str, times: int) -> None:
         self.step = step
@@ -74,7 +74,7 @@ class Times:
 
 
 def poison_at(*steps: str) -> Callable[[str, Sequence[Delivery]], bool]:
-    """Return a trap that breaks the machine at these steps whenever it meets the poisoned delivery."""
+    """Return a trap that is true whenever one of these methods gets the poisoned delivery."""
     return lambda step, deliveries: (
         step in steps and any(each.event.payload == b"poison" for each in deliveries)
     )

@@ -1,4 +1,4 @@
-"""At the log level `debug`, machine and intake log their decisions."""
+"""At the log level `debug`, a destination's machine and the intake log their decisions."""
 
 from structlog.testing import capture_logs
 

@@ -11,7 +11,7 @@ from tests.actors.fakes import OK, World, failure, running
 
 
 async def quiet(world: World, seconds: float = 100.0) -> None:
-    """Let some time pass in which nothing arrives, and forget backlog rows as the intake does."""
+    """Let time pass in which nothing arrives, then delete spare backlog rows as the intake does."""
     await trio.sleep(seconds)
     world.forget()
 
@@ -48,8 +48,8 @@ async def test_a_first_activation_reads_the_snapshot_alone_and_a_quick_return_no
 async def test_what_was_read_and_sent_before_its_commit_was_told_is_not_sent_again(
     autojump_clock: MockClock,
 ) -> None:
-    """An actor may read a group's rows, send and record them, and leave memory before the group's answer
-    arrives."""
+    """An actor can read committed deliveries, send them, record the outcomes and leave memory before the
+    intake tells the directory of the commit."""
     async with running(passivate_after=2) as world:
         destination = world.destination()
         world.change(destination, status=DestinationStatus.DISABLED)
@@ -460,7 +460,7 @@ async def test_an_activation_while_the_store_is_away_takes_place_when_it_is_back
 
 
 def fill(world: World, destinations: int, each: int) -> list[str]:
-    """Commit deliveries without telling the directory, so that a start finds them."""
+    """Commit deliveries without telling the directory. A later `recover` finds them."""
     names = [world.destination(number) for number in range(1, destinations + 1)]
     for name in names:
         world.accept(name, each, told=False)
@@ -490,7 +490,7 @@ async def test_recovery_of_many_rows_reads_little_before_the_start(
         assert world.store.calls["backlog"] == 1
         assert sum(world.store.calls.values()) < 10  # the readers have already begun
         assert world.directory.statistics().actors < 10
-        # Deliveries that arrive now come before the reads for actors that may have no deliveries.
+        # A new delivery is sent before all recovered destinations have been read.
         late = world.destination(20_000)
         world.accept(late)
         await world.settled(late)

@@ -16,7 +16,7 @@ def delivery(seq: int, queue: DeliveryClass = DeliveryClass.STANDARD, size: int 
 
 
 class Listener:
-    """A machine that only listens. It checks that the mailbox keeps the order."""
+    """A fake machine that only records messages, and checks that the mailbox keeps their order."""
 
     def __init__(self) -> None:
         self.told: list[int] = []

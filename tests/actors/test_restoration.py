@@ -1,4 +1,4 @@
-"""The first read of a machine, and a read that another one has replaced meanwhile."""
+"""The read that restores an actor, and what happens if a later read overtakes it."""
 
 from collections.abc import Sequence
 

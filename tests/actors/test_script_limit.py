@@ -1,5 +1,4 @@
-"""Workspaces whose attempts wait for scripts: past a limit they begin no more, and then continue in
-turn."""
+"""The limit on a workspace's attempts that wait for scripts. Actors past the limit continue in turn."""
 
 from engine.actors.attempts import Attempts
 from engine.actors.script_limit import MOST, ScriptLimit
@@ -11,7 +10,7 @@ SLOW = Transform("t", 1, "function transform(e) { return e; }")
 
 
 class Actor:
-    """Sends for one destination; `began` counts attempts that wait for their scripts."""
+    """An actor of one destination. If the destination has a script, all begun attempts wait for it."""
 
     def __init__(self, attempts: Attempts, config: Destination) -> None:
         self.attempts = attempts

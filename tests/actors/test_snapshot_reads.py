@@ -241,7 +241,8 @@ async def test_a_batch_is_taken_by_a_reader_that_rests_where_the_last_ones_turns
     first = bench.submit(["first"])
     await trio.testing.wait_all_tasks_blocked()
     begun: list[str] = []
-    # All reads are of one workspace, so an actor waits for the batch's reader although others are free.
+    # One workspace cannot use all readers: its last read waits for the batch's reader, although another
+    # reader is free.
     long = [Piece("long", "alone", begun) for _ in range(READERS)]
     for each in long:
         bench.readers.submit(each)

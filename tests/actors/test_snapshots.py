@@ -1,4 +1,5 @@
-"""The snapshots of destinations whose actors left memory, and the survey that sorts them by trouble."""
+"""The snapshots of destinations whose actors left memory, and the survey, which lists the destinations
+in trouble."""
 
 from collections.abc import Sequence
 

@@ -17,7 +17,8 @@ async def test_a_row_that_nothing_came_for_goes_again_and_one_with_work_stays(
         busy, idle = world.destination(1), world.destination(2)
         await world.directory.recover()
         world.accept(busy)
-        # A group with an event for each destination. The second event's key was already held.
+        # A group had an event for each destination. The second event repeated an idempotency key, so
+        # only its backlog row was written.
         world.directory.spare([DirtyDestination(1, each, shard_of(each)) for each in (busy, idle)])
         assert world.forgettable.count == 1
         assert world.directory.take_forgettable() == [(1, idle)]

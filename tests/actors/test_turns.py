@@ -1,4 +1,4 @@
-"""The number of turns that a delivery takes, and the work of its commit without a turn."""
+"""The number of turns that a delivery takes, and what its commit does without a turn."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -133,7 +133,7 @@ async def test_what_breaks_outside_of_a_turn_is_that_actors_crash(
     broken: list[str] = []
 
     class Brittle(DestinationMachine):
-        """A machine that breaks at the first commit."""
+        """A `DestinationMachine` that fails at the first commit."""
 
         def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
             if not broken:
@@ -155,7 +155,7 @@ async def test_what_breaks_outside_of_a_turn_is_that_actors_crash(
 
 
 class Brittle(DestinationMachine):
-    """A machine that breaks once, at the outcome of the fragile event."""
+    """A `DestinationMachine` that fails once, at the outcome of the fragile event."""
 
     broke = False
 

@@ -1,4 +1,4 @@
-"""The loading of the protocol's library: only once a server knows an MCP key."""
+"""The protocol's library is loaded only after a server knows an MCP key and accepts requests."""
 
 import subprocess
 import sys

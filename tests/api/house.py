@@ -278,7 +278,8 @@ class FakeLog:
 
 @dataclass
 class FakeDirectory:
-    """The directory of actors: it records configured destinations, and a test sets those in flight."""
+    """A fake directory of actors. It records configured destinations. A test sets `flying`: the
+    deliveries in flight."""
 
     configured: list[Destination] = field(default_factory=list)
     flying: set[str] = field(default_factory=set)

@@ -1,6 +1,6 @@
-"""The secrets that a house gave out or received, and a search for them where they must not be.
+"""The secrets that a control plane gave out or received, and a search for them in answers and logs.
 
-Each answer is searched on arrival, and the logs at the end of the house.
+Each answer is searched on arrival, and the logs when the control plane has ended.
 """
 
 import json
@@ -81,7 +81,7 @@ class Issued:
 
 @contextmanager
 def logged(issued: Issued) -> Iterator[None]:
-    """Record every line that is logged during the block, before it hides secrets."""
+    """Record every line that is logged during the block, before the logging hides secrets in it."""
 
     def keep(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> Any:
         error = event.get("exc_info")

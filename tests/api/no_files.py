@@ -1,4 +1,4 @@
-"""The file services of a house that cannot receive files. Receiving files requires a whole server."""
+"""The file services of a control plane that cannot receive files, because only a whole server can."""
 
 from pathlib import Path
 
@@ -53,5 +53,5 @@ def no_files(bridge: Bridge, models: Models, plans: Plans) -> FileServices:
 
 
 def no_reading(job: ReplayJob) -> Reading:
-    """Fail, because no house has a runner that would complete a dry run."""
+    """Fail, because these tests have no runner that would complete a dry run."""
     raise AssertionError(f"job {job.id} is read")

@@ -1,4 +1,4 @@
-"""The console's files at the door, and its sessions, each in place of a key."""
+"""The console's files, and its sessions, which replace a key."""
 
 import gzip
 import time

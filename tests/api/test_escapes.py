@@ -1,4 +1,5 @@
-"""Escapes: the result equals the standard library's, in a few lines for any number of escapes."""
+"""The decoding of URL escapes: it agrees with the standard library, and any number of escapes takes only
+a few lines of Python."""
 
 import random
 from urllib.parse import unquote_to_bytes

@@ -1,6 +1,6 @@
-"""The door's own answers: for any head, the same bytes as from the application.
+"""The door's own answers to request heads: the same bytes as from the application.
 
-Two doors share one application, and only one of them judges heads.
+Two doors share one application. Only one of them answers heads itself.
 """
 
 import re
@@ -101,7 +101,7 @@ class Doors:
         rest: str = BODIES[0],
         version: str = "1.1",
     ) -> None:
-        """Send a request to both doors, if the judging door answers it itself."""
+        """Send a request to both doors and compare the answers, if one door answers it itself."""
         if not isinstance(self.meets(method, target, ["Host: localhost", *fields]), Told):
             self.passed += 1
             return
@@ -134,7 +134,7 @@ class Doors:
 
     @staticmethod
     def constant(text: bytes) -> bytes:
-        """Return an answer without the date, the rest of the rate limit, and generated ids."""
+        """Return an answer without the date, the rate limit's remaining counts, and generated ids."""
         text = re.sub(rb"\r\ndate: [^\r]+", b"", text)
         text = re.sub(rb"(x-ratelimit-re[a-z]+): \d+", rb"\1", text)
         return re.sub(rb'(x-request-id: |"requestId":")[0-9a-f]{10}-[0-9a-f]+', rb"\1", text)

@@ -24,7 +24,7 @@ DAY_S = 86_400.0
 
 
 def keys_of(bridge: Bridge, now: float = 1_800_000_000.0) -> KeyCommands:
-    """Return the command line's key commands, which have no server's read models."""
+    """Return key commands as the command line has them: without a server and its read models."""
     tables = ConfigurationTables(bridge.pool, SecretBox([b"k" * 32]))
     return KeyCommands(tables.tenants, tables.keys, writer_without_models(Identity(), lambda: now))
 
@@ -181,7 +181,7 @@ async def test_what_the_command_line_makes_is_valid_in_a_running_server_at_once(
         async def status(expected: int) -> None:
             nonlocal heard
             while True:
-                # Created before the request, because the change can arrive during it.
+                # The event exists before the request, because the change can arrive during the request.
                 heard = trio.Event()
                 if (await caller("GET", "/auth/context")).status == expected:
                     return

@@ -126,7 +126,8 @@ def _schemas_within(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_the_description_of_each_answer_is_a_whole_sentence() -> None:
-    """An answer has the first line of its shape's description, so that line must end a sentence."""
+    """The document describes an answer with the first line of its shape's description. That line must
+    end a sentence."""
     for path, operations in DOCUMENT["paths"].items():
         for operation in operations.values():
             for status, response in operation["responses"].items():

@@ -1,4 +1,4 @@
-"""The portal at the door: its page, and the sites that can frame it."""
+"""The portal's page, and the sites that can frame it."""
 
 from api.web import EMBED, Portal, WebFiles
 from engine.model.configuration import Tenant

@@ -190,7 +190,7 @@ async def test_who_goes_away_while_a_place_rests_leaves_it_to_the_next(
         for seconds in (0.02, 0.02, 5.0):
             nursery.start_soon(worked, share, seconds, began)
             await wait_all_tasks_blocked()
-        # Places are free at 0.02 and available again at 0.04, after a rest.
+        # The requests end after 0.02 s. Their places rest, and can be taken again at 0.04 s.
         with trio.move_on_after(0.03):
             await worked(share, 0.01, began)
         assert len(began) == 2
@@ -269,7 +269,7 @@ async def test_a_customer_takes_its_part_of_the_places_and_no_turn_of_others() -
             for _ in range(2):
                 nursery.start_soon(crowd.request, "w", caller)
         await wait_all_tasks_blocked()
-        # Two places are reserved for keys. Waiting: ada's, dan's, and the keys' other requests.
+        # Customers have at most 6 of the 8 places. Requests of ada, dan and the keys still wait.
         at_work = Counter(crowd.at_work)
         assert sum(count for caller, count in at_work.items() if caller != KEYS) <= 6
         assert at_work["ada"] == 2

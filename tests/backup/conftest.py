@@ -1,4 +1,4 @@
-"""A small embedded database with a file and a key, as a server leaves them, and a backup of it."""
+"""A server's data folder (a small embedded database, a file, a master key), and a backup of it."""
 
 import hashlib
 import shutil

@@ -21,13 +21,14 @@ def _killing(done: Callable[..., Any], place: str) -> Callable[..., Any]:
 
 
 def main(step: str, what: str, *arguments: str) -> None:
-    """Run it, and die at the step, or before a path with that name is moved or (a folder) removed."""
+    """Run a backup or a restore, and kill this process at `step`: the name of a step, or of a path that
+    is about to be renamed or (a folder) removed."""
 
     def progress(now: str, done: int, total: int) -> None:
         if now == step.strip():
             os.kill(os.getpid(), signal.SIGKILL)
 
-    # (A name with a trailing blank is only a step, never a path.)
+    # With a trailing blank, `step` names only a step, never a path.
     Path.rename = _killing(Path.rename, step)  # type: ignore[method-assign]  # the moment is the point
     Path.rmdir = _killing(Path.rmdir, step)  # type: ignore[method-assign]
     first, second = (Path(each) for each in arguments[:2])

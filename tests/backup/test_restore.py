@@ -58,7 +58,7 @@ def test_what_was_restored_is_what_was_there(
 def test_a_compressed_one_without_a_key_starts_no_server_until_it_has_one(
     there: Installation, place: Path
 ) -> None:
-    """Otherwise the server would make a new key, which opens none of the data."""
+    """A server that made a new master key could not decrypt the data."""
     source = place / "b"
     Backup(there.folder, source, master_key=False, compress=True).make(there.url)
     keys = KeyFile(there.folder / KEY_FILE).read()
@@ -91,7 +91,8 @@ def with_manifest(copy: Path, **changes: object) -> None:
 
 
 def with_sums(copy: Path, line: str) -> None:
-    """Change the list too, as an attacker who knows the format can."""
+    """Add a line to the list of hashes and update the manifest, as an attacker who knows the format
+    can."""
     replaced(copy / SUMS, (copy / SUMS).read_bytes() + line.encode())
     with_manifest(copy, sums=digest_of(copy / SUMS))
 
@@ -161,7 +162,7 @@ def test_a_folder_in_use_or_without_room_is_refused(
         Restore(backup, place / "data", unauthenticated=True).run()
 
 
-# While parts are read, and before each move to its place. `restoring` is the mark, which is removed last.
+# While parts are read (`restoring `), before each rename, and before the mark `restoring` is removed.
 @pytest.mark.parametrize("step", ["restoring ", "master.key", "postgres", "restoring"])
 def test_killed_at_any_step_no_server_starts_on_it_and_it_is_run_again(
     backup: Path, place: Path, step: str

@@ -1,4 +1,5 @@
-"""The trust in a backup: only its proof counts, and it never decides how a server runs."""
+"""The trust in a backup: only a MAC under the master key proves its origin. A backup never decides how a
+server runs."""
 
 import hashlib
 import io

@@ -1,5 +1,5 @@
-"""The floors: each is measured and leaves nothing behind, and the floors around a measurement are
-compared."""
+"""The floors (the CPU of the least work that a service must do): their measurement leaves nothing
+behind, and floors before and after a measurement are compared."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,5 @@
-"""The bench's documents: the page is current, files are read back, and bars are checked."""
+"""The bench's documents: the schema's page is current, files are read as written, and bars (limits of
+figures) are judged."""
 
 from pathlib import Path
 

@@ -112,7 +112,8 @@ def test_a_closed_loop_counts_from_when_it_posts() -> None:
 def test_what_a_step_could_not_begin_is_told_and_has_waited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first answer comes after the first step's end, and there is only one connection."""
+    """The only connection gets its first answer after the first step's end, so most events of that step
+    are unsent."""
     over = threading.Event()
     close = Part.close
 

@@ -1,4 +1,4 @@
-"""Load on a user's own server (here a real one): measurements, remains, and refused starts."""
+"""Load on a user's own server: measurements, removal of the run's objects, and refused starts."""
 
 import csv
 from collections.abc import AsyncIterator
@@ -47,7 +47,7 @@ async def test_a_run_at_two_rates_leaves_files_and_nothing_on_the_server(
     files = ["--json", f"{tmp_path}/out.json", "--csv", f"{tmp_path}/new/out.csv"]
     files += ["--plots", f"{tmp_path}/plots", "--html", f"{tmp_path}/out.html"]
     options = ["--rate", "100", "--rate", "200", "--duration", "0.2", "--payload", str(payload)]
-    # One bar that every machine misses and one that every machine holds, so that times do not matter.
+    # Every computer misses the first limit and meets the second, so times do not matter.
     options += ["--fail-if", "delivered<1000000/s", "--fail-if", "p99>3600s"]
     options += await address(house)
     code = await trio.to_thread.run_sync(main, [*options, *files])
@@ -56,7 +56,7 @@ async def test_a_run_at_two_rates_leaves_files_and_nothing_on_the_server(
     (measured,) = run.measurements
     # Void if this machine was too busy to generate the load.
     assert measured.verdict in ("ok", "void")
-    # On a busy machine, a rate's time can end before all its events are posted.
+    # On a busy computer, a rate's time can end before all its events are posted. These are `unsent`.
     unsent = sum(step.figures["unsent"] for step in measured.steps)
     assert measured.figures["accepted"] + unsent == 60
     assert measured.figures["delivered"] == measured.figures["accepted"]

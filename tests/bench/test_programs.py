@@ -1,4 +1,4 @@
-"""Ports for programs beside the service: each is given once, and connections cannot take it."""
+"""Ports for the bench's other programs: each is given once, and the kernel gives none to a connection."""
 
 import socket
 import subprocess

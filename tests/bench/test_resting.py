@@ -1,5 +1,4 @@
-"""A server's idle state: it begins when the CPU use stops. The reported figure is the CPU time at that
-moment."""
+"""Detection of an idle server: the reported CPU time is that at which the CPU use stopped."""
 
 from collections.abc import Iterator
 from typing import cast

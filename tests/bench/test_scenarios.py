@@ -41,8 +41,8 @@ def brief(furnished: House, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (bench.measure, bench.saturation, bench.scenario):
         monkeypatch.setattr(module, "floors", lambda _service: FLOOR)
     monkeypatch.setattr(bench.resting, "LOOK_S", 0.02)  # the CPU use at its end does not matter
-    # Receivers never answer a scenario's deliveries that are still in flight. The server must not wait
-    # for them.
+    # Receivers never answer deliveries that are in flight when a scenario ends, so the server waits only
+    # 2 s for them.
     monkeypatch.setenv("ANGARIUM_SHUTDOWN_GRACE", "2")
 
 

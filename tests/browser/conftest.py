@@ -58,7 +58,8 @@ def yard() -> Iterator[Yard]:
 
 @pytest.fixture(scope="package")
 def first_tab(browser: Window, front: Front) -> Iterator[Window]:
-    """A tab without a page of the console. The browser caches the console's files in its window."""
+    """A tab that shows no page of the console. Tabs opened from it share its cache of the console's
+    files."""
     with browser.another(front.url) as window:
         window.page.goto(f"{front.url}/livez")
         yield window
@@ -84,7 +85,8 @@ def timed(browser: Window, front: Front, town: Town) -> Iterator[Window]:
 
 @pytest.fixture(scope="package")
 def tabs(browser: Window, yard: Yard) -> Iterator[Window]:
-    """A tab without a page. The browser caches the portal's and console's files in its window."""
+    """A tab that shows no page of the portal or console. Tabs opened from it share its cache of their
+    files."""
     with browser.another(yard.url) as window:
         window.page.goto(f"{yard.url}/livez")
         yield window

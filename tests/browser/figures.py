@@ -38,12 +38,12 @@ SLIDES = 5
 WATCHED_S = 20  # the time for which an idle server is watched, with and without a page
 EVENTS, RATE, PAGES = 20_000, 5_000, 10  # for the main path
 TURNS, MOST_TURNS = 5, 18  # a turn takes some 14 s
-# Turns end when the ratio's confidence interval is this narrow: more would not change the verdict.
+# No more turns are run once the ratio's confidence interval is this narrow.
 WIDE = 0.03
 TOPICS = "throughput,health,dlq"  # the topics that an overview follows
-# `shown(selector, text)` resolves to the time when a frame was drawn in which all of the selector's
-# elements have the text. `expect(selector, text)` does so from the next input on, and resolves to the
-# ms since that input.
+# `shown(selector, text)` waits for a drawn frame in which all of the selector's elements have the text,
+# and resolves to its time. `expect(selector, text)` waits from the next input on, and resolves to the ms
+# since that input.
 WATCH = """
 globalThis.shown = (selector, text) => new Promise((done, fail) => {
   setTimeout(() => fail(new Error(`not shown: ${selector} ${text}`)), HANGS_MS);
@@ -189,8 +189,10 @@ def idle(window: Window, house: House, watched_s: float) -> Figure:
 
 
 def main_path() -> Figure:
-    """Compare the main path's cost per event with ten watching pages and with none. It takes at most
-    five minutes of a quiet machine."""
+    """Compare the cost per event, from its POST to its delivery, with ten watching pages and with none.
+
+    This takes at most five minutes on a quiet computer.
+    """
     with Service() as service, BenchReceiver() as receiver:
         service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
         plan: dict[str, Any] = {"events": EVENTS, "connections": 16, "rate": RATE}

@@ -19,7 +19,7 @@ FLOOD = 3 * BATCH
 UPDATES = 4  # the maximum per second
 CAUSES = {"Hats": 4 * BATCH, "Coats": 900, "Boots": 100}  # the number of dead letters of each
 LONG = 10 * BATCH  # the number of deliveries in the replay
-# Counts changes of the button that counts new rows, and rows that come or go.
+# Counts the updates of the button that shows the number of new rows, and the changes of the table's rows.
 WATCH_FRESH = """
 globalThis.noted = {updates: 0, rows: 0};
 let told = "";
@@ -49,7 +49,7 @@ class Crowd:
         self.house, self.receiver = house, receiver
 
     def destination(self, name: str, **delivery: object) -> str:
-        """Create a destination for events with its name, and return its id."""
+        """Create a destination that gets the events with the destination's name, and return its id."""
         path = name.lower()
         made = self.house.made(f"{self.receiver.url}/{path}", f"{path}.*", **delivery)
         self.house.patch(made, name=name)

@@ -1,4 +1,4 @@
-"""The portal in a frame on another site's page, with its first view and its token, and the client."""
+"""The portal in a frame on another site's page, and the TypeScript client on such a page."""
 
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from tests.browser.window import Window
 from tests.browser.yard import Yard, host_page
 from tests.clients.drivers import built
 
-# A site's own page with a customer's session: it reads, changes, and is refused.
+# A script of another site's page. With a customer's token it reads and changes destinations, and is
+# refused the list of API keys.
 BY_CLIENT = """
 async ([module, url, token, delivery]) => {
     const { Angarium } = await import(module);
@@ -90,7 +91,7 @@ def test_a_token_of_another_customer_starts_anew(browser: Window, yard: Yard) ->
         inside.get_by_label("Description").fill("A draft of Ada")
         tokens = "**/webhooks/token"
         page.route(tokens, lambda route: route.fulfill(json={"token": yard.token("bob")}))
-        # Three quarters of five minutes later, the host's page has another reader.
+        # The frame renews its token after three quarters of its five minutes. It gets another customer's.
         page.clock.fast_forward("03:46")
         inside.get_by_role("heading", name="Endpoints").wait_for()
         inside.get_by_role("link", name="Of Bob").wait_for()

@@ -22,7 +22,7 @@ WRONG_S = 60  # a larger age comes from a wrong clock of the sender, see ClockJu
 SETTLED_S = 12.0  # after a fault of the database, until all waiting work is written
 SHOWN = 5
 # Within this time after a kill, receivers read everything that the process had sent. A takeover takes
-# longer: four looks.
+# longer, because a standby checks four times, 0.1 s apart.
 LEFT_S = 0.25
 
 
@@ -257,8 +257,8 @@ def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arriva
 
 
 def _firsts(come: list[Arrival]) -> dict[str, int]:
-    """Return the place of each event's first success, in the order of these places. A receiver that was
-    killed while it answered gave a success if the event did not come again."""
+    """Return the index in `come` of each event's first success, in rising order. An answer that a kill
+    interrupted counts as a success if the event did not come again."""
     well = {arrival.n for arrival in come if arrival.answered is not None}
     firsts: dict[str, int] = {}
     for place, arrival in enumerate(come):
@@ -294,7 +294,8 @@ def _duplicates(
     crashes: list[Interval],
     database: list[Interval],
 ) -> None:
-    """Check that a success comes again only if a crash may have come before it was recorded."""
+    """Check that a delivered delivery comes again only if a crash may have prevented the record of its
+    success."""
     answered: dict[str, tuple[float, float]] = {}
     wrong = []
     for arrival in come:

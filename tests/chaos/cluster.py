@@ -121,7 +121,7 @@ class Cluster:
 
     @contextmanager
     def followed(self, tell: Callable[..., object]) -> Iterator[None]:
-        """Tell a proxy whenever the database moves by itself. This one never moves."""
+        """Do nothing: only a database that Patroni manages moves by itself."""
         del tell
         yield
 

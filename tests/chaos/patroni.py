@@ -89,8 +89,8 @@ class Member:
             self._process = _started(self._folder, "patroni", str(self._file))
 
     def ask(self, path: str, body: object = None) -> tuple[int, str]:
-        """Send a request to its Patroni. Return the status (0 without an answer) and the answer's
-        text."""
+        """Send a request to the member's Patroni. Return the status (0 without an answer) and the
+        answer's text."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self._rest}{path}", data)
         try:

@@ -12,8 +12,8 @@ from tests.chaos.book.databases import FailedOver, StatementsCancelled
 from tests.chaos.book.disks import FilesMayNotGrow
 from tests.chaos.book.disturbance import Disturbance
 
-# The pauses between two steps of a hand, in the order of the books. Disturbances matter only while a
-# server is up.
+# The shortest and longest pause between two steps, for each book. The servers' book has the longest
+# pauses, because the other faults matter only while a server is up.
 RESTS_S = ((1.5, 4.0), (0.5, 3.0), (0.2, 2.0), (0.2, 1.5))
 MOVED_S = (4.0, 6.0)  # between two kills: by then the part has moved, and the machine is back
 MOVES = {"kills": machines.HOLDER_KILLED, "hand-overs": machines.HANDED_OVER}
@@ -37,7 +37,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a seed. `followed`: the database has a standby. No step begins after `seconds`, if
-    given. `nodes`: servers side by side, which share `parts`. `workers`: those of each server."""
+    given. `nodes` servers share `parts`, and each has `workers` workers."""
 
     seed: int
     followed: bool
@@ -68,7 +68,8 @@ def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1, parts: in
 
 
 def moved(seed: int, seconds: float, nodes: int, parts: int, how: str = "kills") -> Plan:
-    """Draw a round that times the moves of a part: the node with the part is killed, or hands it over."""
+    """Draw a round that measures how long a part's moves take. `how`: "kills" of the node that has the
+    part, or "hand-overs" by that node."""
     chance = random.Random(seed)
     steps: list[Step] = []
     left = seconds
@@ -88,7 +89,7 @@ def everything(seed: int, nodes: int = 1, workers: int = 1, parts: int = 1) -> P
         chance.shuffle(kinds)
         shorter = (rest_s[0] * SHORTER, rest_s[1] * SHORTER)
         hands.append([_step(chance, [kind], shorter, short=True) for kind in kinds])
-    # As long as there is a standby, some kinds are impossible: see StatementsCancelled.
+    # These kinds come last, after the failover, because they are impossible while there is a standby.
     hands[1].sort(key=lambda step: issubclass(step.kind, StatementsCancelled))
     return Plan(seed, True, None, tuple(tuple(hand) for hand in hands), nodes, workers, parts)
 

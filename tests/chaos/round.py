@@ -45,7 +45,7 @@ class Outcome:
     memory_mb: float = 0.0
     descriptors: int = 0
     impossible: set[str] = field(default_factory=set)
-    # From each kill of the delivering process to its successor's next delivery.
+    # For each kill of the delivering process: the seconds until another process delivers.
     resumed_s: list[float] = field(default_factory=list)
     paused_s: list[float] = field(default_factory=list)  # times without a delivery
     latest_s: float = 0.0  # the longest time from a request to the first arrival of its event
@@ -235,8 +235,8 @@ class Round:
 
 
 def _broken(line: str) -> bool:
-    """Return True if a line of a server's log shows a fault: it is no log entry, or it has a stack that
-    is not from a replacement."""
+    """Return True if a line of a server's log shows a fault: it is no log entry, or it has a stack whose
+    error is not `REPLACED`."""
     try:
         told = json.loads(line)
     except ValueError:

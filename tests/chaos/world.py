@@ -84,8 +84,8 @@ class World:
         workers: int = 1,
         parts: int = 1,
     ) -> None:
-        """`nodes`: servers side by side, which share `parts` and reach each other over links that can be
-        cut. `workers`: those of each server."""
+        """`nodes` servers share `parts`, and reach each other over links that can be cut. Each server has
+        `workers` workers."""
         self._workers, self._parts = workers, parts
         processes = max(workers, parts)
         self._connections = 60 if processes == 1 else WORKER_CONNECTIONS * (processes + 1) * 2
@@ -132,7 +132,7 @@ class World:
             "ANGARIUM_LOG_LEVEL": "info",
             "ANGARIUM_LOG_FORMAT": "json",
             "ANGARIUM_SHUTDOWN_GRACE": str(GRACE_S),
-            # Little fits in memory and nothing stays long, so much is read back from the store.
+            # Few deliveries fit in memory and actors leave it soon, so servers often read the store.
             "ANGARIUM_PASSIVATE_AFTER": "1",
             "ANGARIUM_ACTOR_DELIVERIES": "64",
             "ANGARIUM_ENGINE_DELIVERIES": "150",
@@ -165,11 +165,12 @@ class World:
 
     @property
     def servers(self) -> list[Server]:
-        """The servers that must run: all of several side by side, else the present one."""
+        """The servers that must run: all if they are linked, otherwise only the present one."""
         return self._servers if self.links else [self.server]
 
     def active_server(self) -> Server | None:
-        """Return the server that has the workspace's part, or None if the database does not answer."""
+        """Return the server that has the workspace's part, or None if none has it or the database does
+        not answer."""
         sql = """SELECT address FROM home_leases JOIN nodes ON nodes.id = process WHERE slot = $1"""
         try:
             found = [row[0] for row in self.rows(sql, self.part(self._parts))]
@@ -178,7 +179,8 @@ class World:
         return self._at[found[0]] if found else None
 
     def process_of_part(self, server: Server) -> tuple[str, int | None]:
-        """Return the name and the process id of the workspace's part on a machine."""
+        """Return the name and the process id of the server's process that works for the workspace's
+        part."""
         name = f"{server.name}-{self.part(self._parts) + 1}"
         return name, server.workers().get(name)
 
@@ -229,8 +231,9 @@ class World:
         self.standby = standby
 
     def insist(self, path: str, body: object = None) -> Any:
-        """Post, or get without a body, until the answer is not 404, 500 or 503, as from a machine that is
-        busy or not back. Only for requests that can be made twice."""
+        """Send a POST (a GET without a body) and return the answer. Repeat it while the server does not
+        answer, or answers 404, 500 or 503 because it is busy or just starting. Only for requests that can
+        be made twice."""
         give_up = time.monotonic() + READY_S
         while True:
             try:

@@ -1,4 +1,5 @@
-"""All disturbances: a class for each kind, in books by the part that they strike."""
+"""All disturbances: a class for each kind. A book lists the kinds that strike the same thing: servers,
+databases, the network, or receivers."""
 
 from tests.chaos.book import databases, disks, machines, nodes, receivers, roads, servers, workers
 from tests.chaos.book.disturbance import Disturbance
@@ -15,8 +16,8 @@ BOOKS: tuple[tuple[type[Disturbance], ...], ...] = (
 def books(
     servers_count: int, workers_count: int = 1, parts: int = 1
 ) -> tuple[tuple[type[Disturbance], ...], ...]:
-    """Return the books for a round. `servers_count` servers share `parts`, each with `workers_count`
-    workers."""
+    """Return the books for a round with `servers_count` servers, `workers_count` workers in each, and
+    `parts` shares of the workspaces."""
     if parts > 1:
         return (machines.BOOK, *BOOKS[1:])
     if workers_count > 1:

@@ -95,8 +95,8 @@ class FailedOver(Disturbance):
     def begin(self) -> None:
         world = self.world
         assert world.standby is not None
-        # A primary that restarts commits what waited for the standby. A failover before the standby has
-        # that, too, would lose acknowledged commits, as PostgreSQL's manual says.
+        # When a primary restarts, commits that waited for the standby count as done, as PostgreSQL's
+        # manual says. A failover before the standby has them would lose acknowledged commits.
         world.primary.revive()
         give_up = time.monotonic() + HANGS_S
         while not world.primary.caught_up():
@@ -155,7 +155,8 @@ class StatementsCancelled(Disturbance):
 
     @classmethod
     def possible(cls, world: World) -> bool:
-        # A commit that is cancelled while it waits for its standby is reported as done, with a warning.
+        # If a commit is cancelled while it waits for its standby, PostgreSQL reports it as done, with a
+        # warning. A failover could then lose it.
         return world.standby is None
 
     def begin(self) -> None:

@@ -25,7 +25,8 @@ class Disturbance:
 
     @classmethod
     def possible(cls, world: World) -> bool:
-        """Return True if this machine allows it, and this world has the parts that it needs."""
+        """Return True if this computer allows the fault, and the round has the servers or databases that
+        it needs."""
         return True
 
     def killed(self) -> None:

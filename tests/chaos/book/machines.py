@@ -1,5 +1,5 @@
-"""Faults of machines that share parts: the part's process is killed or frozen, machines are killed or
-drained."""
+"""Faults of a cluster whose machines share the parts (shares of the workspaces): one process of a machine
+is killed or frozen, or a whole machine is killed or drained."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ READY_S = 15.0  # without the database the machine is not ready by then; its kee
 
 
 class HolderTrouble(nodes.NodeTrouble):
-    """A fault of the process that has the workspace's part. Its machine lives on."""
+    """A fault of only the process that has the workspace's part, not of its machine."""
 
     def _chosen(self) -> Server:
         return self.world.active_server() or super()._chosen()
@@ -28,7 +28,8 @@ class HolderTrouble(nodes.NodeTrouble):
 
 
 class HolderKilled(HolderTrouble):
-    """Signal 9 to the process. Its machine starts it again, as a standby if another one was faster."""
+    """Signal 9 to the process. Its machine starts it again. It is a standby if another machine's process
+    has taken the part meanwhile."""
 
     for_s = (0.2, 2.0)
     kills, weight = 1, 5

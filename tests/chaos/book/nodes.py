@@ -26,8 +26,8 @@ class NodeTrouble(Disturbance):
         return self.chance.choice(self.world.servers)
 
     def _leave_the_door(self) -> None:
-        """Send clients to another server, as a load balancer does: to one that is ready, if any is. A
-        server that is just starting serves them later."""
+        """Send clients to another server, as a load balancer does. If no other server is ready, choose
+        one that is starting: it serves them later."""
         if self.world.server is self.node:
             ready = [each for each in self.others if each.ready(CHECK_S)]
             self.world.open_door(self.chance.choice(ready or self.others))
@@ -49,7 +49,7 @@ class NodeKilled(NodeTrouble):
 
 
 class ActiveKilled(NodeKilled):
-    """Signal 9 to the active server, for longer or shorter than a takeover takes."""
+    """Signal 9 to the active server. It starts again before or after a takeover."""
 
     weight = 6
 
@@ -75,7 +75,8 @@ class ActiveAndStandbyKilled(ActiveKilled):
 
 
 class ActiveFrozen(NodeTrouble):
-    """SIGSTOP for shorter or longer than a takeover takes. Then the server wakes, and must do no harm."""
+    """SIGSTOP to the active server, for shorter or longer than a takeover takes. Then it wakes, and must
+    do no harm."""
 
     for_s = (0.5, 7.0)
     weight = 4
@@ -106,7 +107,8 @@ class ActiveEnded(NodeTrouble):
 
 
 class LinksCut(Disturbance):
-    """Nothing passes between servers, while all of them reach the database. Then open links break."""
+    """No byte passes between servers, while all of them reach the database. At the end, their links are
+    reset."""
 
     touches = frozenset({ROAD})
     for_s = (0.5, 5.0)
