@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-m", "api.cli"]
 
 
 def environment(database_url: str, folder: Path, **settings: str) -> dict[str, str]:
-    """Return a program's environment variables: from the test run's own, only the path."""
+    """Return a program's environment variables. It inherits only `PATH` from the test run."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),

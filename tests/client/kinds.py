@@ -63,8 +63,8 @@ def of_schema(schema: Any, resolved: Callable[[Any], Any]) -> Kind:
 
 
 def opened(kind: Kind) -> Kind:
-    """Return the kind with maps in place of objects, and without values that a caller has encoded
-    itself."""
+    """Return the kind with maps in place of objects, and without "encoded": JSON that a caller passes as
+    bytes."""
     return frozenset(map(_opened, kind - {"encoded"}))
 
 

@@ -11,7 +11,8 @@ import pytest
 
 import angarium
 
-# The same in every process, because pytest's workers compare the names of tests.
+# Not random: the content must be the same in every pytest worker, because the names of tests contain its
+# hash.
 CONTENT = hashlib.shake_256(b"a file").digest(300_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 

@@ -83,7 +83,7 @@ def commit(machine: DestinationMachine, commands: Commands, now: float = NOW) ->
 
 
 def held(machine: DestinationMachine) -> tuple[int, int]:
-    """Return how many deliveries a machine holds in memory, and their bytes."""
+    """Return how many deliveries a `DestinationMachine` holds in memory, and their bytes."""
     return machine.window.held, machine.window.bytes
 
 

@@ -1,4 +1,5 @@
-"""A destination whose name leads to forbidden addresses: deliveries die once an hour has confirmed it."""
+"""A destination whose name resolves to forbidden addresses: its deliveries die only when this has lasted
+an hour."""
 
 from engine.core.machine import DestinationMachine
 from engine.core.records import Outcome

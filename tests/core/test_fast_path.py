@@ -1,4 +1,4 @@
-"""The fast path of a single delivery: open only where its result is the one that the machine decides."""
+"""The fast path of a single delivery: it is open only if its result is that of the machine's turn."""
 
 from copy import copy
 from typing import Any

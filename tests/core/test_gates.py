@@ -1,4 +1,5 @@
-"""Gates that hold a whole destination: circuit, rate, Retry-After, 410; also over restarts and jumps."""
+"""Gates that hold a whole destination (circuit, rate, Retry-After, 410), also after restarts and after
+steps of the clock."""
 
 from typing import Any
 
@@ -71,7 +72,8 @@ def test_a_changed_url_alone_ends_a_retry_after(change: dict[str, Any], sent: li
     machine.configure(a_destination(version=2, **change), NOW)
     commands = step(machine)
     assert seqs(commands.send) == sent
-    # A new process also knows: nothing is held, or the receiver's Retry-After still holds.
+    # A machine restored from the snapshot decides the same: it sends, or the receiver's Retry-After still
+    # holds the delivery.
     assert commands.snapshot or not sent
     heir = a_machine(snapshot=machine.snapshot(), version=2, **change)
     heir.arrive([a_delivery(9)], NOW)

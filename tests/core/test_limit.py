@@ -32,7 +32,7 @@ from tests.core.making import (
 FIXED = always(0.2)
 VARYING = varying(0.2, 0.5)
 
-# Never equal twice: otherwise all answers would end at one instant, again and again.
+# Durations that hardly vary. If they were equal, all answers would end together, again and again.
 EVEN = varying(0.2, 0.03)
 
 # A receiver's behaviour, and the best fixed concurrency for it.
@@ -61,7 +61,7 @@ def test_what_it_finds_is_near_the_best_that_could_be_set(
     found, best = Crowd(**receiver), Crowd(**receiver)
     limit = AdaptiveLimit(MOST_CONCURRENCY, NOW)
     found.run(limit, 6_000)  # the limit settles
-    # As long as the first run: with a heavy tail, the quick answers end first.
+    # This run must be as long as the first: with a heavy tail, a shorter run has more quick answers.
     best.run(width, 6_000)
     assert found.throughput(limit, 6_000) >= 0.9 * best.throughput(width, 6_000)
     assert found.p99_ms(6_000) <= 1.6 * best.p99_ms(6_000)
@@ -185,7 +185,7 @@ def test_a_state_that_makes_no_sense_is_grown_out_of(wrong: LimitState) -> None:
 
 
 def test_a_snapshot_of_before_is_read_and_the_version_before_reads_ours() -> None:
-    # The former version also kept the answers' durations and its progress.
+    # The previous version's snapshot also had the answers' durations and the limit's progress.
     before = b"[20.6,[5.3,0.01,210.0],4.0,3,2]"
     assert msgspec.json.decode(before, type=LimitState) == KEPT
     assert msgspec.json.encode(KEPT) == b"[20.6]"
@@ -260,7 +260,7 @@ def test_a_patch_switches_between_fixed_and_adapting() -> None:
     assert machine.health(NOW).concurrency == START  # the receiver has changed
     machine.configure(a_destination(version=5, concurrency=3), NOW)
     assert machine.health(NOW).concurrency == 3
-    # Otherwise a later "auto" would begin with the old receiver's limit.
+    # The snapshot must lose the limit: a later "auto" would begin with the old receiver's.
     assert step(machine).snapshot
     assert b"limit" not in machine.snapshot()
 

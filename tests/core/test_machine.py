@@ -1,4 +1,4 @@
-"""The machine's decisions, case by case. The long histories are in test_histories."""
+"""The decisions of a `DestinationMachine`, case by case. test_histories has the long histories."""
 
 import pytest
 

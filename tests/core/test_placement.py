@@ -17,7 +17,7 @@ SEEDS = 300
 def places(
     parts: int, machines: Iterable[str], holders: Mapping[int, str], drained: Iterable[str] = ()
 ) -> PartPlaces:
-    """Return the places where each machine that is not drained can work for each part."""
+    """Return `PartPlaces` in which each machine that is not drained can work for every part."""
     offers = frozenset(machines) - frozenset(drained)
     return PartPlaces(holders, dict.fromkeys(range(parts), offers))
 
@@ -90,7 +90,7 @@ def test_a_drained_machine_gives_up_a_part_that_only_a_full_machine_can_have() -
 
 
 def test_a_part_without_a_holder_goes_to_a_machine_that_runs_its_process() -> None:
-    """The first machine has fewer parts, but its process for the part is just starting again."""
+    """Machine `a` has fewer parts, but its process for part 0 is just starting, so `a` cannot take it."""
     offers = {0: frozenset("b"), 1: frozenset("ab"), 2: frozenset("ab"), 3: frozenset("ab")}
     found = placement(PartPlaces({1: "a", 2: "b", 3: "b"}, offers))
     assert found[0] == "b"

@@ -1,4 +1,4 @@
-"""Live deliveries keep their turn, a slot and memory beside replays."""
+"""Replays leave live deliveries their turn, a slot and memory."""
 
 import pytest
 

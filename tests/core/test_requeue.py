@@ -1,4 +1,4 @@
-"""A requeued delivery comes back with a later seq, before or after its machine has heard of its death."""
+"""A requeued delivery comes back with a later seq, before or after its machine learns of its death."""
 
 from copy import copy
 from typing import Any

@@ -19,7 +19,7 @@ ROOM = MemoryLimits(100_000, 1 << 30)  # nothing is left to the store
 
 
 class Saturated:
-    """A machine with more waiting deliveries in each class than open places."""
+    """A `DestinationMachine` in which more deliveries of each class wait than places are open."""
 
     def __init__(self, machine: DestinationMachine) -> None:
         self.machine = machine

@@ -1,4 +1,5 @@
-"""A world around one machine: a store with rows, a late recorder, a receiver that the test controls.
+"""A simulated world around one `DestinationMachine`: a store with rows, a recorder that reports commits
+late, and a receiver that the test controls.
 
 Every promise about the core is checked at the moment at which it could be broken.
 """
@@ -259,7 +260,7 @@ class World:
         if not self.machine.committed(done, self.now):
             self._nothing_follows(before)
 
-    # --- the fast path: a turn comes first, since an actor uses the path only if it needs no turn
+    # --- the fast path. An actor with work for a turn takes the turn before it uses the path.
 
     def _turn_before(self, is_open: Callable[[], bool]) -> Commands | None:
         """Let the machine decide. Return its commands if the fast path is open afterwards, else None."""
@@ -350,7 +351,8 @@ class World:
         self.gone = self.machine._throttle.gone_version is not None
 
     def crash_actor(self, outcomes: list[Outcome], culprit: int | None = None) -> None:
-        """Lose only the machine: a temporary machine judges late outcomes, then a new one is restored.
+        """Lose the machine, not the process. A temporary machine judges late outcomes, then a new machine
+        is restored from the store.
 
         The temporary machine also quarantines the unsettled delivery at index `culprit`, if there is one.
         """
@@ -410,8 +412,8 @@ class World:
             self.awake()
 
     def step_clock(self, by_s: float) -> None:
-        """Step the clock. Pauses and the rate last as long as before. Rows are due at their instants, or
-        at the end of the longest wait."""
+        """Step the clock. Pauses and the rate last as long as before. A waiting row keeps its earliest
+        time, but at most the schedule's shortest wait from now."""
         self.awake()
         was, self.now = self.now, self.now + by_s
         self.tokens_at += by_s

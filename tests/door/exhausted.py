@@ -1,7 +1,7 @@
 """A door in a process with few descriptors, for `test_descriptors`.
 
-It prints its port, then a line when its listener rests. When its standard input ends, it prints its
-record of exhaustion.
+It prints its port, then a line when its listener pauses because no descriptor is free. When its standard
+input ends, it prints its record of exhaustion.
 """
 
 import resource

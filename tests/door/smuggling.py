@@ -1,7 +1,9 @@
-"""A table of request smuggling: the bytes to send, and the number of answers that the door may give.
+"""A table of request smuggling. Each case is a `Page`: the bytes to send, and the statuses that the door
+must answer.
 
 Every page contains `HIDDEN` where a parser with another reading of the framing would find a request.
-`/lane` stands for a path of either lane. Sources: RFC 9112 section 11.2, and known vulnerabilities.
+`/lane` stands for a path: one whose requests the door ingests, or one that it passes to the application.
+Sources: RFC 9112 section 11.2, and known vulnerabilities.
 """
 
 from dataclasses import dataclass
@@ -19,7 +21,8 @@ AS_CHUNK = b"%x\r\n%b\r\n0\r\n\r\n" % (len(PLAIN), PLAIN)
 
 @dataclass(frozen=True)
 class Page:
-    """The bytes for one connection. `bodies` are the bodies that the lane may receive, in order."""
+    """The bytes for one connection. `bodies` are the only bodies that may reach the application or the
+    ingestion, in order."""
 
     data: bytes
     statuses: tuple[int, ...] = (400,)  # afterwards the door must end the connection itself
@@ -181,7 +184,7 @@ REFUSED: dict[str, Page] = {
     **{name: Page(data) for name, data in HEADS.items()},
 }
 
-# Pages that look like attacks but have one meaning. Each gets one answer per request.
+# Cases that look like attacks but have only one meaning. Each request gets its answer.
 ONE_MEANING: dict[str, Page] = {
     "a request within a body is body": Page(head(sized(len(HIDDEN))) + HIDDEN, (202,), (HIDDEN,)),
     "a request within a chunk is body": Page(

@@ -1,4 +1,5 @@
-"""The front door's steps: each does bounded work for strangers, however many arrive at once."""
+"""The front door's steps of the loop: each does bounded work, however many clients without a key arrive
+at once."""
 
 import socket
 from collections.abc import Callable

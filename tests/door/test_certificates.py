@@ -79,8 +79,7 @@ def test_a_certificate_of_an_old_kind_is_refused_with_what_it_lacks(files: Paper
 
 
 async def test_a_client_cannot_renegotiate(files: Papers) -> None:
-    """A connection already has its share of the loop, and each renegotiation would be a further
-    handshake."""
+    """A renegotiation would be another handshake, which does not wait for a handshake's turn."""
     async with open_house(tls=(files.cert, files.key)) as house:
         certificate = house.door.certificate
         assert certificate is not None

@@ -390,7 +390,8 @@ async def test_a_flood_of_slow_connections_does_not_slow_others() -> None:
         client = await house.connect()
 
         async def work() -> tuple[int, int]:
-            """Return the passes and the longest step's lines for ten requests."""
+            """Send ten requests. Return the number of the reactor's passes, and the most Python lines
+            that one step ran."""
             passes = house.reactor.passes
             with counted_steps() as steps:
                 for _ in range(10):
@@ -416,7 +417,7 @@ async def test_beyond_the_limit_the_idle_longest_are_closed_then_503() -> None:
         for client in idle[1:]:
             await client.send(post(key=None))
             assert (await client.response()).status == 401
-        # takes the place of the first connection, which has never sent anything
+        # The door closes the first connection for it, which has never sent anything.
         busy = await house.connect()
         await busy.send(post())
         await house.ingest.wait_waiting(1)

@@ -35,7 +35,7 @@ def test_other_request_ids_are_replaced_by_unique_short_ones(given: bytes | None
 
 
 def test_request_ids_have_one_length() -> None:
-    """Otherwise answers to equal requests would differ in length whenever the counter gains a digit."""
+    """An id contains a counter. Answers to equal requests must not grow when it gains a digit."""
     assert {len(request_id_of(None)) for _ in range(300)} == {10 + 1 + 8}
 
 

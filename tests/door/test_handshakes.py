@@ -57,7 +57,8 @@ class Crowd:
         return len(self._socks)
 
     def ended(self) -> int:
-        """Return the index of a client whose connection has ended, in order of arrival."""
+        """Return the number of the first client whose connection has ended. Clients are numbered in order
+        of arrival."""
         for number, sock in enumerate(self._socks):
             sock.setblocking(False)
             with suppress(BlockingIOError):

@@ -35,7 +35,7 @@ class Stuck(Client):
 
 @asynccontextmanager
 async def opened(data: bytes = b"") -> AsyncIterator[tuple[Neighbour, Stuck, Http2Connection]]:
-    """Yield a connection after its first turn, with its house and its client."""
+    """Yield a fake house, a fake client, and their connection after its first turn."""
     house, client = Neighbour(waits=True), Stuck([])
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.timers.run)
@@ -58,7 +58,7 @@ async def pass_time(clock: MockClock, seconds: float) -> None:
 async def test_an_idle_client_that_does_not_read_the_last_word_is_closed(
     mock_clock: MockClock,
 ) -> None:
-    """The client's deadline to read started earlier, with the previous bytes to it."""
+    """The client's deadline to read starts with the unread reply to its PING, not with the GOAWAY."""
     async with opened() as (house, client, connection):
         await pass_time(mock_clock, house.limits.idle_s - 5)
         client.full = True

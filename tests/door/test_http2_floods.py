@@ -244,7 +244,8 @@ def decoded(decoder: Decoder, block: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def test_the_same_block_means_the_same_only_where_no_table_changed() -> None:
-    """Compared with a decoder without a cache, over blocks that change the table in between."""
+    """The decoder with a cache agrees with one without a cache, also if blocks change the table between
+    repetitions."""
     ours, plain = Decoder(), hpack.Decoder()
     enters = b"\x40\x01a\x01b"
     named = b"\xbe"

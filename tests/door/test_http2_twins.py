@@ -126,7 +126,7 @@ def test_both_ways_answer_alike(moves: list[tuple[object, ...]], size: int) -> N
 
 
 def test_no_mixture_of_the_two_ways_has_more_requests_at_once() -> None:
-    """`h2` counts only its own streams, so the fast path's must count too."""
+    """`h2` counts only its own streams, so the limit must also count requests on the fast path."""
     more, fields = STREAMS - 1, block()  # one request already waits in the application
     direct = b"".join(
         frame(HEADERS, 4, 3 + 2 * n, fields) + frame(DATA, 1, 3 + 2 * n, EVENT) for n in range(more)

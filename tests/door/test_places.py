@@ -115,7 +115,7 @@ async def test_too_many_that_wait_are_refused_and_others_still_wait(
     crowd = make(2, 20)
     crowd.ask("greedy", 50)
     await wait_all_tasks_blocked()
-    # One request has a place. The others that may wait leave room for other callers.
+    # One request has a place, and nine wait: one caller cannot fill the queue.
     assert (crowd.held["greedy"], len(crowd.refused)) == (1, 40)
     assert crowd.told == {(503, 1)}
     crowd.ask("other")

@@ -1,4 +1,5 @@
-"""The table of request smuggling, over real sockets and in both lanes: no hidden request is answered.
+"""The table of request smuggling, over real sockets, for ingestion and for requests that the door passes
+to an application: no hidden request is answered.
 
 A refused request gets one 400, then the door ends the connection itself.
 """
@@ -37,7 +38,7 @@ class Echo:
 
 
 async def played(house: House, page: Page, path: bytes) -> list[int]:
-    """Return the statuses of all answers to a page, until the connection ends."""
+    """Send the bytes of a page. Return the statuses of all answers until the connection ends."""
     client = await house.connect()
     try:
         await client.send(page.data.replace(b"/lane", path))

@@ -1,4 +1,5 @@
-"""Entries to the intake beside groups: one at a time, with every way in which one can fail."""
+"""The entry queue, which the intake serves between groups: one entry at a time, and every way in which
+an entry can fail."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

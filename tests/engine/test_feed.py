@@ -1,4 +1,4 @@
-"""The feed: what a window keeps, and no calls while no window is open."""
+"""The feed: which outcomes a live window keeps, and no calls while no window is open."""
 
 from typing import Any
 

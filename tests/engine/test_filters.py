@@ -204,7 +204,7 @@ def test_a_number_beyond_doubles_is_infinite_and_stops_no_filter(
 
 
 def test_the_library_comes_without_its_command_line() -> None:
-    # In a separate process, because other tests import the library's command line.
+    # The check runs in a separate process, because other tests import the library's command line.
     said = (
         "import sys, engine.filters; before = 'prompt_toolkit' in sys.modules;"
         " import cel.cli; print(before, hasattr(cel.cli, 'app'))"

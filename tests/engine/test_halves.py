@@ -10,7 +10,7 @@ items = st.lists(st.booleans(), max_size=70)  # True for each item that is refus
 
 def run(bad: list[bool]) -> tuple[list[int], list[int], int]:
     """Run a group whose `bad` items are refused. Return the written items, the failed items, and the
-    tries."""
+    number of tries."""
     halves = Halves(range(len(bad)))
     written: list[int] = []
     failed: list[int] = []

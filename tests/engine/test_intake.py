@@ -99,7 +99,7 @@ async def test_actors_are_told_of_a_large_group_a_few_hundred_at_a_time(
             known.append(len(destinations.deliveries))
             await trio.lowlevel.checkpoint()
     steps = [after - before for before, after in pairwise([*known, count])]
-    # trio shuffles tasks, so two steps of the intake can be adjacent
+    # Trio shuffles tasks, so the intake can make two steps between two counts.
     assert max(steps) <= 2 * TOLD_AT_ONCE
     assert destinations.deliveries == submission.deliveries
     seqs = [each.seq for each in submission.deliveries]

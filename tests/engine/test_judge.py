@@ -41,7 +41,7 @@ def autojump_clock() -> MockClock:
 
 
 class Senders(RecentSenders):
-    """Senders for which environments always share the process, or never do."""
+    """`RecentSenders` that always, or never, say that another environment has sent lately."""
 
     __slots__ = ("_shared",)
 
@@ -179,8 +179,8 @@ async def test_work_is_charged_as_an_event_is_and_refused_to_who_owes(
 async def test_work_that_waited_is_refused_for_what_was_charged_meanwhile(
     autojump_clock: MockClock,
 ) -> None:
-    """Without this, a session's hundred previews would all run, and its workspace's events would wait
-    behind them."""
+    """If it were not refused, all hundred previews of a session would run, and its workspace's events
+    would wait behind them."""
     said: list[str] = []
 
     async def ask() -> None:
@@ -283,8 +283,8 @@ async def test_of_many_that_give_way_few_are_begun_before_their_turn(
 async def test_an_event_that_waited_is_refused_for_what_was_charged_meanwhile(
     autojump_clock: MockClock,
 ) -> None:
-    """Without this, events that arrive before any charge would all run, and later events would wait a
-    minute."""
+    """If it were not refused, events that arrive before any charge would all run, and later events would
+    wait a minute."""
     async with opened() as place:
         for _ in range(3 * HALF_WAY_EACH):
             place.post("dear", 1, "dear")
