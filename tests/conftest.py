@@ -62,8 +62,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """If only proofs run, or none, skip the other files, because each worker imports all files that it
-    collects."""
+    """If `-m` selects or excludes the proofs, skip the files that do not run, because each worker imports
+    all files that it collects."""
     lane = lane_of(str(config.getoption("markexpr")))
     if lane is None or collection_path.suffix != ".py":
         return None

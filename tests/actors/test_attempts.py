@@ -285,9 +285,9 @@ def test_a_crowd_of_destinations_leaves_others_their_places_at_once() -> None:
     for number in range(10):
         other = Actor(attempts, 8, f"small-{number}")
         other.turn()
-        assert (other.began, other.wakes) == (8, 0)  # it was not compared with waiting actors
+        assert (other.began, other.wakes) == (8, 0)  # it began at once, although actors wait
     attempts.ended("greedy")
-    assert begun(greedy) == 800  # the workspace gets none back before it has fewer
+    assert begun(greedy) == 800  # its share has shrunk, so the freed place is not granted to it
     assert not any(actor.wakes for actor in greedy)
 
 

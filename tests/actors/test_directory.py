@@ -92,7 +92,7 @@ async def test_a_row_is_not_forgotten_once_something_arrived_again(
         destination = world.destination()
         world.accept(destination)
         await trio.sleep(100)
-        world.accept(destination)  # its group was built while there was a row, so it wrote none
+        world.accept(destination)  # a backlog row still existed, so this commit wrote none
         assert world.forget() == []
         world.check_backlog()
         await world.settled()

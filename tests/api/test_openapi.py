@@ -212,6 +212,7 @@ def test_a_rejected_event_of_a_batch_looks_as_the_document_says() -> None:
 
 
 def test_no_schema_has_the_name_of_anothers_constructor() -> None:
-    """A generated Go client has a function `NewThing` for each `Thing`."""
+    """A generated Go client has a function `NewThing` for each schema `Thing`. A schema `NewThing` would
+    collide with it."""
     names = set(DOCUMENT["components"]["schemas"])
     assert not {f"New{name}" for name in names} & names

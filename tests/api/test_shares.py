@@ -190,7 +190,7 @@ async def test_who_goes_away_while_a_place_rests_leaves_it_to_the_next(
         for seconds in (0.02, 0.02, 5.0):
             nursery.start_soon(worked, share, seconds, began)
             await wait_all_tasks_blocked()
-        # The requests end after 0.02 s. Their places rest, and can be taken again at 0.04 s.
+        # The first requests end at 0.02 s. Their places then rest until 0.04 s, and cannot be taken.
         with trio.move_on_after(0.03):
             await worked(share, 0.01, began)
         assert len(began) == 2

@@ -1,4 +1,4 @@
-"""Detection of an idle server: the reported CPU time is that at which the CPU use stopped."""
+"""Detection of an idle server. The result is the CPU time that the server used until it became idle."""
 
 from collections.abc import Iterator
 from typing import cast

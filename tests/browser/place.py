@@ -12,8 +12,8 @@ from tests.process.receiver import Receiver
 
 @contextmanager
 def open_place(name: str) -> Iterator[tuple[House, Receiver]]:
-    """Run a server and a receiver. The server's temporary folder has `name` in its name, and is removed
-    at the end."""
+    """Run a server and a receiver. The server's temporary folder, named after `name`, is removed at the
+    end."""
     folder = Path(tempfile.mkdtemp(prefix=f"angarium-{name}-"))
     folder.chmod(0o755)
     receiver = Receiver()

@@ -294,8 +294,8 @@ def _duplicates(
     crashes: list[Interval],
     database: list[Interval],
 ) -> None:
-    """Check that a delivered delivery comes again only if a crash may have prevented the record of its
-    success."""
+    """Check that a receiver gets a delivery again after its success only if a crash may have prevented
+    the record of that success."""
     answered: dict[str, tuple[float, float]] = {}
     wrong = []
     for arrival in come:

@@ -28,8 +28,8 @@ START_S = 60  # PostgreSQL replays its log first
 GONE_S = HANGS_S  # for the end of a killed postmaster and its children
 ORPHANS_S = 15.0  # for the end of its children, after the postmaster's end
 QUERY_S = 5.0
-# The errors of a query while the cluster is in trouble. The last one: the connection ended within an
-# answer.
+# The errors of a query while the cluster is in trouble. asyncpg raises InternalClientError if the
+# connection ends within an answer.
 AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 UP = {"ready", "standby"}  # states in postmaster.pid
 MODES = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}

@@ -517,7 +517,7 @@ class World:
         count, size = held(self.machine)
         surplus = self.ordered  # reads by id may exceed the bounds
         assert 0 <= count <= self.limits.deliveries + len(surplus)
-        archived = self.config.status is DestinationStatus.ARCHIVED  # takes in whole answers
+        archived = self.config.status is DestinationStatus.ARCHIVED  # it keeps whole answers
         assert 0 <= size <= self.limits.bytes + 3_000 * (len(surplus) + 32 * archived)
         assert set(self.machine.in_flight) == set(self.in_flight)
         window = self.machine._backlog.window

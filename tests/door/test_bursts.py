@@ -1,5 +1,4 @@
-"""The front door's steps of the loop: each does bounded work, however many clients without a key arrive
-at once."""
+"""Each step of the front door does bounded work, however many clients without a key arrive at once."""
 
 import socket
 from collections.abc import Callable

@@ -113,7 +113,7 @@ async def test_a_flood_of_handshakes_of_one_address_leaves_turns_to_others(
         crowd.come(FLOODER, FLOOD)
         crowd.come(OTHER, 1)
         await until(lambda: account_of(None, OTHER) in turns)
-        # It was accepted last, but did not wait for all earlier handshakes.
+        # This client was accepted last, but did not wait for all earlier handshakes.
         before = Counter(turns[: turns.index(account_of(None, OTHER))])
         assert before[account_of(None, FLOODER)] < FLOOD / 4
         client = await greet(house, certified, OTHER)

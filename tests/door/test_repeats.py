@@ -122,7 +122,8 @@ async def test_the_fate_stays_unknown_when_no_worker_serves_the_request_again(
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_a_refusal_does_not_tell_the_fate_of_a_request_sent_before(status: int) -> None:
-    """The first worker may have accepted the event, and may still record it."""
+    """The first try may have stored the event, or may still do so. The client must not get a later try's
+    refusal."""
     async with open_pair() as pair:
         client = await broken_off(pair, REPEATED["a keyed event"])
         await pair.far.ingest.wait_waiting(2)

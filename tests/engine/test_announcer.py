@@ -19,7 +19,7 @@ NOT_YET = Snapshot(taken_at=NOW, row=FailureRow(9, False, NOW - 9, None))
 
 
 def announced(before: Snapshot | None, after: Snapshot) -> list[tuple[str, Mapping[str, Any], str]]:
-    """Return the announcements for a change of snapshots: types, payloads, occasions."""
+    """Return the type, payload and occasion of each announcement for a change of snapshots."""
     found: list[tuple[str, Mapping[str, Any], str]] = []
 
     def announce(

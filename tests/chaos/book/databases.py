@@ -43,7 +43,7 @@ class BackendKilled(Disturbance):
     kills, weight = 1, 3
 
     def begin(self) -> None:
-        self.world.primary.revive()  # it can be recovering from the trouble before
+        self.world.primary.revive()  # it can still be recovering from the previous fault
         pids = [row[0] for row in self.world.rows(OURS)]
         if pids:
             with suppress(ProcessLookupError):

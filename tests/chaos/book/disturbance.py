@@ -12,7 +12,7 @@ SERVER, DATABASE, ROAD, RECEIVERS, DISK = "server", "database", "road", "receive
 class Disturbance:
     """One kind of fault. `end` leaves everything as it was, or as an operator would repair it."""
 
-    touches: ClassVar[frozenset[str]]  # two that touch the same part never run at once
+    touches: ClassVar[frozenset[str]]  # two faults that touch the same thing never run at once
     for_s: ClassVar[tuple[float, float]] = (0.0, 0.5)  # how long it lasts, drawn at random
     kills: ClassVar[int] = 0  # processes killed: server, database or receivers
     crashes: ClassVar[bool] = False  # attempts in flight may be sent again

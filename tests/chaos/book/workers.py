@@ -11,7 +11,7 @@ from tests.chaos.book.disturbance import SERVER, Disturbance
 from tests.chaos.server import POLL_S
 from tests.chaos.world import World
 
-READY_S = 15.0  # without the database it is not ready by then; its parent continues
+READY_S = 15.0  # without the database the worker is not ready by then; its parent continues
 NOTICED_S = 30.0  # a parent kills a worker that gave no sign of life for 10 s
 HOME_SHARE = 0.7  # share of faults that strike the worker with the workspace; the others relay
 
