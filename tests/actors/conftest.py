@@ -8,6 +8,6 @@ import structlog
 
 @pytest.fixture(autouse=True)
 def logs() -> Iterator[list[structlog.typing.EventDict]]:
-    """The logged events. Nothing is printed, since tracebacks of planned crashes are slow to format."""
+    """The logged events. They are not printed, because tracebacks of tests' crashes format slowly."""
     with structlog.testing.capture_logs() as captured:
         yield captured

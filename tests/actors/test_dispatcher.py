@@ -1,5 +1,5 @@
-"""The dispatcher's turns: fair between actors and workspaces, bounded in time, and each a barrier for
-errors."""
+"""The dispatcher's turns: fair between actors and workspaces, and bounded in time. An error in a turn
+affects only its actor."""
 
 import trio
 

@@ -1,4 +1,4 @@
-"""Random histories, drawn from seeds: arrivals, outcomes, crashes, changes, a lost store, killed
+"""Random histories, drawn from seeds: arrivals, outcomes, crashes, changes, an unreachable store, killed
 processes.
 
 Safety is checked all the time. At the end the faults stop, and everything must be delivered.

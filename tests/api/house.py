@@ -312,7 +312,7 @@ class FakeDirectory:
 
 
 class FakeSender:
-    """Answers every attempt with `outcome`, or leaves it to the test if that is None."""
+    """A fake sender. Each attempt ends with `outcome`. If `outcome` is None, the test ends attempts."""
 
     def __init__(self) -> None:
         self.sent = Growing()  # pairs of a transmission and its `done`

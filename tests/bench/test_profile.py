@@ -1,4 +1,4 @@
-"""A profile of a real server: its parts add up to the CPU use, and each block taken has a module."""
+"""A profile of a real server: its parts add up to the CPU use, and each allocation has its module."""
 
 from pathlib import Path
 

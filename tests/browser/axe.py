@@ -13,7 +13,8 @@ COLOURS = "{type: 'rule', values: ['color-contrast', 'link-in-text-block']}"
 
 
 def bring(window: Window) -> None:
-    """Add axe to each page of a window. Sending its 600 kB takes as long as its run."""
+    """Add axe to each page of a window, because sending its 600 kB for every check takes as long as the
+    check."""
     window.page.add_init_script(path=AXE)
 
 

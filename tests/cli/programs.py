@@ -123,7 +123,7 @@ async def running(
     cwd: Path | None = None,
     command: Sequence[str] = COMMAND,
 ) -> AsyncIterator[Program]:
-    """Run a command beside the block. End it with SIGTERM, or by force if it ignores that."""
+    """Run a command while the block runs. End it with SIGTERM, or by force if it ignores that."""
     process = await trio.lowlevel.open_process(
         [*command, *arguments],
         env=dict(env),

@@ -43,10 +43,10 @@ def wavering(median: float, depth: float) -> Takes:
 
 @dataclass
 class Crowd:
-    """A receiver that works on `places` requests at once; the others wait there, in order.
+    """A receiver that works on `places` requests at once. More requests wait there, in order.
 
     `refuses`: it refuses requests that would wait. `fails`: the share that fails at any load. `wants`:
-    the number in flight without a limit.
+    the number of attempts that the sender has in flight if no limit is lower.
     """
 
     takes: Takes

@@ -29,7 +29,8 @@ values = st.recursive(
     ),
     max_leaves=6,
 )
-# Mostly of types that the operators accept. With random types hardly any expression has a value.
+# The values mostly have types that the operators accept. With random types, hardly any expression has a
+# value.
 payloads = st.one_of(
     st.fixed_dictionaries(
         {"a": numbers, "b": texts, "c": st.booleans(), "l": st.lists(scalars, max_size=3)}

@@ -1,4 +1,4 @@
-"""Faults of the server's process: killed, frozen, ended in order, replaced by another."""
+"""Faults of the server's process: killed, frozen, ended with SIGTERM, replaced by another."""
 
 import random
 import signal
