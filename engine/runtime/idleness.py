@@ -1,6 +1,7 @@
 """The idle time of the loop: it distinguishes a busy process from one that waits.
 
-The delay of a timer cannot: a round of a loop that never rests can take as little as a millisecond.
+The lateness of a timer does not show this: a loop that never waits can still serve every timer within a
+millisecond.
 """
 
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ import trio
 
 
 class Idleness(trio.abc.Instrument):
-    """A stopwatch that runs while the loop waits. It reads the clock twice in each turn of the loop. If
-    other processes hold the processor at the end of a wait, that time counts as well."""
+    """A stopwatch that runs while the loop waits. It reads the clock twice for each wait. If other
+    processes hold the processor at the end of a wait, it also counts that time as idle."""
 
     def __init__(self) -> None:
         self._waited = self._looked = 0.0  # waited since the last call of `part`; that call's time

@@ -1,8 +1,8 @@
 """The loop watch: it logs each step of the loop that lasts too long, with the step's work and workspace.
 
 A step is the work of one task between two waits; while it lasts, nothing else runs. If a long step took
-little CPU, other programs had the processor, or a call blocked. The watch costs two calls and a look at
-the clock for each step, some 0.5 us. Only `run` awaits.
+little CPU, other programs had the processor, or a call blocked. For each step, the watch costs two calls
+and one reading of the clock, some 0.5 us. In this module, only `run` awaits.
 """
 
 import gc
@@ -26,10 +26,10 @@ log = structlog.get_logger("angarium.loop")
 
 
 class Mark:
-    """The label of the present step: its work, and for whom. Owner: the code of the present step.
+    """The label of the present step: its work, and the tenant of the work. Owner: the running code.
 
-    Code whose time depends on its input sets the label, which takes some 20 ns. When the step ends, the
-    watch clears it.
+    Code whose duration depends on its input sets the label, which takes some 20 ns. When the step ends,
+    the watch clears the label.
     """
 
     __slots__ = ("what", "whom")
@@ -120,7 +120,7 @@ class LoopWatch(trio.abc.Instrument):
         MARK.what = MARK.whom = None
 
     def of(self, whom: int | str) -> int:
-        """Return the number of long steps for `whom`: an environment's number, or a workspace's id."""
+        """Return the number of long steps of `whom` (an environment's number, or a workspace's id)."""
         return self._of[whom]
 
     def statistics(self) -> LoopStatistics:

@@ -1,6 +1,6 @@
 """The pressure log: it reports a resource that tasks wait for, and the end of the wait.
 
-A wait is reported when two looks in a row find it. The log only reads gauges.
+It reports a wait that two checks in a row have found.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import structlog
 import trio
 
-EVERY_S = 10.0  # between two looks: a wait that lasts for so long shows in every client's latency
+EVERY_S = 10.0  # between two checks: a wait that lasts for so long shows in every client's latency
 
 log = structlog.get_logger("angarium.pressure")
 
@@ -18,17 +18,17 @@ class Pressure:
 
     def __init__(self, gauges: Mapping[str, Callable[[], int]]) -> None:
         self._gauges = gauges
-        self._before: set[str] = set()  # waited for at the last look
+        self._before: set[str] = set()  # waited for at the last check
         self._lasting: set[str] = set()  # logged, and not over
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Check until cancelled."""
         while True:
             await trio.sleep(EVERY_S)
             self.look()
 
     def look(self) -> None:
-        """Look once. Log each wait that the look before found too, and each logged wait that is over."""
+        """Check once. Log each wait that the check before also found, and the end of each logged wait."""
         waiting = {name: count for name, gauge in self._gauges.items() if (count := gauge())}
         for name in waiting.keys() & self._before - self._lasting:
             self._lasting.add(name)

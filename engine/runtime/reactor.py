@@ -20,24 +20,25 @@ READ = select.EPOLLIN if hasattr(select, "epoll") else 1
 WRITE = select.EPOLLOUT if hasattr(select, "epoll") else 4
 _HANGUP = (select.EPOLLHUP | select.EPOLLERR) if hasattr(select, "epoll") else 0
 _READINESS = READ | WRITE
-# A pass is bounded, so that every other trio task runs between two passes. 64 requests take 0.6 ms; 64
+# The most events of a pass; between two passes, every other trio task runs. 64 requests take 0.6 ms; 64
 # reads of 64 KiB from a flooding client take 3 ms. Ready sockets beyond the bound come first in the next
 # pass.
 PASS_EVENTS = 64
-# After this time, a pass pauses until every other task has run: costly requests take 2 to 4 ms each.
+# After this time, a pass pauses until every other task has run. Otherwise, a pass of 64 costly requests,
+# which take 2 to 4 ms each, would delay them too long.
 PASS_S = 0.005
-# The priority of a descriptor. The last request of a known caller was admitted; that of a stranger was
-# not. A newcomer has sent no request yet. In a pass, newcomers get at most STRANGERS_S, and strangers
-# as much again. So known callers wait little, and newcomers wait only for newcomers. Of newcomers and
-# strangers, the reactor polls only STRANGERS_AT_ONCE at a time, because one of them can need a step of a
-# TLS handshake, which takes a millisecond.
+# The priority of a descriptor. A client's connection is a NEWCOMER until its first request; then it is
+# KNOWN if its last request was admitted, else a STRANGER. In a pass, newcomers together get STRANGERS_S,
+# and strangers together get STRANGERS_S. So neither delays known callers for long, and strangers do not
+# delay newcomers. The reactor polls these two classes for only STRANGERS_AT_ONCE descriptors at a time,
+# because each can need a step of a TLS handshake, which takes a millisecond.
 KNOWN, NEWCOMER, STRANGER = range(3)
 STRANGERS_S = 0.002
 STRANGERS_AT_ONCE = 4
-# While known callers are active, newcomers and strangers have shorter turns. After each turn, their class
-# rests for a multiple of the turn's time. A known caller's event takes some five turns of the loop, and
-# without rests each of them took 2 to 4 ms longer. On two cores the rests also leave CPU time to the
-# database.
+# While known callers are active, the classes of newcomers and of strangers have only this much time in a
+# pass. Then the class is not polled for a multiple of the time that it used (its rest). A known caller's
+# event takes some five turns of the loop; without rests, each turn took 2 to 4 ms longer. On two cores,
+# the rests also leave CPU time to the database.
 BESIDE_KNOWN_S = 0.0005
 RESTS = {NEWCOMER: 1.0, STRANGER: 3.0}
 ACTIVE_S = 0.05  # known callers are active for so long after a descriptor of theirs was ready
@@ -54,8 +55,9 @@ class Ready(Protocol):
 
 
 class _Nobody:
-    """The handler of a descriptor that is no longer watched. It replaces the real handler, which refers
-    to its registration: as a reference cycle, both would stay in memory until garbage collection."""
+    """The handler of a descriptor that is no longer watched. It replaces the real handler, because the
+    handler and its registration refer to each other: this cycle would stay in memory until garbage
+    collection."""
 
     def ready(self, readable: bool, writable: bool) -> None:
         """Do nothing."""
@@ -84,7 +86,7 @@ class _PriorityClass:
         self._serve(self)
 
     def abort(self, error: BaseException | None) -> None:
-        """Do nothing: `_pass` passes an exception to the handler of the descriptor that caused it."""
+        """Do nothing: exceptions go to the handlers of the class's descriptors."""
 
 
 class Registration:
@@ -200,14 +202,14 @@ class Reactor:
                     self._in_pass = False
                     self._bury()
                 self.passes += 1
-                # Other tasks run now. Afterwards the loop polls: under load, that is cheaper than a wait.
+                # Other tasks run now. Then the loop polls: under load, that is cheaper than a wait.
                 await checkpoint()
             self._known_ready = len(events) > self._class_turns
             self._class_turns = 0
 
     def _found(self, events: list[tuple[int, int]]) -> _Batch:
         # Look up all handlers before any of them runs. If a handler is replaced during the pass, the new
-        # handler of the descriptor must not get the readiness that the old one waited for.
+        # handler must not get the events of the old one.
         registrations, gone = self._registrations, self._gone
         return [(registrations.get(fd, gone), mask) for fd, mask in events]
 
@@ -235,8 +237,8 @@ class Reactor:
         return []
 
     def _serve_class(self, served: _PriorityClass) -> None:
-        """Serve a priority class for its share of a pass; the rest of the class comes first in the next
-        pass."""
+        """Serve the ready descriptors of a priority class until its time in this pass is used up. The
+        other descriptors of the class come first in the next pass."""
         now = began = self._clock()
         beside_known = self._known_active(now)
         end = began + (BESIDE_KNOWN_S if beside_known else STRANGERS_S)

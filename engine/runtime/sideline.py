@@ -1,8 +1,7 @@
-"""The sideline: it does the long work of commands in slices, one piece of work at a time.
+"""The sideline: it does the long computations of commands in slices, one computation at a time.
 
-Environments take turns.
-The sideline is no thread: a thread holds the interpreter for 5 ms at a time, and after each system call
-the loop would wait that long.
+Environments take turns. The sideline is no thread, because a busy thread keeps the interpreter for 5 ms
+at a time: after each system call, the loop would have to wait that long to continue.
 """
 
 import time
@@ -14,7 +13,8 @@ import trio
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.runtime.slices import Slices
 
-# A pause takes this many times the CPU of the slice before it: the sideline uses a quarter of the loop.
+# A pause lasts this many times the CPU of the slice before it, so the sideline uses at most a quarter of
+# the loop's time.
 REST = 3.0
 
 T = TypeVar("T")
@@ -28,8 +28,9 @@ class Sideline:
         self._turns = FairSemaphore(1, 1)
 
     async def done(self, environment: int, work: Callable[[Callable[[], None]], T]) -> T:
-        """Return the result of `work`, which calls its argument to let other tasks run. Raises what
-        `work` raises, and Refusal 503 if too much work of the environment waits."""
+        """Return the result of `work`, a function. `work` gets a function that lets other tasks run, and
+        calls it often. Raises what `work` raises, and Refusal 503 if too much work of the environment
+        waits."""
         slices = Slices(work)
         try:
             async with self._turns.held(environment):

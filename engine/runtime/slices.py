@@ -1,7 +1,7 @@
 """Work in slices: a long call pauses when its time is up, and continues later on its own stack.
 
-Generators could do this too, but each step of an evaluation would cost twice as much. Only `worked_off`
-and `in_slices` await.
+Generators could do this too, but each step of the work would cost twice as much. In this module, only
+`worked_off` and `in_slices` await.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -14,10 +14,11 @@ T = TypeVar("T")
 
 
 class Slices(Generic[T]):
-    """One piece of work, which must await nothing. The work calls its argument to pause.
+    """One piece of work, which must await nothing. The work is a function, and calls its argument to
+    pause.
 
-    The work's stack does not refer to this object. Otherwise, in a reference cycle, the garbage of work
-    that was given up would stay in memory until the garbage collector runs.
+    The work's stack must not refer to this object: in such a reference cycle, all that abandoned work
+    holds would stay in memory until garbage collection.
     """
 
     def __init__(self, work: Callable[[Callable[[], None]], T]) -> None:

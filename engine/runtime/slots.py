@@ -8,8 +8,8 @@ from engine.model.read_models import SessionCustomer
 from engine.runtime.tally import Tally
 
 # The sessions of one customer get at most a fourth (CUSTOMER_PART) of the workspace's places. A fourth
-# (KEYS_PART) is for the workspace's keys only. So if all receivers of one customer hang, other callers
-# still get places.
+# (KEYS_PART) is reserved for requests with the workspace's keys. So even if all receivers of one customer
+# hang, and keep its requests waiting, other callers get places.
 CUSTOMER_PART = 4
 KEYS_PART = 4
 
@@ -18,7 +18,7 @@ class Slots:
     """Places for running operations. Owner of the counts."""
 
     def __init__(self, of_all: int, of_workspace: int, what: str, retry_after_s: int) -> None:
-        """`what` names the running work in the refusal of a caller that finds no place."""
+        """`what` is the plural noun for the operations in the message of a refusal."""
         self._of_all = of_all
         self._of_workspace = of_workspace
         self._what = what
@@ -58,6 +58,6 @@ class Slots:
 
 
 def customers_places(of_workspace: int) -> tuple[int, int]:
-    """Return the most places that one customer can have, and that all customers together can have."""
+    """Return two limits of a workspace: the places of one customer, and of all its customers together."""
     together = max(1, of_workspace - max(1, of_workspace // KEYS_PART))
     return max(1, min(together, of_workspace // CUSTOMER_PART)), together

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import trio
 
 Callback = Callable[[], None]
-# The time for callbacks before other trio tasks run. It is enough for hundreds of callbacks that only
-# schedule a turn, or for twenty attempts that time out.
+# After callbacks have run for this time, other trio tasks run. In this time, hundreds of callbacks can
+# schedule an actor's turn, or twenty attempts can time out.
 SLICE_S = 0.001
 DEAD_KEPT = 256  # fewer cancelled entries are not worth a sweep of the heap
 
@@ -70,8 +70,8 @@ class Timers:
     def bury_one(self) -> None:
         """Count a cancelled entry of the heap (only `Timer.cancel` calls this)."""
         self._dead += 1
-        # The time of a sweep is proportional to the heap. At least half as many cancellations come before
-        # it, so each cancellation costs a constant time on average.
+        # A sweep takes time in proportion to the heap, and comes only after cancellations of half its
+        # entries. So each cancellation costs a constant time on average.
         if self._dead > DEAD_KEPT and self._dead * 2 > len(self._heap):
             self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
             heapq.heapify(self._heap)
@@ -120,8 +120,8 @@ def _nobody() -> None:
 
 
 class Alarm:
-    """The alarm of one actor. It has at most one timer, which moves only to an earlier instant. So a call
-    can come too early, but never too late."""
+    """The alarm of one actor. It has at most one timer, and a request for a later call does not move it.
+    So a call can come too early, but never too late."""
 
     __slots__ = ("_call", "_due", "_timer", "_timers")
 

@@ -43,7 +43,7 @@ class SchemaCheck:
         return self._compiled is not None
 
     def use(self, compiled: CompiledSchema) -> bool:
-        """Keep a compiled schema. Return False if another event has caused its compilation meanwhile."""
+        """Keep a compiled schema. Return False if one is kept already: another event compiled it."""
         if self._compiled is not None:
             return False
         self._compiled = compiled
@@ -64,16 +64,16 @@ class SchemaCompiler:
         self._bytes = 0
 
     def compile(self, check: SchemaCheck, pause: Callable[[], None] = no_pause) -> CompiledSchema:
-        """Compile the schema of a check, and store it there. `pause` is called between the steps."""
+        """Compile the schema of `check`, and let `check` keep it. Calls `pause` between the steps."""
         schema = check.schema
         try:
             document = json.loads(schema.document)
             bound_compiling(document, pause)
             compiled = CompiledSchema(document, schema.weight, pause)
         except Refusal as refusal:
-            # The schema was accepted when it was created; a newer library or a newer bound refuses it.
-            # To compile it all the same could hold the loop for every tenant, and to refuse the events
-            # could lose them. So they are accepted unchecked.
+            # The schema was accepted when it was created, but a newer library or a newer bound refuses
+            # it. Compiling it all the same could block the loop for every tenant, and refusing its events
+            # could lose them. So its events are accepted unchecked.
             log.exception(
                 "schema.unusable",
                 schema=schema.id,

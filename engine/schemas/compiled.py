@@ -31,15 +31,16 @@ from engine.schemas.places import DIALECT, objects_of, read_places
 from engine.schemas.weight import weigh
 
 SCHEMA_BYTES = 64 * 1024
-# The most work of one event, in units of the weight. The worst case that was tried took 12 ms, and its
-# errors another 12 to 24 ms.
+# The most work of checking one event, in the unit of `engine.schemas.weight`. In the worst case that was
+# tried, the check took 12 ms, and listing the errors another 12 to 24 ms.
 MAX_WORK = 200_000
-# Limits for listing errors. Listing all errors of a large event takes seconds. With alternatives, making
-# the first error can take seconds: it contains all errors of each alternative, once for each level.
-ALL_ERRORS_WORK = 5_000  # up to this work, all errors outside of alternatives are listed
-ALTERNATIVES_WORK = 8_000  # up to this work times depth, also those within alternatives
+# Limits for listing errors. Listing all errors of a large event takes seconds. With `anyOf` or `oneOf`,
+# even one error can take seconds: it contains all errors of every alternative, which contain those of
+# the alternatives within.
+ALL_ERRORS_WORK = 5_000  # up to this work, all errors of the outline are listed
+ALTERNATIVES_WORK = 8_000  # up to this work times depth, all errors of the schema are listed
 ERRORS_A_NUMBER = 20  # how often a long number is compared and shown when errors are listed
-EACH = 0  # instead of a number of names: `propertyNames` can have an error for every name
+EACH = 0  # stands for the number of an object's names, each of which can violate `propertyNames`
 BYTES_A_UNIT = 32  # bytes of text that cost one value
 # From this size on, a payload is handled in steps, which take milliseconds at worst.
 STEPS_BYTES = 16 * 1024
@@ -49,8 +50,8 @@ PATH_LENGTH = 512
 LONG_DIVISORS = 500  # of one schema: each takes up to 20 us to compile
 _OF_SCHEMAS = Prices(each=40, unique=4, divides=False)  # under the meta-schema, with its error
 _REGEX_BYTES = 1 << 20  # the limit of a compiled pattern, and of its matcher's cache
-# A float with more digits than programs write. The search is quick because it begins at the dot, which is
-# rare.
+# A float with more digits than a binary float holds. The search is quick because it begins at the dot,
+# which is rare.
 _LONG_NUMBER = re.compile(rb"\.(?:\d{18}|(?<=\d{17}\.))")
 # msgspec takes 13 us to decode a float near the ends of its range, a thousand times as long as for other
 # floats. If a payload of at least this size has such floats, the exact decoder decodes it.
@@ -58,7 +59,7 @@ _EXPONENTS_BYTES = 4 * 1024
 _LARGE_EXPONENT = re.compile(rb"[eE][+-]?0*[23]\d\d")
 _LONG_INTEGER = 4_000  # digits; the interpreter refuses to make an int of more
 _decode = msgspec.json.Decoder().decode
-# Every string has the format `regex`, because the library's check would compile the string.
+# The format `regex` is not checked, because the library's check would compile the payload's string.
 _FORMATS = {"regex": lambda _: True}
 
 
@@ -100,8 +101,8 @@ def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
                 "its patterns take too long to compile together: have fewer, or let them begin with ^",
             )
     pause()
-    # Where the meta-schema has `uniqueItems`, all items are compared, even items of a wrong type: a
-    # `required` of 2,700 long numbers took 2 s.
+    # Under `uniqueItems`, the meta-schema's check compares all items, even items of a wrong type: the
+    # check of a `required` with 2,700 long numbers took 2 s.
     if price(named_in(schema, steps), _OF_SCHEMAS, MAX_WORK) > MAX_WORK:
         raise invalid("schema", "has too many long numbers")
     pause()
@@ -136,8 +137,8 @@ class CompiledSchema:
     def __init__(self, schema: Any, weight: int, pause: Callable[[], None] = no_pause) -> None:
         """`pause` is called between the steps, of milliseconds each."""
         self.weight = max(weight, 1)
-        # A value has at least two bytes, so the work of a payload up to this size is below MAX_WORK, and
-        # its values need not be counted.
+        # The work of a payload up to this size is below MAX_WORK even if each of its values has only two
+        # bytes. So the values of such a payload need not be counted.
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
         self._schema = schema
         self._prices: Prices = prices(schema, self.weight, Steps(pause))
@@ -210,8 +211,8 @@ class CompiledSchema:
     def _errors(
         self, value: Any, payload: bytes, long_numbers: float
     ) -> list[jsonschema_rs.ValidationError]:
-        """Return the errors that can be listed in milliseconds: all errors, the errors of the schema's
-        outline, or only the first error of the outline."""
+        """Return the errors that can be listed in milliseconds: all errors, or all errors of the schema's
+        outline (see `engine.schemas.outline`), or only the outline's first error."""
         work = self._work(payload)
         names = work // self.weight if self._names == EACH else self._names
         work = work * names + int(long_numbers) * ERRORS_A_NUMBER
@@ -229,8 +230,9 @@ class CompiledSchema:
 
 
 def _names_complained_of(schema: Any, steps: Steps) -> int:
-    """Return how many errors one object can cause for its names: the length of the longest `required`, or
-    `EACH` with `propertyNames`. Each of these errors contains the whole object."""
+    """Return how many errors about names one object can cause: the length of the longest `required`, or
+    `EACH` with `propertyNames`. The number matters because each of these errors contains the whole
+    object."""
     most = 1
     for value in objects_of(schema, steps):
         if "propertyNames" in value:

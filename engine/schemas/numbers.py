@@ -20,15 +20,17 @@ COMPARED = 10  # to compare it with one bound, or one number of an `enum` or a `
 DIVIDED = 300  # to divide it by a `multipleOf` that is no integer, with fractions of integers
 # The price of d digits, relative to a long number of few digits: 1 + d / DIGITS + d * d / SQUARE.
 DIGITS, SQUARE = 64, 20_000
-# The price of a pair that `uniqueItems` compares: PAIR + d / PAIR_DIGITS + d * d / PAIR_SQUARE.
+# The price of comparing two numbers of d digits for `uniqueItems`: PAIR + d / PAIR_DIGITS +
+# d * d / PAIR_SQUARE.
 PAIR, PAIR_DIGITS, PAIR_SQUARE = 4.0, 10, 400
 EXACT_DIGITS = 10_000  # from here on the validator compares the sizes of numbers, not their digits
 SHORT_DIGITS = 17  # the digits of a fraction that a float holds
 SHORT_EXPONENT = 18  # of ten: floats beyond 1e18 or below 1e-18 are divided as long numbers
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _NAMED = ("required", "type", "dependentRequired")
-_MOST = 2**63  # from here on the validator keeps a number as text, even an unsigned one of 64 bits
-# The translation of every digit to 0, so that a fast search for a text of zeros finds a run of digits.
+_MOST = 2**63  # from here on the validator keeps a number as text, also an unsigned one of 64 bits
+# A translation table that replaces every digit by 0: a run of digits becomes a run of zeros, and the
+# search for a fixed text is fast.
 _RUNS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
 _RUN = b"0" * 19  # the smallest long integer has 19 digits
 
@@ -63,7 +65,7 @@ def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
 
 
 def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
-    """Return the values of the keywords whose items, by the meta-schema, must be distinct."""
+    """Return the values of the keywords for which the meta-schema has `uniqueItems`."""
     found: list[Any] = []
     for each in objects_of(schema, steps):
         found += (each[keyword] for keyword in _NAMED if keyword in each)
@@ -71,7 +73,8 @@ def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
 
 
 def long_divisors(schema: Any, steps: Steps | None = None) -> int:
-    """Return the number of `multipleOf` with a large or small exponent, which divide as long numbers."""
+    """Return how many `multipleOf` have a float with a large or small exponent. Division by such a float
+    costs as much as by a long number."""
     divisors = (each.get("multipleOf") for each in objects_of(schema, steps))
     return sum(1 for each in divisors if isinstance(each, float) and next(_long(each, True), None))
 
@@ -87,7 +90,7 @@ def may_hold_long(payload: bytes) -> bool:
 
 
 def price(value: Any, asked: Prices, most: int) -> float:
-    """Return the price of a decoded payload's long numbers. The count stops above `most`."""
+    """Return the price of a decoded payload's long numbers; above `most`, only a part of it."""
     total = 0.0
     # `uniqueItems` compares only numbers that round to the same float.
     alike: dict[float, tuple[int, float]] = {}

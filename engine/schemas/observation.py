@@ -1,7 +1,7 @@
 """The observation of one place in the payloads of an event type: the kinds, formats, values and members.
 
 An inferred schema must accept every observed payload. So it describes a place only if all values of the
-place were observed: a place that was ignored once, for lack of room, is never added later.
+place were observed: if one value was ignored for lack of room, the place is never added later.
 """
 
 import re
@@ -141,8 +141,8 @@ class Observation:
     # --- merging
 
     def fold(self) -> "Observation | None":
-        """Turn this object into a map, whose names are data. Return the merged observation of its values;
-        None if some values were ignored."""
+        """Treat the objects at this place as maps: their names are data, and all values share one
+        observation. Return the merged observation of the values; None if some values were ignored."""
         rest = Observation()
         for sight in self.members.values():
             rest.absorb(sight)
@@ -204,7 +204,7 @@ class Observation:
     # --- the schema
 
     def schema(self, depth: int) -> dict[str, Any]:
-        """Return the schema of the observed values, at most `depth` levels deep."""
+        """Return the schema of the observed values. Values below `depth` levels are not described."""
         kinds = [kind for kind in _KINDS if kind in self.seen]
         if "number" in kinds and "integer" in kinds:
             kinds.remove("integer")
@@ -248,7 +248,7 @@ class Observation:
         return found
 
     def conflicts(self, path: str = "payload") -> Iterator[tuple[str, str]]:
-        """Yield each place that has values of several kinds, with the count of each kind as text."""
+        """Yield the path of each place with values of several kinds, and each kind's count, as text."""
         kinds = {kind: count for kind, count in self.seen.items() if kind != "null"}
         if len(kinds) > 1 and set(kinds) != {"integer", "number"}:
             yield path, ", ".join(f"{kind} {count} times" for kind, count in sorted(kinds.items()))

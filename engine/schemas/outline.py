@@ -16,8 +16,9 @@ _WITHIN = frozenset(
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
 CHOICES_TOLD = 8  # the most alternatives of a value that are kept: an error lists them all
-# With these keywords, a schema can refuse more if the subschema accepts more. So the outline has `not`
-# and `contains` only with an unchanged subschema, and it never has `if`.
+# An outline accepts more than its subschema. Under these keywords, a schema whose subschema accepts more
+# can refuse more. So the outline keeps `not` and `contains` only if the subschema needs no change, and
+# never keeps `if`.
 _CONTRARY = ("not", "if", "contains")
 # Keywords that are left out. Most of them depend on other keywords, which can be missing in the outline.
 _DROPPED = ("unevaluatedItems", "unevaluatedProperties", "then", "else", "dependencies")

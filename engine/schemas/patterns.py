@@ -25,8 +25,8 @@ UNICODE_CLASS = (
     200  # each \p{...}, besides `UNICODE_SIZE`: the library reads the tables of all scripts
 )
 # The validator replaces each `\d`, `\w`, `\s` and `\c` by a class, and after each replacement reads the
-# whole pattern again: a pattern with 2,500 of them took 3 s. This many characters are read in the time in
-# which one state is compiled.
+# whole pattern again: a pattern with 2,500 of these escapes took 3 s. Reading READ_ANEW characters takes
+# as long as compiling one state.
 READ_ANEW = 16
 UNICODE_SIZE = 100  # states of a class that spans scripts, such as \p{L} or a negated class
 REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
@@ -78,7 +78,7 @@ def pattern_size(pattern: str) -> int:
 
 
 def compiling_size(pattern: str) -> int:
-    """Return the cost of compiling a pattern, in the units of its size."""
+    """Return the cost of compiling a pattern, in units of `pattern_size`."""
     if _PLAIN_TEXT.fullmatch(pattern) is not None and pattern.isascii():
         return pattern_size(pattern) + TEXT
     escapes = _ESCAPE.findall(pattern)
@@ -97,7 +97,8 @@ def compiling_size(pattern: str) -> int:
 
 
 def patterns_of(schema: Any, steps: Steps | None = None) -> Iterator[str]:
-    """Yield everything in a document that could be a pattern, at any place."""
+    """Yield the patterns of a document. What only looks like a pattern, such as a member `pattern` within
+    an `enum`, is also yielded."""
     for value in objects_of(schema, steps):
         if isinstance(pattern := value.get("pattern"), str):
             yield pattern
@@ -128,8 +129,8 @@ def alive(pattern: str) -> int:
 def _elements(pattern: str) -> tuple[int, int, bool]:
     """Return the places of a pattern, its places before the first element of variable length, and
     whether it has alternatives outside of groups."""
-    # For each open group, what precedes it in the enclosing group: the number of places, and whether
-    # the length varies.
+    # For each open group, what precedes it in the enclosing group: the number of places there, and
+    # whether an element of variable length is among them.
     groups: list[tuple[int, bool]] = []
     places, varies, alternatives = 0, False, False
     before: int | None = None
@@ -155,7 +156,8 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             at += 2 if sign == "\\" else 1
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
-            # Each character of a text reaches only one of the copies of a repeated single character.
+            # What precedes has a fixed length. So a character of a text can match at only one of the
+            # copies of a repeated single character.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -166,8 +168,8 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
 
 
 def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
-    """Read the repetition of the element that ends at `at`. Return its largest finite number, whether the
-    number varies, and where the repetition ends in the pattern."""
+    """Read the quantifiers, such as `*` or `{2,5}`, that begin at `at`. Return the largest finite number
+    of repetitions, whether their number varies, and where the quantifiers end."""
     most, varies = 1, False
     while at < len(pattern):
         if pattern[at] in "*+?":
@@ -211,9 +213,9 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
                 waiting.append((inner, name if keyword in _SAME or keyword in _ITEMS else None))
     if not found:
         return TextPrices(0, frozenset())
-    # Each time that a pattern applies to a value, it adds at least 2 + size // 16 to the weight (see
-    # `engine.schemas.weight`). So a character costs at most the weight times the largest ratio of places
-    # to that sum.
+    # The weight of a schema has at least 2 + size // 16 for each application of a pattern to a value (see
+    # `engine.schemas.weight`). So with `dearest`, the largest ratio of a pattern's places to that sum, a
+    # character costs at most weight * dearest.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))
@@ -232,7 +234,8 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
 def text_price(payload: bytes, value: Any, asked: TextPrices, most: int) -> int:
     """Return the price of a payload's text under the patterns, in units of the weight.
 
-    Only if the price of the whole payload is above `most`, the texts to which patterns apply are counted.
+    At first, all bytes of the payload count as text. If that price is above `most`, only the strings to
+    which patterns apply count.
     """
     price = len(payload) * asked.rate // A_UNIT
     names = asked.names

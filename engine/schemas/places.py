@@ -28,7 +28,7 @@ Way = tuple[str, ...]
 
 
 class Subschema:
-    """One subschema. `steps` lead to it from the root. `parts` are the subschemas within it, by keyword
+    """One subschema. `steps` is its path from the root. `parts` are the subschemas within it, by keyword
     and name (or index). `refers` are the targets of its references."""
 
     __slots__ = ("base", "parts", "refers", "schema", "steps")
@@ -132,8 +132,8 @@ def _resolve(place: Subschema, index: _Index) -> None:
         target = _target(place, keyword, reference, index)
         place.refers.append(target)
         if keyword == "$dynamicRef" and isinstance(target.schema, dict):
-            # Several anchors can have this name, and the validator chooses one when it checks a payload.
-            # So all of them count as targets.
+            # Several dynamic anchors can have this name, and only the check of a payload shows which one
+            # applies. So all of them count as targets.
             others = index.dynamic.get(str(target.schema.get("$dynamicAnchor")), ())
             place.refers += [each for each in others if each is not target]
 
@@ -175,5 +175,5 @@ def values_of(document: Any, steps: Steps | None = None) -> Iterator[Any]:
 
 
 def objects_of(document: Any, steps: Steps | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a document: subschemas, but also others, such as those in an `enum`."""
+    """Yield all objects in a document: subschemas, and objects that are none, such as in an `enum`."""
     return (value for value in values_of(document, steps) if isinstance(value, dict))

@@ -93,4 +93,4 @@ class SchemaStore(Protocol):
         """Return the environment and event type of a version, for the loading of read models."""
 
     async def payloads(self, environment: int, events: list[str], max_bytes: int) -> list[bytes]:
-        """Return the payloads of events, newest first, up to `max_bytes` together."""
+        """Return the payloads of the events with these ids, newest first, of at most `max_bytes`."""

@@ -27,8 +27,8 @@ Counts = dict[Subschema, int]
 
 
 class _Fan:
-    """The subschemas for the members of an object (or the items of an array), with the number of times
-    that each applies: for each named member, and for all others."""
+    """The subschemas that apply to the members of an object, or to the items of an array, each with the
+    number of its applications. `named` is by member; `other` is for all other members."""
 
     __slots__ = ("named", "other")
 
@@ -92,8 +92,8 @@ def _post_order(
     *,
     cycles: bool = True,
 ) -> list[Subschema]:
-    """Return every subschema that `following` reaches from `root`, in post-order. Raises Refusal 400 for
-    a cycle, unless `cycles` is set."""
+    """Return every subschema that can be reached from `root`, in post-order. `following` returns the
+    next subschemas of one. Raises Refusal 400 for a cycle, unless `cycles` is set."""
     order: list[Subschema] = []
     entered: dict[Subschema, bool] = {}  # the value is True once the subschema is in `order`
     waiting: list[tuple[Subschema, bool]] = [(root, False)]
@@ -122,7 +122,8 @@ class _Scale:
         self._steps = 0
         self._slices = steps
         self._costs: dict[Subschema, _Cost] = {}
-        # An invented subschema that weighs `uniqueItems`, which compares everything within the items.
+        # A subschema that stands for `uniqueItems` in the weight: it applies to every value within the
+        # items, because `uniqueItems` compares all of them.
         self._whole = Subschema(True, (), "")
         whole = self._costs[self._whole] = _Cost(1)
         whole.members.other[self._whole] = whole.items.other[self._whole] = 1
@@ -219,7 +220,7 @@ class _Scale:
         for name in into.named.keys() | fan.named.keys():
             counts = into.named.get(name)
             if counts is None:
-                # until now this name was one of the other members, so their subschemas apply to it
+                # `into` does not name this member, so its subschemas for other members apply
                 counts = into.named[name] = {} if name is None else dict(into.other)
                 self._step(len(counts))
             missing: Counts = {} if name is None else fan.other
@@ -258,7 +259,7 @@ def _own(schema: dict[str, Any]) -> int:
     if "const" in schema:
         own += _options([schema["const"]])
     if type(schema.get("multipleOf")) is float:
-        # the validator divides fractions of integers, whose digits increase with the exponent
+        # the validator divides exact fractions, whose integers get longer with a larger exponent
         own += 24 if _PLAIN[0] <= abs(schema["multipleOf"]) <= _PLAIN[1] else 400
     if str(schema.get("format")).startswith("idn-"):
         own += 15  # the value is normalised, code point by code point

@@ -1,4 +1,4 @@
-"""The port of ingestion, to which the door gives the body of each request that sends events."""
+"""The interface of ingestion: the HTTP server passes it the body of each request that sends events."""
 
 from typing import Protocol
 

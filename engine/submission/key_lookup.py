@@ -1,7 +1,7 @@
-"""The look-up of idempotency keys before a commit, for events that their schema refuses.
+"""The look-up of idempotency keys for events that would be refused now, such as by a changed schema.
 
-If a key was accepted before, the answer is the same again, even if the schema refuses the event now. If
-the schema accepts an event, the commit looks the key up.
+If an event with the key was accepted before, the client gets the same answer again. For all other events,
+the commit looks the key up.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,16 +18,16 @@ MAX_WAITING = 500  # callers that can wait: as many as are answered within about
 
 
 class ClaimReader(Protocol):
-    """The reader of idempotency keys and their holders."""
+    """The reader of idempotency keys and their holders, the events that were accepted with them."""
 
     async def holders(
         self, environment: int, keys: Sequence[str], now_ms: int
     ) -> dict[str, Claimed]:
-        """Return the holders, by key, of the keys that are held at `now_ms`. Raises StoreError."""
+        """Return, by key, the event that holds each key at `now_ms`. Raises StoreError."""
 
 
 class KeyedRefusal(Refusal):
-    """A refusal of an event whose idempotency key can have been accepted before."""
+    """A refusal of an event with an idempotency key, perhaps that of an event accepted before."""
 
     def __init__(self, refusal: Refusal, accepted: Accepted) -> None:
         super().__init__(refusal.code, refusal.message, refusal.details)
@@ -53,8 +53,8 @@ class KeyLookup:
     async def holders(
         self, environment: int, refusals: Sequence[KeyedRefusal]
     ) -> dict[str, Claimed]:
-        """Return the holders of refused events' keys, by key. Raises Refusal `overloaded` or `internal`
-        if the look-up fails; then nothing of the request is accepted."""
+        """Return the holders of the refused events' keys, by key. Raises Refusal `overloaded` or
+        `internal` if the look-up fails; then no event of the request is accepted."""
         if self._waiting >= MAX_WAITING:
             raise Refusal("overloaded", "too many events are being refused", retry_after_s=1)
         keys = sorted({each.key for each in refusals})
@@ -73,9 +73,10 @@ class KeyLookup:
 def duplicates(
     entries: list[Accepted | Refusal], holders: dict[str, Claimed]
 ) -> dict[str, Claimed]:
-    """Replace a refusal in `entries` by its event if the key was accepted before or earlier in the batch.
+    """Replace each refusal in `entries` whose key has a holder by the refused event. The holder was
+    accepted before, or is earlier in the batch.
 
-    Return the holders of these keys by the id of the repeated event, as in `Fate.lost`.
+    Return the holders of these keys by the id of the refused event, in the form of `Fate.lost`.
     """
     known: dict[str, Claimed] = {}
     earlier: dict[str, Claimed] = {}

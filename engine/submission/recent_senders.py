@@ -1,7 +1,7 @@
-"""The last two environments that sent events, which show if several tenants use the process now.
+"""The last two environments that sent events. They show if several tenants use the process now.
 
-While one tenant is alone, work that only protects tenants from each other is left out. Nothing here
-awaits.
+While only one tenant sends, the process skips work that only protects tenants from each other. Nothing
+here awaits.
 """
 
 from collections.abc import Callable
@@ -31,6 +31,6 @@ class RecentSenders:
         self._last_at = self._now()
 
     def others_than(self, environment: int) -> bool:
-        """Return True if another environment has sent within `LATELY_S`."""
+        """Return True if an environment other than this one has sent within `LATELY_S`."""
         at = self._before_at if environment == self._last else self._last_at
         return self._now() - at < LATELY_S

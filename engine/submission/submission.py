@@ -19,9 +19,9 @@ KEY_HELD_MS = 24 * 3600 * 1000  # how long an idempotency key is held, as the AP
 class Fate(Struct, frozen=True):
     """The result of a submission.
 
-    `refusal` is None if the events are durable, except those whose idempotency key was held: for each of
-    these, `lost` has the holder by the event's id. Otherwise `refusal` is an error code: `overloaded`
-    (certainly not accepted) or `internal` (possibly accepted).
+    `refusal` is None if the commit succeeded. Then the events are durable, except those whose idempotency
+    key another event holds: `lost` maps the id of each such event to that holder. Otherwise `refusal` is
+    an error code: `overloaded` (certainly not accepted) or `internal` (possibly accepted).
     """
 
     refusal: str | None = None
@@ -92,7 +92,7 @@ Submit = Callable[[Submission], None]
 
 
 def logged(submit: Submit) -> Submit:
-    """Return `submit`. If the log level is `debug`, the returned function also logs the events."""
+    """Return `submit` itself or, at log level `debug`, a function that also logs the events."""
     return told(submit) if logging.getLogger(NAME).isEnabledFor(logging.DEBUG) else submit
 
 

@@ -1,4 +1,4 @@
-"""The address of a template: URL and headers, the URL with secrets masked, and the allowed hosts."""
+"""The address of a template: it makes the URL and headers of requests, and checks the URL's host."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _CONFIG = frozenset({"config", "omit"})
 
 @dataclass(frozen=True, slots=True)
 class Destined:
-    """The target of requests. `url` and `headers` can hold secrets. `shown_url` has the mask for them."""
+    """The target of requests. `url` and `headers` can contain secrets. `shown_url` has MASK for each."""
 
     url: str
     shown_url: str
@@ -35,8 +35,8 @@ class Address:
     """The address of a template. Its methods take complete configurations, with every field.
 
     If `base` is None, the configuration's field `field` is the whole URL. Otherwise the URL is the result
-    of the expression `base`, followed by `path`, whose parameters are percent-encoded. `hosts` None: any
-    host is allowed.
+    of the expression `base`, followed by `path`, whose parameters are percent-encoded. If `hosts` is
+    None, any host is allowed.
     """
 
     field: str  # the configuration's field that errors name

@@ -14,8 +14,8 @@ from engine.templates.filters import path
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
 MESSAGE_LENGTH = 200  # characters of a service's message; the attempt's record has the whole body
-# The categories that a status alone gives an outcome (None: success). The rules judge only such outcomes,
-# not those that the wire has explained otherwise, such as a timeout.
+# The categories that follow from the answer's status alone (None: success). The rules judge only outcomes
+# with such a category, not, for example, a timeout.
 _ANSWERED = frozenset(
     (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
      ErrorCategory.DESTINATION_GONE)
@@ -26,8 +26,8 @@ _ENTRY = ConfigDict(extra="forbid", frozen=True)
 
 
 class Sign(BaseModel):
-    """A condition on an answer. It holds if every given field holds. `json` is a path, with dots, to a
-    member of the body."""
+    """A condition on an answer. The answer must match every field that is given. `json` is a path to a
+    member of the body, such as `error.code`."""
 
     model_config = _ENTRY
 
@@ -53,8 +53,8 @@ class Wait(BaseModel):
 
 
 class AnswerRule(Sign):
-    """A condition, and the category of a failure for which it holds. `wait` replaces the list of the
-    template. `wait_s` applies if the answer does not say how long to wait."""
+    """A condition, and the category of failures that match it. `wait` replaces the template's `wait`.
+    `wait_s` applies if the answer does not say how long to wait."""
 
     category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
     wait: list[Wait] | None = None
@@ -81,7 +81,7 @@ class AnswerRules(BaseModel):
             return outcome
         answer = _Answer(outcome)
         if outcome.success:
-            # If the body was cut off before the member that `ok` names, the answer is a success.
+            # If the member that `ok` names was cut off, the status decides: success.
             if self.ok is None or answer.shows(self.ok) is not False:
                 return outcome
             outcome.success = False
@@ -124,7 +124,7 @@ class _Answer:
         self.document, self._whole = _read(self.text)
 
     def shows(self, sign: Sign) -> bool | None:
-        """Return True if a condition holds; None if the body was cut off before the member."""
+        """Return True if a condition holds; None if it needs a member that was cut off."""
         if sign.status and self._outcome.status not in sign.status:
             return False
         if sign.text is not None and self.text != sign.text:

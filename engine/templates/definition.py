@@ -68,8 +68,8 @@ class ConfigurationSchema:
             raise refused(details[:MAX_DETAILS])
 
     def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a configuration with every field. An absent field, or one with null, gets its default if
-        it has one. A secret with null gets the mask."""
+        """Return a configuration with every field. A field that is absent or null gets its default, if it
+        has one. A secret field that is null gets MASK."""
         found: dict[str, Any] = {}
         for name in self.schema["properties"]:
             value = config.get(name)

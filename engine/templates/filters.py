@@ -1,7 +1,7 @@
-"""The filters of the template language: look-ups, limits, and the escapes of services' markups.
+"""The filters of the template language: look-ups, limits, and escapes for services' markup languages.
 
-Each filter returns a value for any JSON value, and costs no more than reading it. A text is cut in the
-unit in which the service counts, and never within a character or an escape.
+Each filter accepts any JSON value, and takes time linear in the value's size. A limit is in the unit in
+which the service counts. A text is never cut within a character or an escape.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:@-]")
 _SLACK = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _MARKDOWN = str.maketrans({mark: "\\" + mark for mark in "\\`*_{}[]()<>#+-!|~"})
-# The characters that Telegram requires to be escaped, at any place.
+# The characters that must be escaped everywhere in Telegram's MarkdownV2.
 _MARKDOWN_V2 = str.maketrans({mark: "\\" + mark for mark in "\\_*[]()~`>#+-=|{}.!"})
 ELLIPSIS = "…"
 STRETCH = 512  # characters escaped in one call: few calls for a long text, and a short last search
@@ -65,12 +65,12 @@ def first_text(value: Any, *names: str) -> str | None:
 
 
 def among(value: Any, words: dict[str, Any], instead: Any = None) -> Any:
-    """Return the entry of `words` for the value's text in lower case; `instead` if there is none."""
+    """Look the value up in `words`, as text in lower case. Return `instead` if it is not there."""
     return words.get(as_text(value).strip().lower(), instead) if not _is_absent(value) else instead
 
 
 def facts(value: Any, limit: int) -> list[dict[str, str]]:
-    """Return the first `limit` members of an object, as `name` and `value` in text."""
+    """Return the first `limit` members of an object, each as its `name` and its `value` as text."""
     if not isinstance(value, dict):
         return []
     pairs = list(value.items())[: min(limit, MOST_FACTS)]

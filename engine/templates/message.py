@@ -19,8 +19,8 @@ from engine.templates.values import ValueFault, as_text, decoded, encoded
 
 log = structlog.get_logger("angarium.templates")
 LARGEST_BODY = 1024 * 1024  # bytes that a template can make: as many as four of the largest events
-# The largest body that a template can read, in bytes. The loop decodes the body, which takes up to 25 ms:
-# for one of only numbers or brackets. An event is smaller, but the result of a script can be larger.
+# The largest body that a template can read, in bytes. The event loop decodes the body, which takes up to
+# 25 ms if it consists of numbers or brackets. Events are smaller; a script's result can be larger.
 LARGEST_READ = 384 * 1024
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _HEADER = re.compile(r"[\x20-\x7e]{1,1024}")
@@ -104,9 +104,8 @@ class Message:
 def event_of(document: Any, event_type: str, event_id: str | None = None) -> dict[str, Any]:
     """Return the variable `event` of templates, which always has every member.
 
-    `document` is an outbound body, or any JSON that a script returned. If there is no id, a digest of the
-    document is the id, because it is the same at each attempt. If the document has no member `data`, the
-    whole document is the data.
+    `document` is an outbound body, or any JSON that a script returned. If it has no id, its digest is the
+    id, so that each attempt has the same id. If it has no member `data`, the whole document is the data.
     """
     found = document if isinstance(document, dict) else _NONE
     metadata = found.get("metadata")
@@ -131,7 +130,7 @@ def _text(value: object) -> str | None:
 
 
 def _instant(value: object) -> str | None:
-    """Return the value if it is an instant that services can read, else None: scripts set any value."""
+    """Return the value if it is an ISO 8601 instant, else None: a script can set any value."""
     if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
         return None
     try:

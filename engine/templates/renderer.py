@@ -25,8 +25,8 @@ class Renderer:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        # The decoded configurations, by the identity of a destination's `Template`: a hash would cost
-        # more. An entry refers to its `Template`, so that no other object gets this identity.
+        # The decoded configurations, by `id` of a destination's `Template`, because hashing would cost
+        # more. An entry refers to its `Template`, so that no other object gets the same `id`.
         self._configurations: OrderedDict[int, tuple[Template, dict[str, Any]]] = OrderedDict()
 
     def render(
@@ -69,7 +69,7 @@ class Renderer:
         return config
 
     def _without_secrets(self, definition: Definition, template: Template, message: str) -> str:
-        """Return a message with the configuration's secrets masked: the service can have repeated one."""
+        """Return a message without the configuration's secrets, which the service can have quoted."""
         config = self._configuration(definition, template)
         for name in definition.secrets:
             if config[name]:

@@ -27,7 +27,8 @@ Place = Callable[[Values, Values], Any]  # (values of the leaves, variables) -> 
 
 class Structure:
     """A compiled structure. `{"$if": condition, ...}` is left out if the condition is false. In a list,
-    `{"$each": list, "$item": structure}` makes one element for each `item` of the list."""
+    `{"$each": items, "$item": structure}` makes one element from `structure` for each of `items`, with
+    the variable `item`."""
 
     __slots__ = ("_program", "_root")
 
@@ -38,7 +39,8 @@ class Structure:
         self._program = compiler.program()
 
     def value(self, variables: Values) -> Any:
-        """Return the structure with its values. Raises jinja2.UndefinedError and ValueFault."""
+        """Return the structure with the values of its leaves. Raises jinja2.UndefinedError for a missing
+        member, and ValueFault for a value that cannot be JSON."""
         return self._root(self._run(variables), variables)
 
     def _run(self, variables: Values) -> Values:

@@ -60,8 +60,8 @@ def encoded(value: Any) -> bytes:
         raise ValueFault("the value is nested too deeply") from error
 
 
-# The value that was indented last, and its text, because a template shows the same data as text and as
-# HTML. Values never change, so the identity of a value is enough to recognise it.
+# The value of the last call of `indented`, and its text: a template can show the same data twice, as text
+# and as HTML. Values never change, so comparing their identity is enough.
 _latest: tuple[object, str] = (None, "null")
 
 

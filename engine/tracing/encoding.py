@@ -20,7 +20,7 @@ KEPT_NUMBERS = 1_024  # enough for most lengths
 _INT64 = (1 << 64) - 1
 _TIMES = Struct("<BQBQ")  # start_time_unix_nano and end_time_unix_nano, with their tags
 _STARTED, _ENDED = 0x39, 0x41
-# The field of flags, which say that a parent is remote.
+# The field `flags`, which says if the parent is remote.
 _ROOT, _CHILD = b"\x85\x01\x00\x01\x00\x00", b"\x85\x01\x00\x03\x00\x00"
 _UNSET, _ERROR = b"\x7a\x00", b"\x18\x02"  # a status without a code; the code of a failure
 
@@ -31,8 +31,8 @@ def field(tag: bytes, content: bytes) -> bytes:
 
 
 def span_bytes(ended: EndedSpan, attributes: Attributes, dropped: int) -> bytes:
-    """Return a span as a field of `ScopeSpans`, with these attributes. `dropped` is the number of its
-    attributes beyond the limits."""
+    """Return a span in the form in which `ScopeSpans` contains it. `attributes` are within the limits;
+    `dropped` is the number of the span's other attributes."""
     context = ended.context
     parts = [b"\x0a\x10", bytes.fromhex(trace_id(context))]
     parts += b"\x12\x08", bytes.fromhex(span_id(context))

@@ -1,7 +1,8 @@
 """The queue of ended spans, and the thread that exports them.
 
-The trio thread only puts spans. While a collector hangs or is away, spans are lost and counted; they fill
-no memory and delay no event. Workspaces take turns, so that no workspace uses up the queue or the rate.
+The trio thread only adds spans. While the collector hangs or cannot be reached, spans beyond the queue's
+bound are lost and counted, and no event is delayed. Workspaces take turns, so that no workspace uses up
+the queue or the rate.
 """
 
 import logging
@@ -50,7 +51,7 @@ class ExportStatistics(Struct, frozen=True):
 
 
 class ExportQueue:
-    """A bounded queue in front of an exporter. The trio thread puts spans; the queue's thread, a daemon,
+    """A bounded queue in front of an exporter. The trio thread adds spans; the queue's thread, a daemon,
     takes them."""
 
     def __init__(
@@ -89,8 +90,8 @@ class ExportQueue:
             self._many.set()
 
     def close(self, within_s: float) -> None:
-        """Export as many of the waiting spans as the rate allows within `within_s` seconds, and end the
-        queue. Blocks: call it in a thread."""
+        """Take no more spans, and export the waiting spans, as many as the rate allows in `within_s`
+        seconds. Drop the others. Blocks: call it in a thread."""
         self._closing.set()
         self._some.set()
         self._many.set()
@@ -132,7 +133,8 @@ class ExportQueue:
             self._rest()
 
     def _rest(self) -> None:
-        """Make `_run` wait for spans, unless enough spans wait already or the queue is closed."""
+        """Clear the events that `_run` waits for, unless enough spans wait already or the queue is
+        closed."""
         self._some.clear()
         self._many.clear()
         closing = self._closing.is_set()

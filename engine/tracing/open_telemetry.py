@@ -34,7 +34,7 @@ class Exporter(Protocol):
 
 class OtlpExporter(OTLPSpanExporter):
     """The library's exporter, for spans that are encoded already. It uses the library's client, which
-    compresses, repeats and logs requests. The client is a private member, so `pyproject.toml` pins the
+    compresses, retries and logs requests. The client is a private member, so `pyproject.toml` pins the
     versions that have it."""
 
     def send(self, request: bytes) -> bool:
@@ -112,8 +112,8 @@ def disabled() -> bool:
 
 
 def _check_headers(variable: str, text: str) -> None:
-    """Raise ValueError for an entry that cannot be sent as a header. An entry can hold a secret: the
-    message does not quote it, and the library, which would log it, is silenced."""
+    """Raise ValueError for an entry that cannot be sent as a header. An entry can hold a secret, so the
+    message does not quote it, and the library's log is off meanwhile."""
     logger = logging.getLogger(parse_env_headers.__module__)
     with _silent(logger):
         for number, entry in enumerate(filter(str.strip, text.split(",")), 1):

@@ -7,8 +7,8 @@ from random import random
 
 
 class Sampler:
-    """The sampler of a random share of requests. `left` is the number of requests before the next chosen
-    request. A caller can count `left` down itself: then any other request costs one comparison."""
+    """The sampler of a random share of requests. `left` is the number of requests to skip before the next
+    chosen one. While `left` is above 0, a caller can decrement it, to save the call of `chosen`."""
 
     __slots__ = ("_chance", "_ratio", "left")
 
@@ -20,7 +20,7 @@ class Sampler:
         self.draw()
 
     def chosen(self) -> bool:
-        """Return True if the present request begins a trace. Counts the request."""
+        """Return True if the present request begins a trace. Call this once for each request."""
         if self.left:
             self.left -= 1
             return False
@@ -28,7 +28,7 @@ class Sampler:
         return True
 
     def draw(self) -> None:
-        """Draw the number of requests before the next chosen one, with a geometric distribution."""
+        """Draw the number of requests to skip, with a geometric distribution."""
         if self._ratio >= 1:
             self.left = 0
         elif self._ratio <= 0:

@@ -93,7 +93,8 @@ class TracedIntakeStore:
 
 
 class TracedSender:
-    """A sender that makes the spans `wait` and `attempt`. The request names the attempt as its parent."""
+    """A sender that makes the spans `wait` and `attempt`. The `traceparent` header of the request names
+    the span `attempt`."""
 
     def __init__(self, sender: Sender, tracer: Tracer) -> None:
         self._sender = sender

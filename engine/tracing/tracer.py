@@ -1,8 +1,8 @@
 """The tracer: it decides which events are traced, and makes their spans. Nothing here awaits.
 
-An event has four kinds of spans: `accept`, from the whole request to the answer; `commit`; `wait`, from
-the commit to an attempt or between two attempts; and `attempt`. A span needs only the trace that is
-stored with the event, so any server can continue the trace.
+An event has four kinds of spans: `accept`, from the request's last byte to the answer; `commit`; `wait`,
+from the commit to an attempt or between two attempts; and `attempt`. To make a span, a server needs only
+the trace that is stored with the event. So another server can continue the trace.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +20,9 @@ from engine.submission.receipts import Reply
 from engine.tracing.ended_span import EndedSpan, new_trace, random_span
 from engine.tracing.sampling import Sampler
 
-# How many commits, and how many failed attempts, are remembered: spans `wait` begin at their instants. If
-# the instant was forgotten, a retry has no span `wait`, and the span `wait` of a first attempt begins
-# when the delivery was made.
+# The most instants that are remembered: of commits of events, and of failed attempts. At such an instant,
+# a span `wait` begins. If the instant of a failed attempt is forgotten, the retry has no span `wait`. If
+# that of a commit is forgotten, the span begins when the delivery was made.
 REMEMBERED = 10_000
 Attributes = dict[str, str | int | bool]
 FAULT = 500  # the first status that says that the server has failed
@@ -132,7 +132,7 @@ class AttemptSpan(OpenSpan):
 
 
 class Tracer:
-    """The maker of the spans of all events. Owner of the instants at which waits of deliveries began."""
+    """The maker of all spans. Owner of the instants at which deliveries began to wait."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class Tracer:
         lost: Mapping[str, Claimed],
         error: str | None = None,
     ) -> None:
-        """Make the spans of a commit: one for each trace in its group. `error` is the type of the error
+        """Make the spans of a commit: one for each trace of its events. `error` is the type of the error
         if the commit failed."""
         traced = [event for event in events if event.trace is not None and event.id not in lost]
         if not traced:
