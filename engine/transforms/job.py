@@ -31,7 +31,8 @@ Answer = Callable[[Transformed | Failure], None]
 _RUN = Layout("<dH")
 LOG_BYTES = 4096
 MESSAGE_CHARACTERS = 500
-# The largest answer: a result with headers and logs. Their characters can take six bytes each in JSON.
+# The largest answer: a result, headers and logs. In JSON, a character of headers or logs can take six
+# bytes.
 ANSWER_BYTES = worker.OUTPUT + 256 * 1024
 _CUT = "\N{HORIZONTAL ELLIPSIS}".encode()  # at the end of logs that were cut
 
@@ -48,13 +49,14 @@ class KnownScript(Struct, eq=False):
     strikes: int = 0  # runs that were not quick
 
     def __post_init__(self) -> None:
-        """Make the key from workspace and source, so that workspaces share no context in a worker."""
+        """Make the script's key, by which workers know it. Its input includes the workspace, so that two
+        workspaces with the same source never share a context."""
         text = f"{self.workspace}\0{self.source}".encode("utf-8", "surrogatepass")
         self.key = sha256(text).digest()[: worker.KEY]
 
     @property
     def quick(self) -> bool:
-        """True if the script has proved quick. Then other jobs can wait behind its runs in a worker."""
+        """True if the script has proved quick. Then a worker can get more jobs before this one ends."""
         return self.owed == 0
 
     def ran(self, cpu_s: float) -> None:
@@ -103,7 +105,8 @@ def run_of(
     known: KnownScript, body: bytes, now_ms: int, seed: str, since: float, answer: Answer
 ) -> Job:
     """Return the run of a script over a body."""
-    # A user who tries a script sets the seed, so the cut can fall within a character, which is dropped.
+    # A user who tries a script can choose any seed. If the cut at LONGEST_SEED falls within a character,
+    # that character is dropped.
     planted = seed.encode("utf-8", "replace")[:LONGEST_SEED].decode("utf-8", "ignore").encode()
     head = _RUN.pack(now_ms, len(planted))
     return Job(known, worker.RUN, b"".join((head, known.key, planted, body)), since, answer)

@@ -26,8 +26,9 @@ from engine.transforms import seal, worker
 from engine.transforms.job import ANSWER_BYTES, Cost, Job, failure, result_of
 
 WALL_S = 0.250  # the time limit of a run
-# The time limit of a run that has used less than `worker.CPU_S` of CPU when WALL_S is over: the busy
-# machine held it up, not the script. A worker that gets no CPU must not hold its jobs for ever.
+# If a run has used less than `worker.CPU_S` of CPU after WALL_S, the busy machine delayed it, not the
+# script. This is the time limit of such a run, so that a worker that gets no CPU does not hold its jobs
+# for ever.
 STARVED_S = 5.0
 STARVED_LOOK_S = 0.05  # between two checks of such a run
 START_S = 10.0  # the time limit of a worker's start, which takes 20 ms on an idle machine
@@ -36,7 +37,7 @@ LOOKS = 500  # the most such checks: a killed process ends at once, unless the m
 SOURCES = 256  # the most sources that a worker keeps; at one more it forgets all
 SOURCE_BYTES = 8 * 1024 * 1024  # the same, in bytes of sources
 READ_BYTES = 256 * 1024
-# With these settings, the allocator returns the memory of a run's largest strings to the system.
+# The first two settings make the allocator return the memory of a run's largest strings to the system.
 _ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_ARENA_MAX": "1", "TZ": "UTC"}
 _FOLDER = Path(__file__).parent
 _TOOK_LONG = "the script took longer than 250 ms"
@@ -48,8 +49,8 @@ _told: set[bytes] = set()  # incomplete confinements that were already logged
 
 class Link:
     """The link to a worker. Owner: the pool. The link calls `answered` with each job's result and cost,
-    `freed` when the worker has room again, and at the end of the process `ended` with the jobs that must
-    run again."""
+    and `freed` when the worker has room again. When the process has ended, it calls `ended` with the jobs
+    that must run again."""
 
     def __init__(
         self,
@@ -182,8 +183,8 @@ class Link:
             self._freed(self)
 
     def _take(self, done: list[tuple[Job, Transformed | Failure, Cost]]) -> None:
-        """Decode the answers that have come, into `done`. Raises ValueError for a malformed answer, and
-        its job remains in flight."""
+        """Decode the answers that have come, and append them to `done`. Raises ValueError for a malformed
+        answer, whose job then stays in flight."""
         at, size, buffer = 0, worker.FRAME.size, self._in
         while len(buffer) >= at + size:
             (length,) = worker.FRAME.unpack_from(buffer, at)
@@ -253,14 +254,14 @@ class Link:
 
     def lose(self, reason: str | None) -> None:
         """End the process. The present job fails with `reason`. If `reason` is None, the job fails only
-        if it used up its CPU, or if this is the second worker that ended during the job. All other jobs
-        in flight run again."""
+        if it reached its CPU limit, or if this is the second worker that ended during the job; otherwise
+        it runs again. All other jobs in flight run again."""
         if not self.closed:
             self._shut()
             self._conclude(reason, LOOKS)
 
     def _conclude(self, reason: str | None, looks: int) -> None:
-        # When the socket of a process closes, the kernel does not yet have the exit code.
+        # The socket of a process closes before the kernel has the exit code, so look again until it has.
         code = self.process.poll()
         if code is None and looks:
             self._timers.call_later(LOOK_S, partial(self._conclude, reason, looks - 1))

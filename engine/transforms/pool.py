@@ -32,8 +32,8 @@ KNOWN = 4_096  # scripts that are remembered; a forgotten script must prove itse
 # The most bytes of remembered sources: a caller that tries many scripts must not fill the memory. In
 # memory, a source can take four times the bytes of its UTF-8 form.
 KNOWN_BYTES = 64 * 1024 * 1024
-# The niceness of workers for quick scripts, of the worker of a pool that has only one, and of workers for
-# all scripts. So new and slow scripts get only CPU that the server and its database do not need.
+# The niceness of workers for quick scripts (NICE_QUICK), of a pool's only worker (NICE_ONLY), and of
+# workers for all scripts (NICE_ANY). So new and slow scripts leave CPU to the server and its database.
 NICE_QUICK, NICE_ONLY, NICE_ANY = 0, 5, 15
 BACKOFF_S = 0.1  # the pause after a worker that did not start; each further failure doubles it
 MOST_BACKOFF_S = 10.0
@@ -227,7 +227,7 @@ class TransformPool:
         self._kicked = False
         if self._closed:
             return
-        # The workers for quick scripts come first, so that those for all scripts are free for slow ones.
+        # The workers for quick scripts get jobs first, so that the others are free for slow scripts.
         for index in reversed(range(self._size)):
             if not self._waiting.count:
                 return

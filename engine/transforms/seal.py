@@ -19,9 +19,9 @@ _NUMBER, _ARCHITECTURE, _THIRD = (
 )  # offsets in `struct seccomp_data`, little-endian: call, architecture, third argument
 _EXECUTABLE = 4  # PROT_EXEC
 
-# The allowed system calls of each architecture. All others are denied, also those of future kernels. The
-# lists are: the audit number; the calls that are allowed with any arguments; and `mmap` and `mprotect`,
-# which must not make memory executable. No allowed call opens a file, makes a connection, starts, traces
+# For each architecture: its audit number; the system calls that are allowed with any arguments; and
+# `mmap` and `mprotect`, which are allowed unless they make memory executable. All other calls are denied,
+# including those of future kernels. No allowed call opens a file, makes a connection, or starts, traces
 # or signals a process.
 _X86_64 = (
     0xC000003E,
@@ -55,8 +55,8 @@ def program(machine: str) -> bytes:
     """Return the BPF program for an architecture. Raises KeyError for an unknown architecture."""
     architecture, plain, guarded = ARCHITECTURES[machine]
     calls, mapping = sorted(plain.values()), sorted(guarded.values())
-    # Each comparison jumps to one of the last five lines: deny; load a mapping's protection; test it;
-    # allow; deny.
+    # Five instructions follow the comparisons: deny (no number was equal); load the protection of a
+    # mapping (`mmap` and `mprotect` jump here); test it; allow (all other allowed calls jump here); deny.
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, architecture),
@@ -79,7 +79,7 @@ def program(machine: str) -> bytes:
 
 
 def confine() -> int:
-    """Confine this process. Return the flags of the measures that the kernel accepted."""
+    """Confine this process. Return the measures that the kernel accepted, as flags."""
     if sys.platform != "linux":
         return 0
     prctl = ctypes.CDLL(None, use_errno=True).prctl

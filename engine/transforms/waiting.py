@@ -1,7 +1,8 @@
-"""The queue of jobs for workers: workspaces take turns, and each turn is equally long in CPU.
+"""The queue of jobs for workers: workspaces take turns, and each turn has the same CPU time.
 
-Within a workspace its customers take turns of one job; the jobs without a customer take turns as if they
-were another customer's. The queue charges a run's CPU after the run. Nothing here awaits.
+Within a workspace, its customers take turns of one job; jobs without a customer count as the jobs of one
+more customer. The queue charges a job's expected CPU when the job begins, and corrects the charge after
+the run. Nothing here awaits.
 """
 
 from collections import Counter, deque
@@ -123,8 +124,8 @@ class JobQueue:
         return bool(self._slow)
 
     def add(self, job: Job, *, first: bool = False) -> bool:
-        """Queue a job; return False if there is no room. With `first`, for a job that comes back from a
-        worker, the job becomes the next of its customer, and needs no room."""
+        """Queue a job; return False if there is no room. With `first`, which is for a job that comes back
+        from a worker, the job becomes the next of its customer, even if there is no room."""
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             name = job.known.workspace
@@ -148,8 +149,8 @@ class JobQueue:
         return self._take(self._quick, quick=True) if self._quick else None
 
     def take_slow(self, now: float) -> Job | None:
-        """Remove and return the next slow job, except those of workspaces beyond their share of CPU; None
-        if there is none."""
+        """Remove and return the next slow job of a workspace that has used at most BURST_S beyond its
+        share of CPU; None if there is none."""
         allowed: deque[WorkspaceJobs] = deque()
         held: deque[WorkspaceJobs] = deque()
         for tenant in self._slow:
@@ -166,8 +167,8 @@ class JobQueue:
                 break
             ring.rotate(-1)
         else:
-            # All workspaces have used up their turns. Each gets the same number of new turns: the fewest
-            # with which at least one workspace has CPU left.
+            # All workspaces have used up their turns. Each gets the same number of new turns, just enough
+            # for at least one workspace to have CPU left.
             turns = int(-max(tenant.credit_s for tenant in ring) / TURN_S) + 1
             for tenant in ring:
                 tenant.credit_s = min(TURN_S, tenant.credit_s + turns * TURN_S)
@@ -186,7 +187,7 @@ class JobQueue:
         return job
 
     def charge(self, job: Job, cpu_s: float, now: float) -> None:
-        """Charge the CPU of a job's run. The expected CPU was charged when the job was taken."""
+        """Replace the charge of a job, its expected CPU, by the CPU that its run took."""
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             return

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 CPU_S = 0.050  # the limit of one run, which the script engine checks between operations
-# The limit of one job, for native functions, which do not check `CPU_S`. The kernel enforces it: its
-# signal ends the process. It is larger than `CPU_S` because the kernel's ticks are up to 10 ms long, and
-# because a job can also compile its script.
+# The CPU limit of one job: beyond it, a signal of the kernel ends the process. It is for native
+# functions, which do not check `CPU_S`. It is larger than `CPU_S` because the kernel's ticks are up to
+# 10 ms long, and because a job can also compile its script.
 HARD_CPU_S = 0.100
 HEAP = 32 * 1024 * 1024  # bytes of one script
 # The stack of JavaScript's calls, in bytes. The process has a stack of 8 MiB, which is enough, because
@@ -31,15 +31,16 @@ OUTPUT = 1024 * 1024  # bytes of a result
 CONTEXTS = 64  # contexts that are kept; 0.5 MB each at rest
 ADDRESS_SPACE = 384 * 1024 * 1024  # for contexts at rest, a run, its strings, the interpreter
 RESIDENT = 96 * 1024 * 1024  # above it all contexts are dropped; garbage can be as large as a heap
-# If the address space is larger than this, all contexts are dropped. The rest, up to `ADDRESS_SPACE`, is
-# for the next run.
+# If the address space is larger than this, all contexts are dropped, so that the next run can use at
+# least the difference to `ADDRESS_SPACE`.
 ADDRESSES = 192 * 1024 * 1024
-# If a run has enlarged the address space by more than this, its garbage is collected. A plain run does
-# not enlarge it. Memory that was never touched is not resident, but takes address space from later runs.
+# If a run has enlarged the address space by more than this, its garbage is collected; most runs do not
+# enlarge it. The limit RESIDENT is not enough: memory that was allocated but never written is not
+# resident, but takes address space from later runs.
 LEFT = 4 * 1024 * 1024
 CORE_BYTES = 1  # no core dumps, in files or piped to a collector; 0 would stop only files
-# A user id without an account. No database runs under it, because PostgreSQL needs an account; under
-# `nobody`, a database can run.
+# A user id without an account. No database runs under this id, because PostgreSQL needs an account; under
+# the id of `nobody`, a database can run.
 ACCOUNT = 65533
 
 # The clock of the process's only thread, which is exact. While a CPU timer is set, as here, the process's
@@ -120,10 +121,10 @@ class ScriptContext:
 
 
 def require_script(library: Any, source: str) -> None:
-    """Raise BrokenScriptError if a source is not a whole script.
+    """Raise BrokenScriptError if a source is not a complete script by itself.
 
-    `ScriptContext` puts the source into a function. The brackets of a whole script come in pairs, so it
-    cannot end that function.
+    `ScriptContext` puts the source into a function. A source that could end this function has an unpaired
+    bracket, so it is not a complete script.
     """
     context = library.Context()
     context.set_memory_limit(HEAP)
@@ -201,7 +202,7 @@ class Worker:
             else:
                 kind, content, began = self._run(frame)
             took_s = cpu_time() - began
-            # Free memory before the answer: the next job must neither wait for this nor pay its CPU.
+            # Free memory before the answer: the next job must not wait for this or be charged its CPU.
             self._stay_small()
             self._write(number, kind, took_s, content)
 
@@ -255,8 +256,8 @@ class Worker:
             left = left[os.write(self._descriptor, left) :]
 
     def _stay_small(self) -> None:
-        """Free memory while a job has left too much: first the garbage of its context, then the context,
-        then all contexts."""
+        """Free memory if a job has left too much: the garbage of its context; if that is not enough, the
+        context; then all contexts."""
         size, resident = self._measure()
         if size - self._size > LEFT and self._runners:
             key = next(reversed(self._runners))
@@ -281,7 +282,8 @@ def _refused(message: str) -> tuple[bytes, bytes]:
 
 
 def _framed(result: str) -> tuple[bytes, bytes]:
-    """Return the prelude's result as an answer: its kind, and up to three lines of JSON."""
+    """Return a result of the prelude (`hardened.js`) as an answer: its kind, and up to three lines of
+    JSON."""
     kind, _, text = result.partition("\n")
     content = text.encode()
     if content.find(b"\n") > OUTPUT:
@@ -292,7 +294,8 @@ def _framed(result: str) -> tuple[bytes, bytes]:
 
 def confine() -> int:
     """Give up the rights that scripts do not need. Return the flags that `seal.confine` returns."""
-    # The folder is on the import path only for this import, which the limits below would forbid.
+    # The import comes first, because the limits below forbid opening files. Only this import needs the
+    # folder on the import path.
     sys.path.insert(0, os.path.dirname(__file__))
     seal: Any = __import__("seal")
     del sys.path[0]

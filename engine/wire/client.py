@@ -37,7 +37,7 @@ _INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs
 # The exchange queues that are kept. A queue takes 1.4 KB with the prepared hashes of its signer: 94 MB in
 # all. If there are more actors, queues without exchanges are dropped, and made again when needed.
 POOLS_KEPT = 65_536
-# queues that are examined to make room for a new one: no attempt should have to examine all
+# the most queues that one attempt examines to make room for a new queue; examining all would take long
 POOLS_EXAMINED = 16
 DESCRIPTORS_LIMIT = 1_000_000  # if the system sets no limit
 
@@ -128,7 +128,8 @@ class WireClient:
                 delivery, transmission.number, body, time(), transmission.trace or event.trace
             )
         except ValueError:
-            # The API accepts no such destination: the key is unreadable, or the rows are damaged.
+            # The API refuses unusable headers and keys: so the stored key cannot be read, or the
+            # rows are damaged.
             outcome = Outcome(
                 started_at=now,
                 duration_ms=0,
@@ -212,8 +213,8 @@ class WireClient:
             pool.configure(destination)
             return pool
         if origin is _INSPECTION:
-            # The queue of an INSPECTION is not kept, because perhaps no call of `forget` would drop it.
-            # With `busy` at the limit, the queue closes its connection after the attempt.
+            # The queue of an INSPECTION is not kept: if the destination has no actor, `forget` is never
+            # called for it. `busy` is at the limit, so the connection closes after the attempt.
             pool = ExchangeQueue(self._wiring, destination)
             pool.busy = destination.concurrency
             return pool
@@ -230,7 +231,7 @@ class WireClient:
 
 
 def descriptor_limit(share: float) -> int:
-    """Return a share of the process's descriptor limit; at least one."""
+    """Return the number of descriptors in a share (0 to 1) of the process's limit; at least one."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         soft = DESCRIPTORS_LIMIT

@@ -23,7 +23,8 @@ READ_BYTES = 65536  # with a larger buffer, every recv() maps and unmaps memory
 # An older connection closes after its exchange: the receiver's name can lead to another server by now, or
 # the server is being drained.
 AGE_S = 300.0
-# The most unsent bytes of TLS itself, such as answers to key updates, for a peer that does not read.
+# The most unsent bytes that TLS itself produced, such as answers to key updates. They accumulate if the
+# peer does not read.
 TLS_REPLIES_LIMIT = 64 * 1024
 
 
@@ -51,7 +52,7 @@ class OutboundConnection:
     )
 
     def __init__(self, pool: "ExchangeQueue", origin: ReceiverOrigin, sock: socket.socket) -> None:
-        """Take over `sock` with its descriptor, and the opening's place in `Openings`."""
+        """Take over from the opening `sock`, its counted descriptor, and the place in `Openings`."""
         self.origin = origin
         self.pool = pool  # the queue of the present or last exchange
         wiring = self._wiring = pool.wiring
@@ -63,9 +64,9 @@ class OutboundConnection:
         self._write_error: OSError | None = None  # sending failed; an answer can still come
         self._reused = False
         self._closed = False
-        # how the stream ended, if it ended while this connection waited for its turn in the handshakes
+        # the error that ended the stream while received handshake bytes waited for their turn
         self._end: OSError | None = None
-        self._shaking = False  # True while it waits for its turn in the handshakes
+        self._shaking = False  # True while received handshake bytes wait for their turn
         self._making = True  # True while it has a place of `Openings`
         self._until = wiring.clock.instant() + AGE_S
         self._tls = TlsChannel(wiring.context_of(origin), origin.host) if origin.tls else None
@@ -96,7 +97,7 @@ class OutboundConnection:
             if not tls.established:
                 tls.begin()
         except WireError as error:
-            # The failure comes later, because `start` must return before its caller is called back.
+            # Fail later, because `start` must return before the outcome is reported.
             self._wiring.timers.call_later(0, partial(self._fail, error))
             return
         self._write(tls.outgoing())
@@ -155,7 +156,7 @@ class OutboundConnection:
         except BlockingIOError:
             sent = 0
         except OSError as error:
-            # The receiver can have answered before it closed, so the bytes that can be read decide.
+            # The receiver can have answered before it closed. So the outcome depends on what can be read.
             self._write_error = error
             return
         if sent < len(data):
@@ -164,8 +165,8 @@ class OutboundConnection:
                 self._wiring.reactor.modify(self._registration, READ | WRITE)
 
     def _reply(self, data: bytes) -> None:
-        """Send TLS's own bytes to the peer, after the unsent bytes. Raises WireError if there are too
-        many."""
+        """Send bytes that TLS itself produced to the peer, after the unsent bytes. Raises WireError if
+        too many bytes are unsent."""
         rest = self._unsent
         if rest is None:
             self._write(data)
@@ -186,7 +187,7 @@ class OutboundConnection:
     # --- the handshake
 
     def _made(self) -> None:
-        """Give back the place of `Openings`: the connection is open, or failed."""
+        """Give back the place of `Openings`: the opening has succeeded or failed."""
         self._making = False
         self._wiring.openings.give(self.origin.workspace)
         self.pool.made()
@@ -232,8 +233,8 @@ class OutboundConnection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """End the connection. If bytes of the handshake wait for their turn, end it after that turn: the
-        bytes can give the reason, and a peer must not overtake other connections by closing."""
+        """End the connection. If received handshake bytes wait for their turn, end it only after that
+        turn: the bytes can contain the reason, and a peer that closes must not get an earlier turn."""
         if self._shaking:
             self._end = error
             self._wiring.reactor.unregister(self._registration)

@@ -1,7 +1,7 @@
-"""The deadlines of exchanges: for each timeout a line (a queue) of exchanges, in the order of deadlines.
+"""The deadlines of exchanges. For each length of timeout there is a line, a queue in order of deadlines.
 
-A line has one timer, for its first deadline. Most exchanges end long before their deadline. To enter and
-leave a line costs a third of setting and cancelling a timer.
+A line has one timer, for its first deadline. Most exchanges end long before their deadline. Entering and
+leaving a line costs a third of setting and cancelling a timer.
 """
 
 from collections import OrderedDict
@@ -41,8 +41,8 @@ class Deadlines:
         self._timers.call_at(due, partial(self._come, timeout_ms))
 
     def _come(self, timeout_ms: int) -> None:
-        """Expire the first exchange of a line if it is due, and set the timer again. So `Timers` bounds
-        the number of exchanges that expire in a row."""
+        """Set the timer of a line again, and expire its first exchange if it is due. Only one exchange
+        expires in each call, so that `Timers` can let other tasks run between them."""
         line = self._lines[timeout_ms]
         if not line:
             del self._lines[timeout_ms]

@@ -1,7 +1,7 @@
-"""The outbound share of the process's descriptors. Workspaces whose races wait take turns.
+"""The outbound share of the process's descriptors, which races (`engine.wire.racing`) take.
 
-If a race needs the descriptor of an idle connection, the connection is closed. No workspace can take all
-descriptors.
+Workspaces whose races wait take turns. If no descriptor is free, an idle connection is closed for a race.
+No workspace can take all descriptors.
 """
 
 import errno
@@ -92,7 +92,7 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """Give back a descriptor that the system has refused to a race, and pause all races."""
+        """Give back the descriptor of a race that the system refused a socket, and pause all races."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
         self.give(workspace)

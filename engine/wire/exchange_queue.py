@@ -1,4 +1,4 @@
-"""The queue of one destination's exchanges. Its concurrency limits how many run; the others wait.
+"""The queue of one destination's exchanges. The destination's concurrency limits how many run at once.
 
 Connections belong to origins, not to destinations. An exchange takes an idle connection of its origin, or
 opens a new one.
@@ -97,8 +97,8 @@ class ExchangeQueue:
             self._open(exchange)
 
     def abandon(self, exchange: OutboundExchange) -> "tuple[Response | None, float]":
-        """Remove an exchange from the queue, and begin the next one if possible: its origin can be
-        another one, with an idle connection."""
+        """Remove a waiting exchange from the queue. Begin the next one if possible: it can have another
+        origin, with an idle connection."""
         self._leave(exchange)
         self._next()
         return None, self.wiring.clock.instant()
@@ -106,10 +106,10 @@ class ExchangeQueue:
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
         """Count a complete exchange as ended. Make its connection idle at the origin, or close it.
 
-        It is closed if it is not reusable; if it is beyond the concurrency, which can have been lowered;
-        or if a race needs its descriptor, unless the next exchange here uses it. No connection is opened
-        while another one of the origin is idle. So an origin never has more connections than its
-        destinations' concurrencies add up to.
+        The connection is closed if it is not reusable; if it is beyond the concurrency, which can have
+        been lowered; or if a race needs its descriptor, unless the next exchange here uses the
+        connection. Because of this, and because `go` prefers an idle connection to a new one, an origin
+        never has more connections than its destinations' concurrencies add up to.
         """
         self.busy -= 1
         origin = connection.origin
@@ -141,7 +141,7 @@ class ExchangeQueue:
         self._open(exchange)
 
     def made(self) -> None:
-        """Count the end of an opening: the connection is open, or failed."""
+        """Count the end of an opening, which has succeeded or failed."""
         self._making -= 1
         if self._waiting:
             self._next()
@@ -199,7 +199,8 @@ class ExchangeQueue:
                 self._waiting = None
 
     def _want(self) -> None:
-        """If the next exchange lacks only a connection, join its origin's line. Leave any other line."""
+        """If the next exchange waits only for a connection, join the line of its origin. Leave the line
+        of any other origin."""
         wanted: ReceiverOrigin | None = None
         if self._waiting and self.busy < self.destination.concurrency:
             wanted = next(iter(self._waiting)).origin

@@ -36,10 +36,10 @@ class WireError(Exception):
 
 
 def connection_error(error: OSError | None) -> WireError:
-    """Return the failure for a system error; for None, that the peer has closed the connection."""
+    """Return the failure for a system error. None means that the peer has closed the connection."""
     if error is None:
         return WireError(ErrorCategory.CONNECTION, "the connection was closed before an answer")
-    # An error without words is named by its symbol, because the system's text could contain an address.
+    # An error that `_WORDS` lacks is named by its symbol: the system's text could contain an address.
     symbol = errno.errorcode.get(error.errno or 0, "unknown")
     words = _WORDS.get(error.errno or 0) or f"the connection failed ({symbol})"
     return WireError(ErrorCategory.CONNECTION, words)

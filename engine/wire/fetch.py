@@ -1,6 +1,6 @@
 """The fetcher of tenants' URLs. It connects as deliveries do: the egress guard checks every redirect.
 
-It bounds the number of fetches at once, their time and their redirects. Nothing here stores the bytes.
+It bounds the number of fetches at once, their time and their redirects. Nothing here stores the content.
 """
 
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ _WHOLE = frozenset({200, 203})  # 206 answers a range request; other 2xx have no
 
 
 class FetchLimits(Struct, frozen=True):
-    """The time limits of a fetch. The caller, which stores the bytes, limits their number."""
+    """The time limits of a fetch. The caller limits the size of the content."""
 
     progress_s: float = 30.0  # the longest pause between bytes, as in a client's upload
     total_s: float = 120.0  # enough for 25 MiB at 220 KB/s

@@ -29,12 +29,13 @@ READ_BYTES = 65536
 _HEADERS = (
     (b"user-agent", USER_AGENT),
     (b"accept", b"*/*"),
-    # No compressed form: the depot stores and hashes the file itself.
+    # The file must come uncompressed: the file depot stores and hashes it as it comes.
     (b"accept-encoding", b"identity"),
     (b"connection", b"close"),
 )
-# How many more bytes of framing (heads, chunk sizes, trailers) than of content an answer can have. Chunks
-# of a few bytes have more framing than content, and each chunk costs a call of the parser.
+# An answer can have at most this many bytes of framing (heads, chunk sizes, trailers) in addition to as
+# many as it has of content. Chunks of a few bytes have more framing than content, and each chunk costs a
+# call of the parser.
 FRAMING_LIMIT = 128 * 1024
 _DIGITS = 18  # digits of a Content-Length; int() of a long numeral is quadratic
 
@@ -88,7 +89,7 @@ class FetchStream:
 
     def __init__(self, wiring: Wiring, target: Target, workspace: str, progress_s: float) -> None:
         """`workspace` is charged for the look-up's thread and the descriptor. `progress_s` is the longest
-        pause of the source."""
+        time for which the source can send nothing."""
         self._wiring = wiring
         self._target = target
         self._workspace = workspace
@@ -225,7 +226,7 @@ class FetchStream:
         if not self.answer.begun:
             raise connection_error(None)
         if tls is not None and not tls.closed and self.answer.unframed:
-            # A third party can cut the connection; only close_notify shows that the source ended it.
+            # Without close_notify, a third party can have cut the connection within the body.
             words = "the connection was cut within the body"
             raise WireError(ErrorCategory.PROTOCOL, words)
         self.answer.end()

@@ -33,7 +33,7 @@ def render_head(method: bytes, target: Target, headers: Headers) -> bytes:
 
 def destination_headers(destination: Destination, more: Headers = ()) -> list[tuple[bytes, bytes]]:
     """Return the headers of requests to `destination`. A header in `more` replaces the destination's
-    header of that name, which replaces the service's."""
+    header of the same name, and a header of the destination replaces Angarium's."""
     headers = list(more)
     ours = ((b"content-type", b"application/json"), (b"user-agent", USER_AGENT))
     for general in (destination.headers, ours):

@@ -41,8 +41,8 @@ _WAITING_EACH = 1 << 20  # no limit here: waiting attempts are bounded elsewhere
 # The loop signs each handshake: 5 ms with a key of 4,096 bits, 30 ms with 8,192, 200 ms with 16,384 bits.
 MOST_RSA_BITS = 4_096
 MOST_EXPONENT_BITS = 64  # 65537 has 17; each further bit makes signatures slower
-# The errors when a context is made: of the library, of the key, of the system (no descriptor is free),
-# and of the file of authorities.
+# The errors of making a context: OSError from the system (such as no free descriptor) or the TLS library,
+# ValueError for the key, AuthoritiesError for the file of authorities.
 UNUSABLE = (OSError, ValueError, AuthoritiesError)
 _FIELD = "authentication"
 
@@ -80,8 +80,8 @@ def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
     """Load an identity into a context. Raises ssl.SSLError, and ValueError for an unusable key.
 
     The TLS library gets only the checked certificates and key, because it would try any other text that
-    looks like a key. The library reads only files; if the system has files in memory, the key does not
-    reach a disk.
+    looks like a key. The library reads only files. If the system has `memfd_create`, the file is in
+    memory, so the key is not written to a disk.
     """
     chain = x509.load_pem_x509_certificates(identity.certificate.encode())
     pem = b"".join(each.public_bytes(Encoding.PEM) for each in chain)
@@ -102,9 +102,9 @@ def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
 
 
 def _judged_key(text: str) -> _Key:
-    """Return a key whose signatures are quick. Raises ValueError; its message quotes no part of a key."""
+    """Return the key if it signs quickly enough. Raises ValueError, whose message quotes no key."""
     try:
-        # The primes are not tested, which would take half a second: the key must match the certificate.
+        # Testing the primes would take half a second, and the key must match the certificate anyway.
         key = load_pem_private_key(text.encode(), None, unsafe_skip_rsa_key_validation=True)
     except TypeError:
         raise ValueError("has a passphrase: give the key without one") from None
@@ -150,7 +150,7 @@ class Identities:
             spawn(self._prepare, shown)
 
     def context(self, workspace: str, identity: MutualTls) -> ssl.SSLContext:
-        """Return the context of a workspace's identity. Raises UNUSABLE."""
+        """Return the context of a workspace's identity. Raises the errors in UNUSABLE."""
         shown = workspace, identity
         context = self._contexts.found.get(shown)
         if context is None:

@@ -19,13 +19,13 @@ EXAMINED = 256  # connections examined to find one of a workspace, in some 20 us
 
 
 class IdleConnections:
-    """Owner of the order, which has exactly the connections in the `idle` of their origins."""
+    """Owner of the order. A connection is in it exactly while it is in the `idle` of its origin."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
         self._clock = clock
         self._since: dict[OutboundConnection, float] = {}  # when each became idle, oldest first
-        # Called with a connection that an exchange takes from its origin. It is a C method for speed.
+        # An exchange that takes a connection from its origin calls this. A dict's method is fast to call.
         self.taken: Callable[[OutboundConnection], None] = self._since.__delitem__
         self._timer: Timer | None = None
 
@@ -45,8 +45,8 @@ class IdleConnections:
             del connection.origin.idle[connection]
 
     def evict(self, workspace: str | None = None) -> bool:
-        """Close the connection that has been idle for longest; if one of the EXAMINED oldest belongs to
-        `workspace`, close that one. Return False if no connection is idle."""
+        """Close the connection that has been idle for longest, but first choice is the oldest of
+        `workspace`, if it is among the EXAMINED oldest. Return False if no connection is idle."""
         oldest = next(iter(self._since), None)
         if oldest is None:
             return False
@@ -61,7 +61,8 @@ class IdleConnections:
     def _sweep(self) -> None:
         self._timer = None
         now = self._clock.instant()
-        # A copy, because each new iterator over the dict passes over all deleted entries at its front.
+        # A copy, because closing changes the dict. A new iterator for each connection would pass over all
+        # deleted entries at the dict's front.
         for connection, since in list(islice(self._since.items(), CLOSED_AT_ONCE)):
             left = since + IDLE_S - now
             if left > 0:

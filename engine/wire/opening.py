@@ -60,7 +60,7 @@ class Opening:
     def begin(self) -> None:
         """Ask for the addresses."""
         resolver, origin = self._wiring.resolver, self._origin
-        # If the exchange's last connection was dead, the origin's idle connections can be dead too.
+        # An exchange whose reused connection was dead does not take an idle one: it can be dead too.
         if not self.exchange.replaced:
             origin.want(self)
         known = resolver.known(origin.host)

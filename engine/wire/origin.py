@@ -57,7 +57,7 @@ class ReceiverOrigin:
                 self.line = None
 
     def offer(self) -> None:
-        """Call `offered` in the order of the line while a connection is idle."""
+        """Call `offered` of those in the line, in order, while a connection is idle."""
         while self.idle and self.line is not None:
             next(iter(self.line)).offered()
 

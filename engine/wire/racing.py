@@ -78,7 +78,7 @@ class Race:
 
     @property
     def connecting(self) -> bool:
-        """True if a socket is open. False if the race waits for a descriptor."""
+        """True while a socket of the race connects. False while the race waits for a descriptor."""
         return bool(self._candidates)
 
     def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""The resolver of names: it looks each name up once at a time, in its own threads, with a short cache.
+"""The resolver of names, with its own threads and a short cache. A name has one look-up at a time.
 
 The system's resolver blocks and cannot be cancelled, so a tenant whose name servers hang can hold only
 a few of the threads. A numeric address is resolved like a name. Nothing here judges an address.
@@ -94,8 +94,8 @@ class Resolver:
         waiter = Waiter(callback, lambda waiter: self._leave(question, waiter))
         question.waiters[waiter] = None
         if question.payer is None and workspace not in question.queued:
-            # The question waits in the queue of each workspace that asks, and any of them can be charged
-            # for the thread. So no workspace waits because another's share is exhausted.
+            # The question waits in the queue of each workspace that asks it. The first of them that can
+            # have a thread is charged. So no workspace waits because another's share is exhausted.
             question.queued.add(workspace)
             self._queue.put(workspace, question)
             self._begin_some()
@@ -135,7 +135,7 @@ class Resolver:
             self._begin(question, workspace)
 
     def _may_begin(self, workspace: str) -> bool:
-        # A workspace has at most as many threads as are free, so that the next workspace finds one too.
+        # A workspace can have at most as many threads as stay free, so that others find one too.
         free = THREADS - self.threads
         return self._active.of(workspace) < min(THREADS_WORKSPACE, free)
 
@@ -167,7 +167,8 @@ class Resolver:
         self._remember(question.host, answer)
         self._begin_some()
         waiters = list(question.waiters)
-        # Waiters refer to the question. As a cycle, they would stay in memory until garbage collection.
+        # Waiters and the question refer to each other: this cycle would stay in memory until garbage
+        # collection.
         question.waiters.clear()
         for waiter in waiters:
             waiter.answer(answer)

@@ -75,7 +75,7 @@ class Response:
             self.fields = []
 
     def _begin(self) -> None:
-        """Reset the state of parsing, which an answer that equals the last one does not need."""
+        """Reset the state of parsing. An answer that equals the last one is not parsed and skips this."""
         self.fields = []
         self.excess = False  # bytes came after the end
         self.truncated = False
@@ -140,8 +140,8 @@ class Response:
             self._meaning = self.status, self._headers, self.body
 
     def end(self) -> None:
-        """End the response, because the peer closed the connection. Raises WireError if the head is not
-        complete, or gives the body another end."""
+        """End the response, because the peer closed the connection. Raises WireError if the head is
+        incomplete, or states a length or chunks: then the body is incomplete."""
         if not self.status:
             raise broken("the connection was closed within the head")
         framed = [
@@ -158,7 +158,7 @@ class Response:
         del self._parser
 
     def _judge_start(self, data: bytes) -> None:
-        # The parser also accepts RTSP, ICE and other versions of HTTP.
+        # Checked here because the parser also accepts RTSP, ICE and other versions of HTTP.
         start = (self._start + data)[: len(_START)]
         if not _START.startswith(start):
             raise broken("it does not begin with HTTP/1")

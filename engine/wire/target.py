@@ -1,7 +1,7 @@
 """The parser of destinations' URLs: it checks and splits a URL once, when the URL is configured.
 
-It checks only the form. The egress guard checks addresses where sockets connect, so no list of odd
-notations of private addresses is needed.
+It checks only the form. The egress guard checks addresses where sockets connect, so unusual notations of
+private addresses need no check here.
 """
 
 import re
@@ -22,7 +22,8 @@ _URL = re.compile(
 )
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>[0-9]{0,5}))?")
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\ud800-\udfff]")
-# Names of containers and clusters can have underscores. A numeral, such as 2130706433, counts as a name.
+# Names of containers and clusters can have underscores. A number, such as 2130706433 (another notation of
+# 127.0.0.1), has the form of a name, and is accepted.
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
 _PATH_SAFE = "/%:@!$&'()*+,;=~[]|^`{}\"<>"  # all printable characters without a meaning in a URL
 

@@ -26,7 +26,7 @@ def client_context(authorities: Path | None = None) -> ssl.SSLContext:
     additional ones from a PEM file. Raises AuthoritiesError."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # RFC 9110, 4.3.4: only subjectAltName has the names; a common name can be anything.
+    # By RFC 9110, 4.3.4, the host must be in subjectAltName; a common name can be anything.
     context.hostname_checks_common_name = False
     context.set_alpn_protocols(["http/1.1"])
     if authorities is not None:

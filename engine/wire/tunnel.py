@@ -72,7 +72,7 @@ class Tunnel:
 
     @property
     def connecting(self) -> bool:
-        """True if a socket is open. False if the tunnel waits for a descriptor."""
+        """True if the tunnel has an open socket. False while it waits for a name or a descriptor."""
         return self._sock is not None or (self._race is not None and self._race.connecting)
 
     def begin(self) -> None:

@@ -74,7 +74,7 @@ class Wiring:
         try:
             return self.identities.context(origin.workspace, origin.identity)
         except (ssl.SSLError, ValueError):
-            # The certificate was valid when it was saved; the library has become stricter since.
+            # The certificate was checked when it was saved, so the TLS library has become stricter since.
             words = "the client certificate cannot be used: give the destination a new one"
             raise WireError(ErrorCategory.TLS, words) from None
         except UNUSABLE:
