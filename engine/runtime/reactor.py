@@ -35,8 +35,8 @@ PASS_S = 0.005
 KNOWN, NEWCOMER, STRANGER = range(3)
 STRANGERS_S = 0.002
 STRANGERS_AT_ONCE = 4
-# While known callers are active, the classes of newcomers and of strangers have only this much time in a
-# pass. Then the class is not polled for a multiple of the time that it used (its rest). A known caller's
+# While known callers are active, newcomers and strangers each have only this much time in a pass. When a
+# class has used it, the class is not polled for a multiple of that time (its rest). A known caller's
 # event takes some five turns of the loop; without rests, each turn took 2 to 4 ms longer. On two cores,
 # the rests also leave CPU time to the database.
 BESIDE_KNOWN_S = 0.0005

@@ -16,8 +16,8 @@ _WITHIN = frozenset(
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
 CHOICES_TOLD = 8  # the most alternatives of a value that are kept: an error lists them all
-# An outline accepts more than its subschema. Under these keywords, a schema whose subschema accepts more
-# can refuse more. So the outline keeps `not` and `contains` only if the subschema needs no change, and
+# The outline of a subschema can accept more than the subschema. Under these keywords, a schema could then
+# refuse more. So the outline keeps `not` and `contains` only with a subschema that needs no change, and
 # never keeps `if`.
 _CONTRARY = ("not", "if", "contains")
 # Keywords that are left out. Most of them depend on other keywords, which can be missing in the outline.

@@ -27,7 +27,7 @@ class ClaimReader(Protocol):
 
 
 class KeyedRefusal(Refusal):
-    """A refusal of an event with an idempotency key, perhaps that of an event accepted before."""
+    """A refusal of an event with an idempotency key. An earlier event can have the same key."""
 
     def __init__(self, refusal: Refusal, accepted: Accepted) -> None:
         super().__init__(refusal.code, refusal.message, refusal.details)
@@ -73,7 +73,7 @@ class KeyLookup:
 def duplicates(
     entries: list[Accepted | Refusal], holders: dict[str, Claimed]
 ) -> dict[str, Claimed]:
-    """Replace each refusal in `entries` whose key has a holder by the refused event. The holder was
+    """For each refusal whose key has a holder, put the refused event into `entries` instead. A holder was
     accepted before, or is earlier in the batch.
 
     Return the holders of these keys by the id of the refused event, in the form of `Fate.lost`.

@@ -1,4 +1,4 @@
-"""The language of a template's strings (leaves): Jinja's expressions and conditions, no loops and calls.
+"""The language of a template's strings (leaves): Jinja's expressions and conditions, no loops, no calls.
 
 The cost of a leaf is linear in the size of the values that it reads. No look-up reaches an attribute of a
 Python object.

@@ -61,8 +61,8 @@ class Tracing(Struct, frozen=True):
 def request_span(
     tracing: Tracing | None, trace: str | None, environment: EnvironmentModel, route: str
 ) -> Iterator[str | None]:
-    """Make the span `accept` of an upload: `TracedIngest` makes it only for requests without files. The
-    block gets the trace for the upload's event."""
+    """Make the span `accept` of an upload, which `TracedIngest` does not see. The block gets the trace
+    for the upload's event."""
     span = None
     if tracing is not None:
         from engine.tracing.traced import guarded

@@ -187,7 +187,7 @@ class JobQueue:
         return job
 
     def charge(self, job: Job, cpu_s: float, now: float) -> None:
-        """Replace the charge of a job, its expected CPU, by the CPU that its run took."""
+        """Charge the CPU that a job's run took, instead of its expected CPU."""
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             return

@@ -52,7 +52,7 @@ class OutboundConnection:
     )
 
     def __init__(self, pool: "ExchangeQueue", origin: ReceiverOrigin, sock: socket.socket) -> None:
-        """Take over from the opening `sock`, its counted descriptor, and the place in `Openings`."""
+        """Take over the opening's socket, counted descriptor, and place in `Openings`."""
         self.origin = origin
         self.pool = pool  # the queue of the present or last exchange
         wiring = self._wiring = pool.wiring

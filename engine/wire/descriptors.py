@@ -92,7 +92,7 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """Give back the descriptor of a race that the system refused a socket, and pause all races."""
+        """Give back a race's descriptor because the system refused the socket. Pause all races."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
         self.give(workspace)

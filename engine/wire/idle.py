@@ -45,8 +45,8 @@ class IdleConnections:
             del connection.origin.idle[connection]
 
     def evict(self, workspace: str | None = None) -> bool:
-        """Close the connection that has been idle for longest, but first choice is the oldest of
-        `workspace`, if it is among the EXAMINED oldest. Return False if no connection is idle."""
+        """Close the connection that has been idle for longest, or instead the oldest of `workspace` if it
+        is among the EXAMINED oldest. Return False if no connection is idle."""
         oldest = next(iter(self._since), None)
         if oldest is None:
             return False

@@ -57,7 +57,7 @@ class ReceiverOrigin:
                 self.line = None
 
     def offer(self) -> None:
-        """Call `offered` of those in the line, in order, while a connection is idle."""
+        """Offer idle connections to the queues and openings in the line, in order."""
         while self.idle and self.line is not None:
             next(iter(self.line)).offered()
 
