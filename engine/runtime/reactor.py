@@ -24,8 +24,8 @@ _READINESS = READ | WRITE
 # reads of 64 KiB from a flooding client take 3 ms. Ready sockets beyond the bound come first in the next
 # pass.
 PASS_EVENTS = 64
-# After this time, a pass pauses until every other task has run. Otherwise, a pass of 64 costly requests,
-# which take 2 to 4 ms each, would delay them too long.
+# After this time, a pass pauses until every other task has run: 64 costly requests, which take 2 to 4 ms
+# each, would delay them too long.
 PASS_S = 0.005
 # The priority of a descriptor. A client's connection is a NEWCOMER until its first request; then it is
 # KNOWN if its last request was admitted, else a STRANGER. In a pass, newcomers together get STRANGERS_S,

@@ -14,8 +14,7 @@ T = TypeVar("T")
 
 
 class Slices(Generic[T]):
-    """One piece of work, which must await nothing. The work is a function, and calls its argument to
-    pause.
+    """One piece of work: a function that awaits nothing, and calls its argument to pause.
 
     The work's stack must not refer to this object: in such a reference cycle, all that abandoned work
     holds would stay in memory until garbage collection.

@@ -41,10 +41,10 @@ ALL_ERRORS_WORK = 5_000  # up to this work, all errors of the outline are listed
 ALTERNATIVES_WORK = 8_000  # up to this work times depth, all errors of the schema are listed
 ERRORS_A_NUMBER = 20  # how often a long number is compared and shown when errors are listed
 EACH = 0  # stands for the number of an object's names, each of which can violate `propertyNames`
-BYTES_A_UNIT = 32  # bytes of text that cost one value
+BYTES_A_UNIT = 32  # bytes of text that cost as much as one value
 # From this size on, a payload is handled in steps, which take milliseconds at worst.
 STEPS_BYTES = 16 * 1024
-STEPS_WORK = 20_000  # the same for the work of a payload's text: a tenth of MAX_WORK
+STEPS_WORK = 20_000  # also a payload whose text costs more work than this
 MESSAGE_LENGTH = 240
 PATH_LENGTH = 512
 LONG_DIVISORS = 500  # of one schema: each takes up to 20 us to compile
@@ -231,8 +231,7 @@ class CompiledSchema:
 
 def _names_complained_of(schema: Any, steps: Steps) -> int:
     """Return how many errors about names one object can cause: the length of the longest `required`, or
-    `EACH` with `propertyNames`. The number matters because each of these errors contains the whole
-    object."""
+    `EACH` with `propertyNames`. It matters because each such error contains the whole object."""
     most = 1
     for value in objects_of(schema, steps):
         if "propertyNames" in value:

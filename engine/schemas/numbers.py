@@ -29,8 +29,7 @@ SHORT_EXPONENT = 18  # of ten: floats beyond 1e18 or below 1e-18 are divided as 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _NAMED = ("required", "type", "dependentRequired")
 _MOST = 2**63  # from here on the validator keeps a number as text, also an unsigned one of 64 bits
-# A translation table that replaces every digit by 0: a run of digits becomes a run of zeros, and the
-# search for a fixed text is fast.
+# A translation of every digit to 0: a fast search for the fixed text _RUN then finds 19 digits in a row.
 _RUNS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
 _RUN = b"0" * 19  # the smallest long integer has 19 digits
 

@@ -97,8 +97,7 @@ def compiling_size(pattern: str) -> int:
 
 
 def patterns_of(schema: Any, steps: Steps | None = None) -> Iterator[str]:
-    """Yield the patterns of a document. What only looks like a pattern, such as a member `pattern` within
-    an `enum`, is also yielded."""
+    """Yield everything that looks like a pattern, even a member `pattern` within an `enum`."""
     for value in objects_of(schema, steps):
         if isinstance(pattern := value.get("pattern"), str):
             yield pattern

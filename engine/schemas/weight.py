@@ -15,9 +15,9 @@ from engine.schemas.numbers import is_short
 from engine.schemas.patterns import pattern_size
 from engine.schemas.places import Subschema, values_of
 
-MAX_EXPANSIONS = 1_000  # of references, each counted once for each way to it
+MAX_EXPANSIONS = 1_000  # of references, each counted once for each path to it
 MAX_WEIGHT = 2_000  # with it a payload can still have about a hundred values
-ALTERNATIVE = 2  # of an alternative or `contains`, besides its own schema (measured)
+ALTERNATIVE = 2  # the cost of an alternative or `contains`, besides its subschema (measured)
 _PLAIN = (1e-20, 1e20)  # the range of a `multipleOf` that is cheap (measured)
 MAX_STEPS = 20_000  # of this computation: some tenths of a second at worst
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")

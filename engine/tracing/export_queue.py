@@ -63,7 +63,7 @@ class ExportQueue:
         self._bucket = TokenBucket(rate, now())
         self._lock = threading.Lock()  # guards `_spans`; held for microseconds
         self._spans: FairQueue[str | None, EndedSpan] = FairQueue()
-        self._longest: str | None = None  # about the workspace with the most waiting spans
+        self._longest: str | None = None  # the workspace with the most waiting spans, approximately
         self._thread: threading.Thread | None = None
         self._some = threading.Event()
         self._many = threading.Event()

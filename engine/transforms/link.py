@@ -26,16 +26,15 @@ from engine.transforms import seal, worker
 from engine.transforms.job import ANSWER_BYTES, Cost, Job, failure, result_of
 
 WALL_S = 0.250  # the time limit of a run
-# If a run has used less than `worker.CPU_S` of CPU after WALL_S, the busy machine delayed it, not the
-# script. This is the time limit of such a run, so that a worker that gets no CPU does not hold its jobs
-# for ever.
+# The time limit of a run that has used less than `worker.CPU_S` of CPU after WALL_S: a busy computer
+# delayed it, not the script. A limit is needed, or a worker without CPU would hold its jobs for ever.
 STARVED_S = 5.0
 STARVED_LOOK_S = 0.05  # between two checks of such a run
 START_S = 10.0  # the time limit of a worker's start, which takes 20 ms on an idle machine
 LOOK_S = 0.002  # between two checks for the exit code of a process that ended
 LOOKS = 500  # the most such checks: a killed process ends at once, unless the machine hangs
 SOURCES = 256  # the most sources that a worker keeps; at one more it forgets all
-SOURCE_BYTES = 8 * 1024 * 1024  # the same, in bytes of sources
+SOURCE_BYTES = 8 * 1024 * 1024  # the most bytes of these sources
 READ_BYTES = 256 * 1024
 # The first two settings make the allocator return the memory of a run's largest strings to the system.
 _ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_ARENA_MAX": "1", "TZ": "UTC"}
