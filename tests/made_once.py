@@ -48,7 +48,7 @@ def _describe_types_once() -> None:
     described: dict[frozenset[int], Any] = {}
     driver: Any = Connection  # asyncpg declares no types for private members
     describe = driver._introspect_types
-    # This statement has a name, because no query replaced the unnamed statement.
+    # After an unnamed query, asyncpg prepares its unnamed statement again. Here no query ran.
     nothing_asked = SimpleNamespace(name="kept")
 
     async def once(connection: Any, types: Any, timeout: float | None) -> Any:

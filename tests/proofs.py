@@ -44,7 +44,7 @@ PROOFS = (
     "tests/process/test_two_servers.py",  # a second server on one database, and on one address
     "tests/process/test_workers.py",  # workers under load, one of them killed
     "tests/service/test_answer_sizes.py",  # the largest answer of every endpoint
-    # The lines that each step runs, for the largest object of each change.
+    # the lines that each step runs when a change affects the largest object
     "tests/service/test_change_steps.py",
     "tests/service/test_examples.py",  # every example of the API reference, by curl
     "tests/service/test_live_steps.py",  # the lines that each step runs, beside 50,000 actors

@@ -88,7 +88,7 @@ def test_a_cycle_between_parts_is_found() -> None:
 
 
 def test_no_object_is_told_after_its_construction_whom_to_call() -> None:
-    """An object's callbacks come with its constructor. Otherwise its methods return values."""
+    """An object gets its callbacks through its constructor. Nobody sets them later."""
     found = []
     for package in ("engine", "storage", "api"):
         for path in files_of(package):
@@ -200,7 +200,8 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert [name_of(path) for path in SOURCES if path.stem in empty] == []
 
 
-# All other repeated names belong to a record and to the shape in which the API shows it.
+# Class names that can occur twice. Any other name occurs twice only for a record and for the shape in
+# which the API shows the record.
 USED_TWICE = {"Answer", "Column"}
 
 
@@ -266,7 +267,7 @@ def tracked_texts() -> Iterator[tuple[str, str]]:
             yield name_of(path), content.decode("utf-8")
 
 
-# Written in pieces, so that this file does not contain the words either.
+# The forbidden words are written in pieces, so that this file does not contain them.
 UNSAID = re.compile(
     r"\b(?:"
     + "|".join(

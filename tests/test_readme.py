@@ -37,7 +37,7 @@ def names(folder: Path) -> set[str]:
 
 
 def open_to_others(folder: Path) -> list[Path]:
-    """Return the folder and files in it that accounts other than the owner can use."""
+    """Return those of the folder and its files that accounts other than the owner can use."""
     return [path for path in (folder, *folder.iterdir()) if path.stat().st_mode & 0o077]
 
 
@@ -112,8 +112,8 @@ async def test_the_start_and_the_tutorial_do_what_they_say(
         event = out.rpartition("EVENT=")[2].strip()
         await receiver.wait_for(event)
         assert "signature verified" in await receiver.wait_for('"order": 42')
-        # These arrive a second time: the invoice after the retry of its dead delivery, and all three by
-        # the replay.
+        # Four requests are repetitions: the invoice's after the retry of its dead delivery, and all three
+        # of the replay.
         await receiver.wait_for("(seen before)", 4)
         await receiver.wait_for('"text": "Order 43: 5.00"', 2)
         printed = await receiver.wait_for('"text": "Order 42: 19.90"')

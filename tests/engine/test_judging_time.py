@@ -1,4 +1,5 @@
-"""Time for schemas and filters: ordinary use is free, and excessive use waits."""
+"""The time that schemas and filters use: ordinary use is not counted, and excessive use is refused for a
+while."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The idempotency keys of refused events: looked up a few at a time, and never guessed."""
+"""The look-up of refused events' idempotency keys: few at once, and no verdict if the look-up fails."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Filling the read models gives way by time, however expensive a row is."""
+"""Pauses while the read models are filled: they come after a fixed time, however expensive a row is."""
 
 import trio
 

@@ -1,4 +1,4 @@
-"""The metrics of a group of outcomes: each outcome once, samples not at all."""
+"""The metrics of a group of outcomes: each outcome counts once, and outcomes of samples do not count."""
 
 from engine.core.counters import BUCKETS, latency_bucket
 from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement

@@ -1,4 +1,5 @@
-"""The intake of own events: refused ones are retried, doubtful ones enter once, and all are bounded."""
+"""The intake of the service's own events: it retries refused events, lets events with an unknown fate
+enter once, and bounds the number of waiting events."""
 
 from itertools import pairwise
 from typing import Any
@@ -24,7 +25,7 @@ TYPE = "angarium.destination.disabled"
 
 
 class Intake:
-    """Takes submissions, and settles them at once as durable unless it holds them."""
+    """Takes submissions. Unless it holds them, it settles each at once: the next fate, or durable."""
 
     def __init__(self) -> None:
         self.submitted: list[Submission] = []

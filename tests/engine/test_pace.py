@@ -29,7 +29,7 @@ def autojump_clock() -> MockClock:
 
 
 class Work:
-    """A backlog, and the amount done in each step of time. `late`: the clock jumps past wake-ups."""
+    """A backlog, and the number of deliveries done in each time step. If `late`, wake-ups come late."""
 
     def __init__(self, clock: MockClock, *each_step: int, late: bool = False) -> None:
         self.waits = 2 * AHEAD

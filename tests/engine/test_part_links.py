@@ -38,7 +38,7 @@ def links_of(folder: Path, rows: Sequence[NodeRow]) -> PartLinks:
 async def machine(
     digest: bytes, context: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[str, list[Caller]]]:
-    """Run a machine that answers each message. Yields its address, and the list of its callers."""
+    """Run another machine's server, which answers each message. Yields its address and its callers."""
     callers: list[Caller] = []
 
     async def serve(stream: trio.SocketStream) -> None:

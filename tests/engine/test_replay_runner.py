@@ -42,7 +42,7 @@ ZERO = "00000000-0000-0000-0000-000000000000"
 
 
 class FakeStore:
-    """Jobs, legs and originals in memory. It keeps the enqueued replays, in order."""
+    """A store in memory: jobs, their legs and originals, and the enqueued chunks in order."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, ReplayJob] = {}
@@ -388,7 +388,7 @@ def lanes_of(deliveries: Sequence[Delivery]) -> dict[str | None, list[str]]:
 
 
 @pytest.mark.parametrize("failing", [1, 10, 40])
-# True if the runner learns of the failures, False if it hears nothing from these lanes.
+# True: the runner gets the first failure of each failing lane. False: it gets no outcome of these lanes.
 @pytest.mark.parametrize("heard", [True, False])
 async def test_lanes_that_are_stuck_hold_up_no_other_and_are_taken_up_again_in_order(
     place: Place, autojump_clock: MockClock, failing: int, heard: bool

@@ -13,7 +13,7 @@ from engine.model.errors import Refusal
 from engine.schemas.compiled import SCHEMA_BYTES
 from tests.fuzz.dearest import OURS
 
-# Between two pauses: short lines, some 6 ms. The most expensive check has 2 million in total.
+# The lines that can run between two pauses, in some 6 ms. The most expensive check runs 2 million lines.
 MOST_LINES = 350_000
 DEAREST: dict[str, Any] = {
     "alternatives": {"allOf": [{}] * 21_000},

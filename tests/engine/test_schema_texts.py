@@ -36,7 +36,7 @@ def test_a_pattern_that_is_written_out_and_read_anew_for_long_is_refused(escape:
     ],
 )
 def test_many_short_patterns_that_take_long_to_prepare_are_refused(pattern: str) -> None:
-    """900 such names of two digits would take 0.2 s in one call, which no task can interrupt."""
+    """900 patterns like the first one would take 0.2 s in one call, which no task can interrupt."""
     named = {pattern.format(number): True for number in range(700)}
     with pytest.raises(Refusal, match="take too long to compile together"):
         judged({"patternProperties": named})

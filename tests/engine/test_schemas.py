@@ -351,7 +351,7 @@ def test_a_compiled_schema_refuses_to_fetch() -> None:
     ],
 )
 def test_a_stored_schema_beyond_a_newer_bound_is_not_compiled(schema: Any) -> None:
-    """A schema can be older than a bound. Compiling is one call, which nothing can interrupt."""
+    """A schema can have been stored before a bound existed. Compiling it would block all other tasks."""
     check = SchemaCheck(active("a", "e", schema), SchemaCompiler())
     with capture_logs() as lines:
         check.check(b'{"x117":1}')  # both checks would refuse these payloads

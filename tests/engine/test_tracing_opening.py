@@ -1,4 +1,4 @@
-"""The opening of traces from the settings and OpenTelemetry's variables, and the refused values."""
+"""The start of tracing: settings and OpenTelemetry's variables, refused values, and failing exports."""
 
 import subprocess
 import sys

@@ -69,5 +69,5 @@ class Places:
         )
 
     async def clean(self) -> bool:
-        """Return True if no file is being received and no content is marked."""
+        """Return True if no file is being received and no stored content has a mark."""
         return not self.spooled() and await self.count("file_suspects") == 0

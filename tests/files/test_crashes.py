@@ -114,7 +114,7 @@ class Disk:
         await spool.close()
 
     async def left(self) -> tuple[int, int, int]:
-        """Return the numbers of rows, blobs and marks. Fails if the spool is not empty."""
+        """Return the numbers of the file's rows, blobs and marks. Fails if the spool is not empty."""
         rows = await self.store.get(1, FILE)
         blobs = [each for each in self.folder.glob("1/*/*") if each.is_file()]
         spooled = [each for each in self.folder.glob("incoming/*") if each.is_dir()]

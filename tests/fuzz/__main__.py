@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.fuzz.door import CORPUS, NAMES, door
 
-# In bytes. Other tests count the steps of inputs whose cost grows with their length.
+# The fuzzer's longest input in bytes. `tests.fuzz.dearest` tries longer inputs.
 LONGEST = 4_096
 SLOW_S = 20  # an input that takes longer counts as a hang
 LARGEST_MIB = 2_048  # the fuzzer's memory limit

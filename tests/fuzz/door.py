@@ -1,4 +1,4 @@
-"""The doors: each takes a stranger's bytes, and its check states invariants."""
+"""The fuzzer's doors. A door is code that reads a stranger's bytes, with a check of its invariants."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module

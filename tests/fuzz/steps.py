@@ -268,7 +268,7 @@ def _samples(items: list[Any], letters: list[str]) -> list[str]:
             each = [*([""] if value[0] == 0 else []), *each]
         else:
             continue
-        # Items take turns, so that each first text is combined with each text that can follow it.
+        # All texts get the first continuation, then all get the next one. The cut drops continuations.
         found = [one + more for more in each for one in found][: _SAMPLES * 3]
     return found
 

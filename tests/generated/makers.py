@@ -19,8 +19,8 @@ INSTALL = "make tools"
 GO_MODULE = "example.com/tutorial"
 OAPI = ("-generate", "types,client,skip-prune", "-package", "angarium")
 OPENAPI_TYPESCRIPT = ("--default-non-nullable=false", "--empty-objects-unknown")
-# By default, openapi-generator omits a form's model that an operation imports. In Go, enumerations with
-# a common word collide unless the words have a prefix.
+# By default, openapi-generator omits the models of forms, although operations import them. In Go,
+# enumerations with a common word collide unless the words have a prefix.
 GENERATOR = ("--global-property", "skipFormModel=false")
 GENERATOR_GO = (
     "--additional-properties",

@@ -13,8 +13,8 @@ from tests.service.receiver import Receiver
 PIECE = b"x" * 65_536
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"  # the body ends with the connection
 CROWD = 16
-# For one answer: the part that an attempt reads, and two kernels' buffers. Without a limit it would be
-# gigabytes.
+# The maximum number of bytes that a receiver can send as one answer: the part that an attempt reads, and
+# the buffers of both sockets.
 MOST = 16 << 20
 
 

@@ -148,7 +148,7 @@ def test_what_needs_no_stage_goes_straight_to_the_wire() -> None:
     transmission = Transmission(a_destination(), a_delivery(1), 1)
     done: Callable[[Outcome], None] = [].append  # type: ignore[assignment]
     sender.send(transmission, done)
-    # The identical object, because the fast path is only a comparison.
+    # The wire gets the transmission unchanged.
     assert wire.sent == [(transmission, done)]
     sender.forget("d")
     assert wire.forgotten == ["d"]

@@ -38,7 +38,7 @@ ENDPOINT = "the token endpoint "
 
 
 class Desk:
-    """The tokens of a street's client, with the results of its callers."""
+    """The tokens of a client in `tests.wire.street`, and the results that callers got."""
 
     def __init__(self, street: Street, background: Background) -> None:
         self.street = street

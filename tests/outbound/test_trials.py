@@ -1,4 +1,4 @@
-"""Runs that callers request: few at once, and past bodies are created again where possible."""
+"""Trial runs of scripts: few at once. A past body is made again by the version that made it."""
 
 from typing import Any
 

@@ -83,7 +83,7 @@ def empty_environment(folder: Path, wheels: Iterable[Distribution]) -> Environme
 
 
 def closure(of: Iterable[Distribution]) -> Iterator[Distribution]:
-    """Yield each distribution that these require, directly or indirectly, once."""
+    """Yield each distribution that the given ones require, directly or indirectly, once."""
     seen: set[str] = set()
     ahead = list(of)
     while ahead:

@@ -11,7 +11,7 @@ FILES = ("package.json", "package-lock.json")
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools of a lock in the folder `lock`, installed in `.tools/name`."""
+    """The tools that the lock file in the folder `lock` names. They are installed in `.tools/name`."""
 
     lock: Path
     name: str

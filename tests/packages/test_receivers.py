@@ -32,8 +32,10 @@ LARGE = b'{"type": "order.created", "data": "' + b"x" * (1 << 20) + b'"}'
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A receiver's commands in its folder, and its messages: about a new event, and (`listens`) once it
-    serves."""
+    """The commands that prepare and start a receiver in its folder, and two of its messages.
+
+    `handled`: it got a new event. `listens`: it serves.
+    """
 
     prepare: Callable[[], list[str]]
     start: Callable[[int], list[str]]  # takes the port, which is in the environment too

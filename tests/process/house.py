@@ -32,7 +32,7 @@ POLL_S, RARELY_S = 0.02, 0.1
 
 
 def until(condition: Callable[[], object], what: str, within_s: float = HANGS_S) -> None:
-    """Poll for the effect of another process that no event announces."""
+    """Poll until `condition` holds. Another process fulfils it, and no event announces that."""
     give_up = time.monotonic() + within_s
     while True:
         began = time.monotonic()
@@ -212,7 +212,8 @@ class Client:
 
 
 def tenants_of(house: H, parts: int) -> list[H]:
-    """Create workspaces until each part has one. Return one house with a key per part."""
+    """Create workspaces until each part has one. Return a copy of the house for each part, with the key
+    of a workspace of this part."""
     found: dict[int, H] = {}
     for number in count():
         if len(found) == parts:

@@ -100,8 +100,8 @@ class Scene:
         return [job for job in found if job["destinationId"] in self.targets.values()]
 
     def judge(self, crashes: int) -> None:
-        """Check that each delivery was sent again once: repeated only by crashes, in order, and
-        counted."""
+        """Check that each delivery was sent again once and in order, that only crashes repeated it, and
+        that it was counted."""
         house, receiver = self.house, self.receiver
         there = verdict.nothing_lost_or_invented(house, [*self.seeders, *self.posters], self.kind)
         for order, destination in self.targets.items():
@@ -125,7 +125,7 @@ class Scene:
 
 
 class Busy(threading.Thread):
-    """A thread that repeats requests until it is ended, also without a server."""
+    """A thread that repeats requests until it is ended, even while no server runs."""
 
     def __init__(self, house: House) -> None:
         super().__init__()
@@ -279,9 +279,10 @@ def in_order_of_entry(
 
 
 def said_once(house: House, destination: str, arrivals: list[Arrival], *, crashed: bool) -> None:
-    """Check that no death was reported twice, singly or in a sum.
+    """Check that no death was reported twice: by an event of its own, or by an event that sums deaths.
 
-    All deaths were reported, except those of a crash's last minute, whose sum did not exist yet.
+    All deaths were reported. After a crash those of the last minute can be missing, because the event
+    with their sum did not exist yet.
     """
     singly = house.rows(TOLD, destination)
     assert len({key for _, key in singly}) == len(singly)

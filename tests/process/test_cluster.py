@@ -39,7 +39,7 @@ class Machine(Joined):
         try:
             told = self.ask("GET", "/observability/nodes")
         except (OSError, http.client.HTTPException):
-            # A process that hands over its part closes new connections without a request.
+            # A process that is handing over its part closes new connections before it reads a request.
             return Counter()
         rows = told.body["items"] if told.status == 200 else []
         working = (row for row in rows if row["role"] == "ACTIVE" and row["state"] == "LIVE")
@@ -72,7 +72,7 @@ async def cluster(database_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 class Load:
-    """Posters for each part through each machine, and the receiver's path of each part."""
+    """A poster for each part and machine, and a path of the receiver for each part."""
 
     def __init__(self, machines: list[Machine], receiver: Receiver) -> None:
         self._receiver = receiver

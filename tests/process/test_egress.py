@@ -29,8 +29,8 @@ PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"
 
 
 class Trap(threading.Thread):
-    """A listener on denied addresses, on IPv4 and IPv6, in the place of a proxy. It counts
-    connections."""
+    """A listener on all addresses, IPv4 and IPv6, which counts connections. Denied addresses and proxy
+    settings lead to it."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

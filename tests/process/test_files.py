@@ -17,8 +17,8 @@ MIB = 1024 * 1024
 KIB = 1024
 LARGEST = 25 * MIB
 ONE_MIB = 8  # the memory limit for one upload of the largest file
-# A hundred uploads at once, 500 MiB in total. For each, a connection holds some 128 KiB, the spool as
-# much again, and a request's objects the rest.
+# ALL_MIB is the memory limit for a hundred uploads at once. Each upload takes some 128 KiB in its
+# connection, as much in the spool, and the rest for its request's objects.
 AT_ONCE, EACH, ALL_MIB = 100, 5 * MIB, 96
 ROUNDS = 3  # one of them kills the database too
 

@@ -23,7 +23,8 @@ Rss:                2048 kB
 7f0001000000-7f0001200000 r-xp 00000000 00:00 0                          [vdso]
 Rss:                2048 kB
 """
-# Prints the moved bytes, the kernel's bytes in huge pages, and True if the objects are intact.
+# Prints how many bytes moved, how many bytes the kernel has in huge pages, and True if the objects are
+# intact.
 MOVING = """
 from pathlib import Path
 from api.composition.huge_pages import take_huge_pages

@@ -39,7 +39,7 @@ def test_what_was_accepted_is_delivered_in_order_whenever_the_process_is_killed(
     chance = random.Random(11)
     pause = threading.Event()
     with posting(*posters):
-        # Without a server, the posters give up batch after batch. Some events must be accepted before.
+        # Some events must be accepted before the first kill: without a server, posters give up batches.
         until(lambda: sum(len(each.accepted) for each in posters) > LEAST, "events are accepted")
         for number in range(ROUNDS):
             # the random moment is the test's point: no condition is awaited

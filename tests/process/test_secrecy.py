@@ -110,7 +110,7 @@ def test_what_the_server_starts_knows_nothing_of_its_environment(secretive: Hous
 def test_nothing_in_the_data_folder_is_others_to_read(secretive: House) -> None:
     """A folder that is closed to others protects its contents, whatever their modes.
 
-    A backup by a command beside the server also leaves files.
+    The test makes a backup first, because a backup also leaves files in the data folder.
     """
     Backup(secretive.folder, secretive.folder.parent / "backup").make(secretive.database_url())
     assert not secretive.folder.stat().st_mode & 0o066, "it may be passed through at the most"
@@ -126,7 +126,7 @@ def test_nothing_in_the_data_folder_is_others_to_read(secretive: House) -> None:
 
 
 def test_a_command_leaves_no_core_dump(tmp_path: Path) -> None:
-    """A command holds a key, some the master key. The programs that it starts inherit the limit."""
+    """Commands hold keys. The programs that a command starts inherit its limit on core dumps."""
     held = tmp_path / "key"
     os.mkfifo(held, 0o600)
     command = [sys.executable, "-m", "api.cli", "destinations", "list", "--key-file", str(held)]

@@ -20,7 +20,7 @@ from tests.process.house import House, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Answer, Receiver, always
 
-# Less than a minute, which is the limit of an actor's first read and here also the grace.
+# A stop must end sooner than after a minute: the limit of an actor's first read, and the grace time here.
 ENDS_S = 55.0
 SLOW = always(Answer(delay_s=0.1))
 READS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
@@ -98,7 +98,7 @@ def test_a_retry_that_waits_is_kept_over_a_stop_and_keeps_its_time(
     assert second.at - first.at >= 5 * verdict.JITTER - 0.05
     verdict.attempts_by_schedule(house, destination, [5, 5])
 
-    # No event was posted since the start, and the actor leaves memory. New events must still be accepted.
+    # All deliveries have ended, and no event was posted since the start. New ones must still be accepted.
     until(lambda: not house.value("SELECT count(*) FROM destination_backlog"), "no row is left")
     assert house.ask("GET", "/readyz").status == 200
     house.post("b", kind="later.one")

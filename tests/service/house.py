@@ -1,8 +1,9 @@
 """A whole server within the test's process: the real composition, a real database, real sockets.
 
 It contains no fakes. Its answers are checked against the OpenAPI document, as in `tests.api.house`.
-Only the age at which a configuration is stale is raised to a hang's time limit. On a busy machine the
-database takes seconds to confirm the configuration, and the server would refuse requests meanwhile.
+One limit is higher than in production: the age at which the configuration counts as stale. On a busy
+machine the database takes seconds to confirm the configuration, and the server would refuse requests
+meanwhile.
 """
 
 import tempfile
@@ -138,7 +139,8 @@ async def _open_service(
             await nursery.start(server.supervisor.run)
             try:
                 with trio.fail_after(within_s):
-                    # Tests create keys directly in the database. A reload after that could discard them.
+                    # The first reload must end before the tests create keys directly in the database. It
+                    # could discard them.
                     await server.changes.reloaded.wait()
                     yield house
             finally:

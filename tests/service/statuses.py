@@ -23,8 +23,8 @@ TABLE = Path(__file__).parents[2] / "docs" / "api" / "statuses.md"
 NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"  # an id that no object has
 HOOK = "https://example.com/hooks"
 
-# Part 4 of the specification without files: the statuses that each endpoint must at least be able to
-# answer.
+# The statuses that each endpoint must at least be able to answer, from part 4 of the specification. Files
+# are left out.
 SPECIFIED = """
 GET /auth/context 200 401
 POST /events 202 400 401
@@ -121,7 +121,7 @@ TRIAL = {
     "event": {"type": "of.nobody", "data": {}},
 }
 
-# Bodies that succeed. The document's examples for these operations would fail or do more.
+# Bodies that succeed, for operations whose example in the document would fail or change too much.
 BODIES: dict[str, Any] = {
     "POST /events": EVENT,
     "POST /events/batch": {"events": [EVENT, {"payload": 1}]},

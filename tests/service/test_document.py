@@ -1,4 +1,4 @@
-"""The document and its page from a whole server, and both lanes' refusals, byte for byte."""
+"""The OpenAPI document and its page from a whole server, and equal refusals over HTTP/1.1 and HTTP/2."""
 
 import json
 import re

@@ -170,7 +170,7 @@ class World:
             lambda page: page["items"][0]["status"] == "DELIVERED",
         )
         self.ids["delivery"] = page["items"][0]["id"]
-        # It is retried immediately and fails, and must wait again when the test cancels it.
+        # This delivery needs two waits: one request sends it at once, it fails, and another cancels it.
         waits = {"retrySchedule": [3600, 3600]}
         target = await destination(api, url, ["waits"], delivery=waits)
         await post(api, "waits")

@@ -1,4 +1,4 @@
-"""Health on a whole server, in the contract's words, from the live actor."""
+"""The health of destinations on a whole server, as the API shows it, from the live actor."""
 
 import time
 from typing import Any

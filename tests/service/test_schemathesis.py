@@ -19,7 +19,7 @@ UNLIMITED = 1_000_000_000  # requests a minute
 
 
 def nowhere(host: str) -> Addresses:
-    """Find no address, because no request must go to a generated destination."""
+    """Resolve no name, because no request must go to a generated destination."""
     raise socket.gaierror(socket.EAI_NONAME, f"no {host} here")
 
 

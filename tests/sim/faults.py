@@ -25,7 +25,8 @@ OVERTAKEN = ("settle", "read queue", "read due")
 # Statements that can fail with contention, after which the engine repeats them. The others are single
 # writes, which the pool repeats, and reads, which never race.
 RACING = ("accept", "accept part", "settle", "requeue", "discard", "enqueue", "forget backlog")
-# Statements of transactions in parts. They are rare, so they fail `PARTS_TROUBLE` times as often.
+# Statements of transactions that write large groups in parts. They are rare, so they fail
+# `PARTS_TROUBLE` times as often as others.
 PARTS = ("accept part", "commit")
 PARTS_TROUBLE = 2
 
@@ -67,8 +68,8 @@ class Faults:
     # --- strikes
 
     def count(self, what: str, process: "Process | None") -> None:
-        """Count a call, settle, send, step, turn or pass (a hand-over), and carry out the strikes due at
-        this number."""
+        """Count a call, settle, send, step, turn or pass (a call between two modules), and carry out the
+        strikes due at this number."""
         self._counts[what] += 1
         laid = self._laid.get(what)
         while laid and laid[-1].number <= self._counts[what]:

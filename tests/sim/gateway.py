@@ -21,8 +21,8 @@ class Gateway(Protocol):
 
         The call can be late. It can raise StoreAwayError although `work` never runs (`maybe_written` True
         or False), has run, or will still run. A late `work` checks its epoch to know if it can still
-        write. A kill can come at any await. After a LockedError, `work` is called again when that
-        transaction has ended.
+        write. A kill can come at any await. After a LockedError, `work` is called again when the
+        transaction that has the lock has ended.
         """
 
 

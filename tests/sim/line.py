@@ -77,8 +77,8 @@ class _Statement:
             self._reply()
 
     def _wait(self, transaction: Transaction, patience_s: float | None) -> None:
-        """Run again when a transaction has ended. The database ends it after `patience_s`, or after its
-        idle limit."""
+        """Run the statement again when the transaction that blocks it has ended. The database ends that
+        transaction after `patience_s`, or after its idle limit."""
         transaction.after(self._after_wait)
         if patience_s is None:
             patience_s = IDLE_TRANSACTION_S

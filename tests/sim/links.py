@@ -96,7 +96,7 @@ class End:
                 data = bytes(self._come[:most])
                 del self._come[:most]
                 if self.link.far is self and self._ended and not self._come:
-                    # As `LinkTransport`: the node that asked has given up, and closed the link.
+                    # As in `LinkTransport`: the node that asked has given up and closed the link.
                     raise trio.BrokenResourceError("the link was closed behind the request")
                 self.unread -= len(data)
                 return data

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 LONGEST_WAY_S = 0.03
-# For this time after a rotation, a request can carry only the former key's signature: its process has not
-# yet heard of the rotation.
+# The time after a rotation in which a request can have only the former key's signature, because its
+# process has not yet heard of the rotation.
 UNHEARD_S = 60.0
 GRACE_S = 23 * 3600.0  # a rotated-out key must sign for at least this time
 _MARK = re.compile(rb'"mark": ?"([^"]*)"')
@@ -64,7 +64,7 @@ class Flight:
         self.arrived = self.ended = self.lost = False
 
     def arrive(self) -> None:
-        """Reach the receiver, unless the request was lost with its process."""
+        """Let the request reach its receiver, unless it was lost with its process."""
         network, process = self._network, self._process
         if self.lost or self.ended:
             return
@@ -202,8 +202,8 @@ class Network:
             flight.die(lost=self._chance.random() < 0.5)
 
     def genuine(self, destination: str, fields: dict[str, str], body: bytes) -> bool:
-        """Return True if the present key, or for a day after a rotation the former key, signed a
-        request."""
+        """Return True if the present key signed a request. For a day after a rotation, the former key's
+        signature is enough."""
         keys, now = self.world.keys[destination], self.world.now()
         signed = f"{fields['webhook-id']}.{fields['webhook-timestamp']}.".encode() + body
         given = [

@@ -85,7 +85,7 @@ class StallingDispatcher(Dispatcher):
             super().enqueue(actor)
 
     def try_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Let `actor` do a part of its work, unless the process is behind or stalls."""
+        """Run `part` as a turn of `actor` at once, unless the process is behind or stalls."""
         process = self._process
         if process.stalled or (self._busy and self._chance.random() < HALF):
             return False
@@ -97,9 +97,9 @@ class StallingDispatcher(Dispatcher):
             await trio.sleep(A_TURN_S)
 
 
-# Calls between two modules. A second call changes nothing, except for `FOR_GOOD`: if such a call raises,
-# it has taken nothing. Appends to a queue or heap (`enqueue`, `submit`, `call_at`) are left out, since
-# they fail only without memory.
+# Calls between two modules that can raise. A call can be repeated, because the second changes nothing.
+# The calls in `FOR_GOOD` cannot be repeated, so they raise only before their work. Appends to a queue or
+# heap (`enqueue`, `submit`, `call_at`) are left out, because they fail only without memory.
 HAND_OVERS = (
     ("directory", ("arrived", "untold", "spare", "configure")),
     ("recorder", ("put", "mark", "write_snapshot")),
@@ -108,7 +108,7 @@ FOR_GOOD = frozenset({"put"})
 
 
 def break_hand_overs(process: "Process") -> None:
-    """Let calls between two modules raise when the plan says so, before or after their work."""
+    """Wrap the calls between two modules, so that they raise when the plan says so."""
     for part, names in HAND_OVERS:
         owner = getattr(process, part)
         for name in names:
@@ -163,7 +163,7 @@ def crashing(process: "Process") -> type[DestinationMachine]:
             return super().commands(now, may_send)
 
         def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
-            """Judge, or raise. Like `committed`, this can be called outside of a turn."""
+            """Judge an outcome, or raise. Like `committed`, this can be called outside of a turn."""
             if process.turn_crashes(self.config.id):
                 raise PlannedCrash
             super().judged(delivery, outcome, now)

@@ -14,8 +14,8 @@ PATIENCES_S = (5, 20, 60, 300)
 TROUBLED = 0.7  # share of such destinations whose receivers fail for long
 RECEIVERS = ("dead", "flapping")
 SCHEDULE_S = (1,) * 9 + (15,) * 11  # of those destinations: one delivery is a series of failures
-# This share of the histories has one destination that always fails. In some, the actor leaves memory
-# between failures. The clock is set several times.
+# The share of these histories in which one destination always fails. In some of them, the actor leaves
+# memory between failures. The clock is set several times.
 ASLEEP = 0.4
 DOWN = "down"  # a kind of receiver that only these histories have
 ASLEEP_S = 600.0
@@ -31,8 +31,8 @@ ALONE = frozenset({"kill", "takeover", "stop", "crash", "clock", "stall", "away"
 def with_patience(
     chance: Random, plan: "Plan", make_strike: Callable[[str, str, float, float], "Strike"]
 ) -> "Plan":
-    """Return a plan, in some histories with a limit on how long destinations can fail. Busy plans stay as
-    they are."""
+    """Return a plan. In some histories, destinations get a limit on the time for which they can fail.
+    Plans with slow processes (`busy`) are returned unchanged."""
     if plan.busy or chance.random() >= SHARE:
         return plan
     if chance.random() >= ASLEEP:

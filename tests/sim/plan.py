@@ -1,7 +1,7 @@
 """The plan of a history, drawn from its seed: data only, so the shrinker can leave parts out.
 
-The delays of statements and answers depend on the engine's progress, so the run draws them from streams
-of their own.
+A plan does not contain the delays of statements and answers, because their number depends on the engine's
+progress. The run draws them from separate random sources.
 """
 
 from random import Random
@@ -74,23 +74,23 @@ LONG_SHARE = 0.06  # share of histories that last an hour, not minutes: idle tim
 AUTO_SHARE = 0.3  # share of a dense history's destinations: they get enough events to move a limit
 AUTO_MOST = 12  # highest value of those limits: little above the first one
 DENSE_SHARE = 0.15  # many events for few destinations, within small bounds: spills are read back
-# Histories with slow processes: actors wait for their turns, and answers wait to be read. Operators act
-# quickly there, and kills fall between two groups of outcomes.
+# The share of histories with slow processes: actors wait for their turns, and answers wait to be read. In
+# these histories, operators act quickly, and kills fall between two groups of outcomes.
 BUSY_SHARE = 0.15
-# Histories in which calls between two modules raise: a hand-over breaks in the middle.
+# The share of histories in which calls between two modules raise.
 BREAK_SHARE = 0.15
 AIMED_SHARE = 0.6  # share of a busy history's kills that are aimed
 AIMED_MOST = 40  # an aimed kill falls at one of this many groups of outcomes
-LEAVES_AFTER_S = 0.3  # idle actors leave memory so early there that some answers are read later
-# Histories in which callers send single waiting deliveries now, or cancel them.
+LEAVES_AFTER_S = 0.3  # in busy histories, actors can leave memory before their answers are read
+# The share of histories in which callers send single waiting deliveries at once, or cancel them.
 ORDERS_SHARE = 0.3
 ORDERS = ("hasten", "withdraw")  # wishes that have a count of their own
 ORDERS_MOST = 8
-# The longest history in which actors leave that early: the engine looks for idle actors all the time.
+# The longest history with LEAVES_AFTER_S, because the engine then looks for idle actors all the time.
 HASTY_S = 60.0
 
 
-# Histories that also have large batches. Each batch costs as much as a history.
+# The share of histories that also have large batches. Each batch costs as much as a history.
 LARGE_SHARE = 0.06
 LARGE_EVENTS = (8, 15, 30)
 
@@ -128,7 +128,7 @@ class Post(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """Another request of a caller, for destination, rule or job number `which` (modulo their number)."""
+    """Another request of a caller. `which` chooses the destination, rule or job, modulo their number."""
 
     at: float
     kind: str
@@ -137,7 +137,8 @@ class Wish(Struct, frozen=True):
 
 
 class Strike(Struct, frozen=True):
-    """A fault that strikes once: at an instant (`time`), or at the `number`-th call, send, step, turn."""
+    """A fault that strikes once: at an instant (`on` is "time"), or at the `number`-th call, send, step,
+    turn or other item that `on` names."""
 
     kind: str
     on: str
@@ -302,7 +303,7 @@ def _large_posts(
     chance: Random, span_s: float, wanted: frozenset[str], faults: frozenset[str]
 ) -> tuple[Post, ...]:
     """Return large batches, several at once, because a single one would use only one intake. Other posts
-    of the same environment come before, beside and behind them."""
+    of the same environment come before, during and after the batches."""
     if chance.random() >= LARGE_SHARE:
         return ()
     posts: list[Post] = []
@@ -354,7 +355,8 @@ def _wishes(
 def _strikes(
     chance: Random, span_s: float, faults: frozenset[str], aim: Random | None
 ) -> tuple[Strike, ...]:
-    """Return the strikes. `aim` draws kills that fall just before a group of outcomes is written."""
+    """Return the strikes. With `aim`, a random source, some kills fall just before a group of outcomes is
+    written."""
     numbers = {"kill": 4, "takeover": 2, "stop": 2, "stall": 3, "crash": 4, "away": 2, "drift": 3}
     strikes = []
     for kind, most in numbers.items():
@@ -376,7 +378,7 @@ def _strikes(
 
 
 def _breaks(chance: Random) -> tuple[Strike, ...]:
-    """Return the strikes on hand-overs between two modules: each raises."""
+    """Return the strikes that make calls between two modules raise."""
     if chance.random() >= BREAK_SHARE:
         return ()
     numbers = [

@@ -79,8 +79,8 @@ HAND_OVER_S, LAST_REQUESTS_S = 5.0, 2.0  # of a hand-over, as in `api.compositio
 
 
 class Process:
-    """One process. It stalls until `stalled_until`, an instant of trio's clock. `group`: its parent's
-    number; the processes of one parent share the database by parts."""
+    """One process. It stalls until `stalled_until`, an instant of trio's clock. `group` is the number of
+    its parent. Each process of a parent works for a part of the database."""
 
     def __init__(
         self,
@@ -296,7 +296,7 @@ class Process:
                 await self._hand_over()
 
     async def _hand_over(self) -> None:
-        """End in favour of a process on another machine, as `api.composition.Server.hand_over`."""
+        """Hand over the part to a process on another machine, as `api.composition.Server.hand_over`."""
         self.handed_over = True
         self.world.tell(Fault, "hand over", str(self.number))
         await self.directory.drain(trio.current_time() + HAND_OVER_S)
@@ -456,8 +456,8 @@ class Process:
         return True
 
     def breaks(self, name: str, *, after: bool) -> str | None:
-        """Return `before` or `after` if a hand-over raises before or after its work, else None. `after`:
-        it can raise after its work."""
+        """Return `before` or `after` if a call between two modules must raise before or after its work,
+        else None. If not `after`, the call must not raise after its work."""
         self.faults.count("pass", self)
         if not self.break_next or self.dead:
             return None
@@ -473,7 +473,7 @@ class Process:
         return self.world.now() + self.clock_s + self.drift_s
 
     def drift(self, to_s: float) -> None:
-        """Let its wall clock jump. Its next look at the clock notices that."""
+        """Let the process's wall clock jump. The process notices this at its next look at the clock."""
         self.drift_s = to_s
         self.world.tell(Fault, "drift", str(self.number), to_s)
         self.world.later(LOOK_EVERY_S, self._look_at_clock)
@@ -498,7 +498,7 @@ class Process:
         self.outbound.begin(transmission, done)
 
     def forget(self, destination: str) -> None:
-        """Do nothing when an actor leaves: nothing was prepared for it."""
+        """Do nothing when an actor leaves memory: nothing was prepared for its destination."""
 
 
 def _never() -> float:

@@ -1,5 +1,5 @@
-"""The receivers: each behaves as its kind in the plan says, and like kind `well` once the faults are
-over."""
+"""The receivers: each behaves as its kind in the plan says. Once the faults are over, all behave like the
+kind `well`."""
 
 import zlib
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""The plan of a history with several nodes, drawn from its seed: a history of `plan`, spread over
-workspaces that the nodes share by parts, with faults between nodes."""
+"""The plan of a history with several nodes, drawn from its seed. It is a plan of `tests.sim.plan`, spread
+over several workspaces, with faults between nodes. Each node works for a part of the workspaces."""
 
 from collections.abc import Sequence
 from random import Random
@@ -73,7 +73,7 @@ def draw_several(seed: int, nodes: int | None = None) -> Plan:
 def _spread(
     chance: Random, drawn: Sequence[NewDestination], places: Sequence[int], scale: float
 ) -> tuple[NewDestination, ...]:
-    """Return a destination in each environment of `places`, and the rest in random ones."""
+    """Return the destinations, at least one in each environment of `places`."""
     some = [*drawn, *(chance.choice(drawn) for _ in places[len(drawn) :])]
     free = chance.sample(places, len(places))
     return tuple(

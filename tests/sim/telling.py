@@ -102,8 +102,8 @@ class Telling:
         relayed: int | None = None,
         **fields: Any,
     ) -> list[str]:
-        """A request is posted, `relayed` to another process if given, and answered. The accepted event
-        exists then, with its mark as its id."""
+        """A request with an event per mark is posted and answered. `relayed` is the process to which it
+        is relayed. Each accepted event exists afterwards, with its mark as its id."""
         self._request += 1
         items = tuple(Item(mark, "order.created", **fields) for mark in marks)
         ids = marks if answer == "accepted" else ()

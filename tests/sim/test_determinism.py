@@ -10,11 +10,11 @@ from tests.sim.history import run, run_plan
 from tests.sim.several import draw_several
 
 ROOT = Path(__file__).parents[2]
-# Together they have every kind of fault; one of them is an hour long.
+# Together, these seeds' histories have every kind of fault. One history is an hour long.
 SEEDS = (5, 24, 73, 100, 102, 146, 165)
 
 
-# With several nodes, links between them, and parts that change hands.
+# Seeds of histories with several nodes: links between nodes, and parts that nodes take from each other.
 SEVERAL = (1, 8, 24)
 
 

@@ -49,9 +49,9 @@ class Broken(AssertionError):  # noqa: N818  a verdict, not an error of the simu
 class Cluster:
     """One history. Each flag is a rule of the real nodes that a test can break.
 
-    `guarded`: a takeover names the node that it succeeds. `sees_beats`: a takeover fails if the node has
-    beaten since the decision. `counts_again`: a new connection restarts the count of missed beats.
-    `returns`: a node that lost its connection connects again at once.
+    `guarded`: a takeover names the node that it succeeds. `sees_beats`: a takeover fails if this node has
+    sent a heartbeat since the decision. `counts_again`: a new connection restarts the count of missed
+    heartbeats. `returns`: a node that lost its connection connects again at once.
     """
 
     def __init__(

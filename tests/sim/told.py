@@ -121,7 +121,8 @@ def unsigned() -> Telling:
 
 
 def sent_twice(process: int) -> Telling:
-    """A delivery is sent, not recorded, and sent again: by the same process or by its successor."""
+    """A delivery is sent, its outcome is not recorded, and it is sent again: by process 1 itself, or by
+    its successor, process 2."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, judged=False, recorded=False)
@@ -163,8 +164,8 @@ def not_ended() -> Telling:
 
 
 def announced(at: float) -> Telling:
-    """One of the service's own events exists, made at a given time. Its process is told to end at
-    `LATE` + 9, and no other process follows."""
+    """A process creates one of the service's own events at a given time. The process is told to end at
+    `LATE` + 9, and no other process begins."""
     telling = a_telling()
     made_at = f"{int((NOW + at) * 1000):012x}"
     own = f"{made_at[:8]}-{made_at[8:]}-7000-8000-000000000001"
@@ -204,8 +205,8 @@ def dead(attempts: int) -> Telling:
 
 
 def judged_late(crashed_at: float) -> Telling:
-    """An attempt ends while another is under way for long. Before the other ends, the schedule becomes
-    shorter, and by the new schedule the first delivery is dead. The actor crashes at a given time."""
+    """Two deliveries are attempted. The first attempt fails while the second one lasts long. Then the
+    schedule becomes shorter, and makes the first delivery dead. The actor crashes at a given time."""
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 3, two, None, lasts_s=15)
@@ -240,8 +241,9 @@ def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = 
 
 
 def heard_late(after_s: float) -> Telling:
-    """The first delivery of a lane succeeds at a successor, and at its predecessor, which stalled for
-    long. The successor sends the next delivery a given time later."""
+    """The first delivery of a lane is sent by a process, and then by the successor of this process. Both
+    requests succeed, but the first process gets its answer late. The successor sends the next delivery
+    `after_s` after its own request."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, lasts_s=20.0, recorded=False)
@@ -252,8 +254,8 @@ def heard_late(after_s: float) -> Telling:
 
 
 def given_up(late_by_s: float) -> Telling:
-    """A successor gives up the first delivery of a lane and sends the next. Its predecessor, which
-    stalled for long, succeeds with the first, sent a given time after the successor began."""
+    """A successor gives up the first delivery of a lane and sends the next one. Its predecessor also
+    sends the first delivery, `late_by_s` after the successor began, and succeeds."""
     telling = a_telling(ordering="STRICT", schedule_s=())
     one, two = events(telling, "a", "b")
     telling.boot(LATE + 3, 2)
@@ -265,9 +267,9 @@ def given_up(late_by_s: float) -> Telling:
 
 
 def requeued_behind(second_at: float) -> Telling:
-    """The first delivery of a lane succeeds, and its process is killed before that is durable. By
-    another schedule it is dead-lettered, and then requeued behind the second, which is sent at a given
-    time."""
+    """The first delivery of a lane succeeds, and its process is killed before the success is durable. A
+    shorter schedule makes the delivery dead. It is requeued behind the second delivery, which is sent at
+    a given time."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, 500)
@@ -302,8 +304,8 @@ def after_success() -> Telling:
 
 
 def retried(after_s: float, clock_s: float | None = None, set_s: float | None = None) -> Telling:
-    """A delivery is attempted again a given time after a failure, by a process with a given clock.
-    `set_s`: how far the former process's clock was stepped meanwhile."""
+    """A delivery is attempted again `after_s` after a failure. With `clock_s`, another process makes this
+    attempt, and its clock is ahead by this time. `set_s` is a jump of the former process's clock."""
     telling = a_telling(schedule_s=(10,))
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, 500)
@@ -335,8 +337,8 @@ def held(status: str, at: float) -> Telling:
 
 
 def archived_meanwhile(kind: str) -> Telling:
-    """A caller asks for something and gets an answer while a destination is being archived. The archiving
-    is answered only after a request was sent."""
+    """A caller makes a request of this kind while another archives the destination. The first caller gets
+    an answer, then a delivery is sent, then the second caller gets an answer."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.tell(Asked(NOW + LATE + 1, 8, 1, "patch", 1, "d1"))
@@ -544,8 +546,8 @@ def stopped(*, recorded: bool = True, late: bool = False) -> Telling:
 
 
 def quarantined(crashes: int, *, again: bool = False) -> Telling:
-    """An actor crashes a given number of times over an attempt's outcome. If `again`, a caller then has
-    the delivery sent once more. Later the process is told to end."""
+    """An actor crashes several times when it judges an attempt's outcome. The delivery is quarantined. If
+    `again`, a caller then requeues the delivery. Later the process is told to end."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, recorded=False)

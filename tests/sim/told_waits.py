@@ -18,7 +18,7 @@ def fetch(telling: Telling, number: int, at: float, token: str, lasts_s: float =
 
 
 def with_tokens(*tokens: str, after_s: float = 1.0) -> Telling:
-    """A token is fetched. Then requests with `tokens` come, each `after_s` after the one before."""
+    """A token is fetched. Then a request with each of `tokens` comes, at intervals of `after_s`."""
     telling = a_telling(endpoint=0)
     fetch(telling, 1, LATE, "Bearer a")
     for number, token in enumerate(tokens):

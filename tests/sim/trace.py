@@ -21,8 +21,8 @@ class Fact(Struct, frozen=True, tag=True):
 
 
 class Booted(Fact, frozen=True):
-    """A process began, for part `part` of `parts`. If another process with slots of this part still runs,
-    it takes them over. `clock_s`: how far its clock is ahead of the true one, for all its life."""
+    """A process began, for part `part` of `parts`. It takes over the slots of this part from other
+    processes that run. `clock_s` is the time by which its clock is ahead, apart from later jumps."""
 
     process: int
     clock_s: float = 0.0
@@ -43,8 +43,8 @@ class Killed(Fact, frozen=True):
 
 
 class Ended(Fact, frozen=True):
-    """A process ended by itself. `why`: in order (`stopped`), without its right to write (`lost`), or
-    because it `gave up`."""
+    """A process ended by itself. `why`: it ended in order (`stopped`), it had lost its right to write
+    (`lost`), or it could not continue (`gave up`)."""
 
     process: int
     why: str
@@ -87,7 +87,7 @@ class Posted(Fact, frozen=True):
 
 
 class Relayed(Fact, frozen=True):
-    """This process took up a request that another process had relayed to it."""
+    """A process began to handle a request that another process had relayed to it."""
 
     request: int
     process: int
@@ -95,7 +95,7 @@ class Relayed(Fact, frozen=True):
 
 class Answered(Fact, frozen=True):
     """The answer to a `Posted`: `accepted` with an id for each item, `overloaded` (surely not accepted),
-    `internal` (unknown), `refused` (invalid, with the code), or `lost`: the process was gone."""
+    `internal` (the result is unknown), `refused` (with the code), or `lost` (the process has ended)."""
 
     request: int
     answer: str
@@ -104,10 +104,13 @@ class Answered(Fact, frozen=True):
 
 
 class Asked(Fact, frozen=True):
-    """A caller asked for something else: `requeue`, `discard`, `replay`, `cancel`, `hasten` and
-    `withdraw` (a delivery that waits), `cancel all` and `retry all` (of a destination), `patch`,
-    `create`, `rotate`, `rule`, `unrule`. `of`: the destination, rule or job, where there is one yet;
-    `deliveries`: the ids that were named, or that a list showed; `wanted`: the fields, as JSON."""
+    """A caller made another request: `requeue`, `discard`, `replay`, `cancel`, `hasten` and `withdraw` (a
+    waiting delivery: send it at once, or cancel it), `cancel all` and `retry all` (of a destination),
+    `patch`, `create`, `rotate`, `rule`, `unrule`.
+
+    `of` is the destination, rule or job, if it exists already. `deliveries` are the ids that the request
+    named, or that a list showed before. `wanted` has the request's fields as JSON.
+    """
 
     request: int
     process: int
@@ -119,8 +122,8 @@ class Asked(Fact, frozen=True):
 
 
 class Told(Fact, frozen=True):
-    """The answer to an `Asked`: `done`, `refused` (with the code), `unknown` or `lost`. `ids`: of what
-    was done."""
+    """The answer to an `Asked`: `done`, `refused` (with the code), `unknown` or `lost`. `ids` name the
+    objects that were changed or created."""
 
     request: int
     answer: str
@@ -149,8 +152,8 @@ class Configured(Fact, frozen=True):
 
 
 class Ruled(Fact, frozen=True):
-    """A routing rule has this version now; `live` False: it is gone or switched off. `only`: its filter
-    lets events of this customer pass, and no others; None: it has none."""
+    """A routing rule has this version now. `live` is False if the rule was deleted or disabled. `only` is
+    the only customer whose events pass the rule's filter, or None if the rule has no filter."""
 
     rule: str
     environment: int
@@ -213,8 +216,8 @@ class TokenAsked(Fact, frozen=True):
 
 
 class TokenTold(Fact, frozen=True):
-    """The end of a `TokenAsked`: the header that the process got, and the lifetime of the token. An empty
-    header: the fetch failed, or the process no longer waited."""
+    """The end of a `TokenAsked`: the header that the process got, and the lifetime of the token. The
+    header is empty if the fetch failed or the process no longer waited."""
 
     fetch: int
     token: str
@@ -329,8 +332,8 @@ class Rows(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """A whole run. `broken`: what the simulation itself found wrong (an actor's crash that was not
-    planned, a task that never ended, work that did not drain)."""
+    """A whole run. `broken` lists the errors that the simulation itself found: an actor's crash that was
+    not planned, a task that never ended, or deliveries that never ended."""
 
     seed: int
     facts: tuple[AnyFact, ...]

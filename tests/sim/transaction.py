@@ -1,8 +1,8 @@
 """A transaction of several statements: the rows that they write are locked, and invisible before its
 commit.
 
-It belongs to the database. It ends with its commit, or when a waiting statement ends its backend. Nothing
-here awaits.
+A transaction belongs to the database. It ends with its commit, or when a statement that waits for its
+locks aborts it. Nothing here awaits.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from engine.ports import StoreAwayError
 
 class LockedError(Exception):
     """A statement has to wait until a transaction has ended, and then runs again from its beginning.
-    After `patience_s` the waiting statement ends the transaction's backend."""
+    After `patience_s`, the waiting statement aborts the transaction."""
 
     def __init__(self, transaction: "Transaction", patience_s: float | None = None) -> None:
         super().__init__("a row is locked")

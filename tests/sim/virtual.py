@@ -23,9 +23,10 @@ IDLE_MOST = 3
 
 
 class VirtualClock(trio.abc.Clock):
-    """A clock that stops while any task can run, and then jumps to the next deadline at once.
+    """A clock that stands still while any task can run. When no task can run, it jumps to the next
+    deadline at once.
 
-    trio's own mock clock first sleeps, and reads the real time: each wake would cost twice as much.
+    trio's own mock clock first sleeps, and reads the real time: each wake-up would cost twice as much.
     """
 
     def __init__(self) -> None:
@@ -35,7 +36,7 @@ class VirtualClock(trio.abc.Clock):
         self._order = itertools.count()
 
     def call_later(self, delay_s: float, call: Callable[[], None]) -> None:
-        """Call something later, outside of all tasks: this costs a fifth of a wake."""
+        """Call something later, outside of all tasks. This costs a fifth of a task's wake-up."""
         heapq.heappush(self._calls, (self._now + delay_s, next(self._order), call))
 
     def start_clock(self) -> None:

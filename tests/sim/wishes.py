@@ -130,7 +130,7 @@ class Wishes:
     # --- one wish
 
     async def wish(self, wish: Wish) -> None:
-        """Make a wish of the plan, if there is an object that it can be about."""
+        """Make one request of the plan, if there is an object that it can be about."""
         chance = Random(wish.draw)
         if wish.kind == "rules":
             await self._change_rules(wish, chance)
@@ -261,7 +261,7 @@ class Wishes:
         for identifier in self._waiting(of, chance):
 
             async def cancel(process: Process, identifier: str = identifier) -> str | None:
-                """Return the delivery's id if it was discarded before the answer."""
+                """Cancel the delivery. Return its id if it was discarded before the answer."""
                 entry = await process.deliveries.cancel(
                     *caller_in(of.environment), identifier, None
                 )
@@ -270,8 +270,8 @@ class Wishes:
             await self._ask("withdraw", of.environment, cancel, deliveries=(identifier,))
 
     async def _order_all(self, of: Known, chance: Random, kind: JobKind) -> bool:
-        """Return True after a job was asked to send or cancel all waiting deliveries. Histories without
-        replays run no jobs."""
+        """Ask for a job that sends or cancels all waiting deliveries. Return False if this was not done,
+        by chance or because the history runs no jobs (it has no replays)."""
         jobs = any(wish.kind == "replay" for wish in self._world.plan.wishes)
         if not jobs or chance.random() < 0.5:
             return False

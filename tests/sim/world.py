@@ -74,7 +74,7 @@ class World:
         return found
 
     def later(self, delay_s: float, call: Callable[[], None]) -> None:
-        """Call something outside of all processes: it is called even if processes die."""
+        """Call something later, outside of all processes: it is called even if processes die."""
         self._clock.call_later(delay_s, call)
 
     # --- what is seen

@@ -1,4 +1,4 @@
-"""The execution of a statement by PostgreSQL, on the plan that a connection has cached."""
+"""The plan of a prepared statement, and the rows that PostgreSQL reads when it runs the plan."""
 
 import re
 from typing import Any

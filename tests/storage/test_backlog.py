@@ -48,7 +48,7 @@ async def store(world: World) -> PostgresBacklog:
 def few_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit a call to ten examined rows."""
     monkeypatch.setattr(backlog, "EXAMINED", 10)
-    # The bound is part of the cached statements, so this test needs its own.
+    # The bound is part of the statements' text, so the cached statements must not be used.
     for name in ("queue_statement", "passed_statement"):
         monkeypatch.setattr(backlog, name, getattr(backlog, name).__wrapped__)
 
@@ -298,7 +298,7 @@ async def test_recovery_finds_dirty_destinations_due_ones_and_snapshots(
     assert await store.due_destinations(now + 2, 10) == [rows[B], rows[A]]
     assert await store.due_destinations(now + 1, 10) == [rows[B]]
     assert await store.due_destinations(now + 2, 1) == [rows[B]]
-    # A disabled destination stays due, but must not hide the others.
+    # A disabled destination stays due. It must not take the place of another destination in a short list.
     await world.bridge.pool.fetch(DISABLED, ENVIRONMENT, B)
     assert await store.due_destinations(now + 2, 1) == [rows[A]]
     actors = [(ENVIRONMENT, B), (ENVIRONMENT, A), (ENVIRONMENT + 1, A)]

@@ -34,7 +34,7 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
         group, waiting = waiting[:17], waiting[17:]
         settlements = []
         for delivery in group:
-            # Spread over two hours, so that each destination has several minutes.
+            # The attempts are spread over two hours, so that each destination has several counters.
             started_at = time.time() + chance.randrange(-3600, 3600)
             duration_ms = int(1.5 ** chance.randrange(30))
             fields: dict[str, Any] = {"started_at": started_at, "duration_ms": duration_ms}
@@ -79,7 +79,7 @@ async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
         assert mark_singles(group)[0] is single
         await world.settle.settle(group)
         once = await world.contents()
-        # Its answer was lost, and a rerun counts by the sums that Python computes.
+        # The statement's answer was lost. The rerun uses counters that Python computes.
         group.again = True
         await world.settle.settle(group)
         assert await world.contents() == once

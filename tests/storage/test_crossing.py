@@ -1,4 +1,5 @@
-"""The lean crossing: like the bridge, it runs statements whole, notices losses and reports errors."""
+"""The lean crossing from trio to PostgreSQL: like the bridge, it runs statements to their end, notices
+lost connections and reports errors."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -300,7 +300,7 @@ async def test_a_node_that_stands_still_in_its_takeover_holds_up_no_other(
 
 
 async def writes(server: Server, number: int) -> bool:
-    """Return True if a server can write both ways, False if neither way."""
+    """Return True if a server can write events and outcomes, False if it can write neither."""
     shard = [server.ownership.part.number]
     try:
         taken_in = await server.intake(number)
@@ -381,8 +381,8 @@ async def test_a_worker_waits_for_the_statement_of_its_predecessor(
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_no_slot_ever_has_two_that_can_write(bridge: Bridge, seed: int) -> None:
-    """Servers with any parts start in any order, and some reconnect. The last server can write, and no
-    server that shares a slot with it."""
+    """Servers with any parts start in any order, and some reconnect. The last server can write. The
+    servers that share a slot with it cannot."""
     random = Random(seed)
     servers: list[Server] = []
     for number in range(8):

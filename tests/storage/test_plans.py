@@ -38,8 +38,8 @@ ACTORS = 100_000
 # The rows that a statement may read beyond those requested: index pages and partitions' ends.
 SLACK = 100
 
-# Half of the rows wait for A, a tenth is retrying and a tenth is dead there. The rest belong to B. The
-# ids fill the last hour, a few in each millisecond.
+# The deliveries in the table: half of them wait for destination A, a tenth is retrying there, and a tenth
+# is dead there. The rest belong to B. The ids are spread over the last hour, a few in each millisecond.
 _LOAD = """
 WITH n AS (
     SELECT n, lpad(to_hex($1::bigint + n / 30), 12, '0')

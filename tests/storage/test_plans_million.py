@@ -39,9 +39,9 @@ LOOK_AT = 200
 SLACK = 100  # index pages and partitions' ends
 A, B, ELSEWHERE = (identity.other() for _ in range(3))
 
-# Evenly over yesterday and today. Of a hundred deliveries, 84 were delivered, 4 wait, 4 are retrying, 4
-# are dead, 2 were discarded and 2 were dry runs. One in a thousand is a replay, one in fifty thousand a
-# file.
+# The ids are spread evenly over yesterday and today. In a hundred deliveries, 84 were delivered, 4 wait,
+# 4 are retrying, 4 are dead, 2 were discarded and 2 were dry runs. One in a thousand is a replay, and one
+# in fifty thousand is the delivery of a file.
 _IDS = """
 n AS (
     SELECT n, lpad(to_hex($1::bigint + n::bigint * {span}::bigint / $2::integer), 12, '0')
@@ -98,8 +98,8 @@ VALUES: dict[str, list[Any]] = {
 
 
 def classes() -> Iterator[DeliveryFilter]:
-    """Yield each value alone, each pair of filters, and combinations of the filters that an index
-    serves, with all others."""
+    """Yield each filter value alone, each pair of filters, and each combination of the filters that an
+    index serves: without the other filters, and with all of them."""
     yield DeliveryFilter()
     for name, values in VALUES.items():
         for value in values:
@@ -186,7 +186,7 @@ async def look_at_the_queue(connection: Connection) -> None:
 
 
 async def look_at_a_backlog(connection: Connection) -> None:
-    """Run an actor's reads for a destination without rows, beside one that has all rows."""
+    """Run an actor's reads for a destination without rows. Another destination has all the rows."""
     everything = list(DeliveryClass)
     reads: dict[str, tuple[Any, ...]] = {
         backlog._DEAD: (100,),

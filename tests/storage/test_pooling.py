@@ -141,7 +141,7 @@ async def test_a_connection_that_nobody_has_left_names_the_limits(
     ):
         await bridge.connection(UPKEEP).ensure()
         bridge.connection(INTAKE)
-        # Only from here: the first connection can take longer on a slow machine.
+        # The short time limit begins only here, because the first connection can take longer.
         monkeypatch.setattr(connection_module, "CONNECT_TIMEOUT_S", 0.5)
         with pytest.raises(StoreAwayError, match="default_pool_size"):
             await bridge.connect()

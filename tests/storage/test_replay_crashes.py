@@ -44,7 +44,7 @@ class CrashError(BaseException):
 class Faults:
     """Random failures from a seed. Their number is limited, so that the job can end.
 
-    Lanes in `broken` are delivered only after everything else (`awaited` is empty).
+    Lanes in `broken` are delivered only when all other lanes are delivered (`awaited` is empty).
     """
 
     def __init__(self, seed: int, broken: Sequence[str] = ()) -> None:

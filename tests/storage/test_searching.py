@@ -1,4 +1,4 @@
-"""Searches of the log beyond a walk: their windows, their end, and their summaries."""
+"""Searches of the log for rare rows: their windows of time, their end, and summaries of page ranges."""
 
 import re
 from collections.abc import Sequence
@@ -124,7 +124,8 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
 
 
 async def test_a_window_of_one_day_is_not_read_in_the_order_of_its_ids(world: World) -> None:
-    """The planner expects a hundred rows of each customer, so it would expect the first twenty nearby."""
+    """The planner expects a hundred rows of each customer. It would expect to find the wanted twenty soon
+    in the order of ids, and would read many rows."""
     last = identity.event()
     await world.bridge.pool.fetch(_MANY, ENVIRONMENT, last[:15], 30_000)
     await Summarising(world.bridge.pool, now_ms).run_once()

@@ -56,7 +56,7 @@ STATE = (
 
 
 def state(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that a settlement decides, without empty ones."""
+    """Return a delivery's columns that a settlement decides, without empty values."""
     return {name: row[name] for name in STATE if row[name]}
 
 

@@ -1,4 +1,4 @@
-"""Walks down the log compared with all rows at once: days, steps and streams change no result."""
+"""Walks down the log find the same rows as one read of all rows, for any days, steps and streams."""
 
 import random
 from bisect import bisect_left
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 class Table:
-    """Rows as a step's statement would find them, and a record of its requests."""
+    """A table in memory: it answers a step as the step's statement would, and records the steps."""
 
     def __init__(self, rows: Sequence[Row], streams: int) -> None:
         self.rows = sorted(rows, key=lambda row: row["id"])

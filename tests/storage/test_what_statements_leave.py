@@ -18,7 +18,7 @@ PLAIN = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
 
 
 class Request:
-    """An object in a task's context, as the framework keeps requests."""
+    """An object that a task's context keeps, as the web framework does with each request."""
 
 
 _REQUEST: ContextVar[Request] = ContextVar("request")

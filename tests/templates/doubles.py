@@ -1,7 +1,7 @@
 """Doubles of services: each checks requests against the service's published format.
 
 A double answers as documented, and refuses a request with the service's words. A test can replace the
-answer to a valid request. The templates' own files have the documents' addresses.
+answer to a valid request. The addresses of the services' documents are in the templates' files.
 """
 
 import json

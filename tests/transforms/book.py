@@ -1,7 +1,7 @@
 """A table of hostile scripts: the effect of each, and its required end.
 
-`ends` is part of the required failure's message, or a required return value. With a return value, the
-script is harmless here and achieves nothing.
+`ends` is a part of the message with which the script must fail, or the value that it must return. A script
+that returns a value is harmless here and achieves nothing.
 """
 
 # ruff: noqa: E501 (a page is a line)

@@ -24,7 +24,7 @@ from tests.transforms.house import (
 WELL = {"runs": 1, "seen": 1, "id": "evt_1", "at": NOW_MS, "map": [1]}
 RUNS = 1_000
 CPU_S = 0.150  # for a page and two runs after it, including a start: three times a run's limit
-# The worker's size after all scripts: its contexts, and memory that the allocator keeps.
+# The maximum size of a worker after all scripts: its contexts, and memory that the allocator keeps.
 LARGEST_MB = 140
 
 
@@ -62,7 +62,7 @@ async def test_each_is_bounded_and_the_next_run_is_as_ever(group: int) -> None:
             with trio.fail_after(HANGS_S):
                 judge(page, await performed(pool, page.source, workspace="hostile"))
             assert await value_of(pool, HEALTHY) == WELL
-            # Probably the same worker and the same source: the first run left nothing.
+            # A second run, probably in the same worker, finds nothing that the first one left.
             assert await value_of(pool, HEALTHY) == WELL
     assert children() == []
     spent_s = workers_cpu_s() - before_s
@@ -107,7 +107,8 @@ ROOM = "function transform(event) { return new ArrayBuffer(24 << 20).byteLength;
 
 
 async def test_what_quick_scripts_leave_takes_no_addresses_from_others() -> None:
-    """Untouched cyclic garbage uses no memory, but addresses, which are limited too."""
+    """Buffers in cyclic garbage that were never written to use no memory. They use addresses, which are
+    limited too."""
     async with open_pool(1) as pool:
         for number in range(16):
             assert await value_of(pool, HOARD % number) == number

@@ -10,7 +10,8 @@ import pytest
 from engine.outbound.ports import Failure, Transformed
 from tests.transforms.house import NOW_MS, function, open_pool, performed, value_of
 
-# (what keeps state, before the function, body): each returns what it finds of earlier runs.
+# (what keeps state, the code before the function, the function's body). The function returns the state of
+# earlier runs that it finds.
 STATE = [
     ("a variable", "let n = 0; var m = 0; const list = [];", "n++; m++; list.push(1); return [n, m, list];"),
     ("a closure", "const next = (() => { let n = 0; return () => ++n; })();", "return next();"),
@@ -160,7 +161,8 @@ async def test_chance_is_spread_evenly() -> None:
 
 
 async def test_a_run_that_was_broken_off_leaves_nothing_to_the_next() -> None:
-    # The body decides where it fails, within the construct that hides state best.
+    # The event decides if the run ends in an endless loop, after it has changed a variable and the position
+    # of a regular expression.
     before = "let n = 0; const all = /a/g;"
     body = "n++; all.test('aaa'); if (event.data === 'loop') for (;;) {} return [n, all.lastIndex];"
     async with open_pool(1) as pool:

@@ -1,4 +1,5 @@
-"""The filter of system calls: what a sealed process cannot do, and each machine's filter program."""
+"""The filter of system calls: what a sealed process cannot do, and the filter program of each processor
+architecture."""
 
 import os
 import struct

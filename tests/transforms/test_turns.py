@@ -53,7 +53,8 @@ def test_who_took_longer_than_expected_is_passed_over_until_the_others_had_as_mu
         order.append(each.known.workspace)
         waiting.charge(each, 0.010 if each.known is slow else 0.0001, 0.0)
     counts = Counter(order)
-    # A hundred plain runs for each slow one, except those before the queue knew that it is slow.
+    # Each slow run costs as much as a hundred plain runs. The first slow runs come before the queue knows
+    # that they are slow.
     assert counts["plain"] > 20 * counts["slow"]
 
 

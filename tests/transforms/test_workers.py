@@ -194,7 +194,7 @@ def forbidding_worker(folder: Path) -> Path:
 async def test_a_worker_that_cannot_be_confined_says_why_and_runs_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As in a container that forbids changing accounts, whatever account runs the tests."""
+    """The worker's program fails to change its account, as in a container that forbids this."""
     forbidding = forbidding_worker(tmp_path)
     monkeypatch.setattr(worker, "__file__", str(forbidding))
     monkeypatch.setattr(pool_module, "PATIENCE_S", 0.0)

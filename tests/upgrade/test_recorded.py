@@ -1,5 +1,5 @@
-"""Recorded data of earlier releases: this release reads, delivers in order, and counts it. See
-record.py."""
+"""Recorded data of earlier releases: this release reads the data, delivers the waiting deliveries in
+order, and counts them. See record.py."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ from tests.upgrade.record import RELEASES
 
 # Fields that depend on the request, its last use, or the present settings.
 PASSING = frozenset({"nextCursor", "lastUsedAt", "expiresAt"})
-# Makes the recorded retries due, which were planned for an hour later.
+# A statement that makes the recorded retries due. They were planned for an hour after the recording.
 DUE = "UPDATE public.deliveries SET next_attempt_at_ms = 1 WHERE next_attempt_at_ms IS NOT NULL;"
 NAMES = sorted(each.name.removesuffix(".sql.gz") for each in RELEASES.glob("*.sql.gz"))
 
@@ -76,7 +76,7 @@ def _opened(url: str, place: Path, receiver: Receiver, name: str) -> None:
             if path.startswith("/routing-rules"):
                 for said in (answer, as_it_was["said"][path]):
                     said["items"] = [r for r in said["items"] if r["destinationId"] != archived]
-            # In the dump the audit log is bytes, so its words stay as recorded.
+            # The dump has the audit log as bytes, so the receiver's address in it is still the recorded one.
             audit = path.startswith("/audit-logs")
             kept(as_it_was["said"][path] if audit else answer, house.api("GET", path), path)
         _goes_on(house, receiver, told["destinations"])

@@ -9,7 +9,7 @@ FULL_WIDTH = str.maketrans("0123456789abcdef", "０１２３４５６７８９�
 CIRCLED = str.maketrans("0123456789", "⓪①②③④⑤⑥⑦⑧⑨")
 SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 BOLD = str.maketrans("0123456789", "𝟎𝟏𝟐𝟑𝟒𝟓𝟔𝟕𝟖𝟗")  # noqa: RUF001 - meant
-# For NAT64's well-known prefix, the embedded address decides. The other prefixes are denied.
+# With NAT64's well-known prefix, the guard judges the embedded address. It denies the other prefixes.
 PREFIXES = {
     "mapped": "::ffff:{}",
     "translated": "::ffff:0:{}",

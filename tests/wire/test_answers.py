@@ -1,4 +1,4 @@
-"""Good answers with any framing, cut or early, and the positions where a cut makes them bad."""
+"""Good answers: any framing, any pieces, answers that come early, and answers that end at any byte."""
 
 import gzip
 

@@ -51,8 +51,8 @@ async def test_a_receiver_verifies_what_it_gets(street: Street) -> None:
 async def test_the_timestamp_follows_the_wall_clock(
     street: Street, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The engine's clock stops while a machine sleeps, but receivers compare timestamps with their own
-    # clocks.
+    # The engine's monotonic clock stops while a computer sleeps, but receivers compare timestamps with
+    # their own wall clocks.
     monkeypatch.setattr("engine.wire.client.time", lambda: 1_900_000_000.5)
     receiver = await street.open(answer_ok)
     assert (await street.attempt(a_destination(receiver.url))).success

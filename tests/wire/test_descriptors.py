@@ -1,4 +1,4 @@
-"""Descriptors are shared: idle connections are evicted, and connections that find none wait in turn."""
+"""Descriptors are shared: if none is free, idle connections are evicted, or new ones wait in turn."""
 
 import os
 import resource

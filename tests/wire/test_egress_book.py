@@ -185,7 +185,7 @@ async def test_one_denied_answer_of_a_name_server_denies_the_name(
 async def test_a_name_that_changes_between_check_and_use_changes_nothing(
     connects: list[str], nameserver: Nameserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its answers have no lifetime and differ each time, but each attempt asks only once."""
+    """The name's answers have no lifetime and differ each time, but each attempt asks only once."""
     monkeypatch.setattr("engine.wire.resolver.FOUND_S", 0.0)
     async with open_street(allow=ALLOW, lookup=nameserver.lookup) as street:
         receiver = await street.open(answer_ok, host="rebind.test", address=HERE)

@@ -29,7 +29,7 @@ from tests.wire.street import (
 
 
 class Waiter:
-    """A waiter in an origin's line that takes an idle connection, or refuses it."""
+    """A waiter in an origin's queue. It takes an offered idle connection, or leaves without it."""
 
     def __init__(
         self, origin: ReceiverOrigin, told: list[str], name: str, *, takes: bool = True
@@ -97,7 +97,7 @@ async def test_a_dead_connection_is_replaced_by_a_new_one_where_more_are_dead(
 
 
 async def test_who_waits_for_its_turn_to_open_takes_what_another_leaves() -> None:
-    """One workspace holds the only place, because its receiver never ends the handshake."""
+    """A receiver that never ends its handshake holds the workspace's only place for new connections."""
     gate = Gate()
     async with open_street(openings=2) as street:  # one workspace alone gets one of them
         receiver, silent = await street.open(gate.serve), await street.open(Visit.closed)
@@ -149,7 +149,8 @@ async def test_who_waits_for_a_name_takes_what_another_leaves(
 
 
 async def test_who_met_a_dead_connection_waits_for_a_new_one() -> None:
-    """A connection released meanwhile can be dead too, and an attempt is replaced only once."""
+    """A connection that another attempt releases can be dead too, and an attempt's dead connection is
+    replaced only once."""
     gate, dies = Gate(), trio.Event()
 
     async def serve(visit: Visit) -> None:

@@ -277,9 +277,9 @@ async def test_receivers_that_stall_in_their_handshakes_hold_up_no_other_workspa
 async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
     authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The alert gives the reason, although the connection ended before its turn.
+    """The receiver's alert is the reported reason, although the connection ended before its turn.
 
-    It waits for its turn like any other: a step of a handshake takes as long as fifty requests.
+    Connections wait for turns, because a step of a handshake takes as long as fifty requests.
     """
     context = server(authority.issue_cert(HOST))
     context.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -413,7 +413,7 @@ def test_authorities_that_cannot_be_read_say_what_to_do(tmp_path: Path) -> None:
 
 
 async def test_a_certificate_without_alternative_names_is_refused(tmp_path: Path) -> None:
-    """Clients once accepted the common name of such a certificate as the host's name."""
+    """Old clients accept the common name of such a certificate as the host's name."""
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     write_nameless(certificate, key)
     context = client_context(certificate)

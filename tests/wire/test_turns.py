@@ -112,7 +112,7 @@ def test_however_many_are_served_of_idle_connections_nobody_is_lost() -> None:
     for each in crowd:
         descriptors.wait(each, "waiting")
     descriptors._idle = Nobody([descriptors], idle)
-    # Each grant evicts the next one's idle connection, at first within this call.
+    # Each waiter that gets a descriptor evicts an idle connection, and so frees one for the next waiter.
     descriptors.give("waiting")
     served = sum(each.got for each in crowd)
     assert served + descriptors.waiting == 600

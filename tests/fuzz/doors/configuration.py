@@ -28,7 +28,10 @@ KEYS = (SigningKey(SigningAlgorithm.HMAC_SHA256, b"k" * 32),)
 
 
 def check(data: bytes) -> None:
-    """Check that each model refuses or accepts. An accepted body can be shown, and merges to itself."""
+    """Check that each model refuses or accepts the body.
+
+    An accepted destination can be shown. The shown document, used as a patch, changes nothing.
+    """
     try:
         document = read_object(data)
     except Refusal as refusal:

@@ -68,8 +68,8 @@ class Outcome(NamedTuple):
 
 
 class Neighbour(_Reactor):
-    """The parts of a door that a connection needs. Ingest replies immediately, or after all else is
-    done."""
+    """The parts of the server's listener that a connection needs. It replies to an event immediately, or
+    (`waits`) when `answer` is called."""
 
     def __init__(self, waits: bool) -> None:
         self.passes = 0
@@ -229,7 +229,7 @@ def _is_stricter(data: bytes, direct: Outcome, by_h2: Outcome) -> bool:
 def check(data: bytes) -> None:
     """Check that the answers do not depend on the fast path or on the pieces."""
     size, data = split(data)
-    # No deadline passes here. A trio loop for each input would cost more than the check.
+    # The clock stands still. A real one needs a trio loop, which would cost more than the check.
     with patch.object(trio.lowlevel, "current_clock", lambda: CLOCK):
         for pieces in (cut(data, 65_536), cut(data, size)):
             for waits in (False, True):

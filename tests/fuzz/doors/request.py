@@ -154,7 +154,7 @@ class _Ingest:
 
 
 class _House:
-    """The parts of a door that a connection needs, with an application that answers after the body."""
+    """The parts of the server's listener that a connection needs. It answers when a body is complete."""
 
     def __init__(self) -> None:
         self.reactor = _Reactor()
@@ -253,7 +253,7 @@ def by_door(pieces: list[bytes]) -> tuple[list[Request], bool]:
 def check(data: bytes) -> None:
     """Check that the door agrees with the grammar, in any pieces."""
     size, data = split(data)
-    # No deadline passes here. A trio loop for each input would cost more than the check.
+    # The clock stands still. A real one needs a trio loop, which would cost more than the check.
     with patch.object(trio.lowlevel, "current_clock", lambda: CLOCK):
         whole, bad = by_door(cut(data, 65_536))
         pieces, bad_too = by_door(cut(data, size))
@@ -267,7 +267,7 @@ def check(data: bytes) -> None:
         assert len(seen) <= len(expected) + 1, "a request was found where there is none"
     shorter, longer = sorted((whole, pieces), key=len)
     assert longer[: len(shorter)] == shorter
-    # After a refusal, the bytes received so far decide whether it continues.
+    # After a refusal, the connection reads on or closes, depending on the bytes that it has received.
     if len(shorter) < len(longer):
         assert shorter
         assert shorter[-1].kind == "refused"

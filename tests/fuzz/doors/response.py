@@ -9,8 +9,8 @@ NOW = 1_700_000_000.0
 
 
 def received(pieces: list[bytes]) -> tuple[Response, bool, bool]:
-    """Feed the pieces. Return the answer, True if it broke the protocol, and True if it was complete by
-    itself."""
+    """Feed the pieces. Return the answer, True if it broke the protocol, and True if it was complete
+    before the connection's end."""
     answer = Response()
     try:
         for piece in pieces:

@@ -58,8 +58,8 @@ _LEGS = """
     SELECT environment, job, destination, counted, total, cursor, enqueued, skipped, all_counted,
            exhausted, step, ordered
     FROM replay_legs"""
-# The epoch of each process that can write. For leases: whether any process holds them, their number, and
-# the sum of their slots.
+# The epoch of each process that can write. For each epoch of leases: whether they are vacant, their
+# number, and the sum of their slots.
 _EPOCHS = """
     SELECT 'process' AS kind, epoch, false AS vacant, 1::bigint AS held, 0::bigint AS slots FROM processes
     UNION ALL

@@ -124,7 +124,7 @@ class Simulated:
 
 
 class Postgres:
-    """The real database. Processes share a pool, since the reads on it carry no epoch."""
+    """The real database. All processes share the pools for reads, because reads carry no epoch."""
 
     name = "postgres"
     ports: Ports

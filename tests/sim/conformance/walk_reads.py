@@ -90,7 +90,7 @@ async def read_dead(world: World) -> None:
 
 
 async def reconfigure(world: World) -> None:
-    """Change a destination. The last one can be archived; another then follows it."""
+    """Change a destination. Sometimes the last one is archived and another one is created after it."""
     random = world.random
     place = random.randrange(len(world.destinations))
     present = world.tables.destinations[world.environment, world.destinations[place]]

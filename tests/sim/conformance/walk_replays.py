@@ -1,4 +1,4 @@
-"""The walk's replay jobs: created, counted, run by chunks that park lanes, and ended in every way."""
+"""The walk's replay jobs: created, counted, run in chunks (some park lanes), and ended in every way."""
 
 from typing import Any
 
@@ -122,7 +122,7 @@ async def step(world: World) -> None:
 
 
 async def count(world: World, job: ReplayJob, leg: Leg) -> None:
-    """Count the next stretch, and end the counting if all is counted."""
+    """Count the leg's next originals, and end the counting if all are counted."""
     if world.random.random() < 0.1:
         leg = replace(leg, counted=shifted(leg.counted, 1))
     await world.twins.call("count", lambda ports: ports.replays.count(job, leg))
@@ -165,7 +165,7 @@ async def look_for_missing(world: World, job: ReplayJob, leg: Leg) -> None:
 
 
 async def enqueue(world: World, job: ReplayJob, leg: Leg) -> None:
-    """Read further and write the result, or pass it over, or give up the leg."""
+    """Read the leg's next originals. Enqueue them, pass over them, or give up the leg."""
     random = world.random
     if job.mode is ReplayMode.MISSING:
         await look_for_missing(world, job, leg)

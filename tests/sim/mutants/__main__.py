@@ -1,6 +1,7 @@
 """`python -m tests.sim.mutants [--seeds 2000] [NAME...]`: show which planted bugs are caught, and where.
 
-`--keep` keeps the seeds for the test. Do this after a change of the simulated world.
+`--keep` stores the seeds that catch the bugs, for `tests.sim.test_mutants`. Use it after a change of the
+simulated world.
 """
 
 import argparse

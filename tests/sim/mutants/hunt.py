@@ -23,7 +23,7 @@ ENDLESS = "it never ends"
 
 
 class EndlessError(BaseException):
-    """A history did not end. As a BaseException, it passes every handler in the history."""
+    """A history did not end. This is a BaseException, so that no handler in the history catches it."""
 
 
 class Catch(Struct, frozen=True):
@@ -39,7 +39,7 @@ def planned(seed: int, *, nodes: bool) -> Plan:
 
 
 def judged(seed: int, *, nodes: bool = False) -> tuple[str, ...]:
-    """Return the promises that a history breaks, in order, each once."""
+    """Return the promises that a seed's history breaks, in order, each once."""
     try:
         with _patience():
             found = violations(run_plan(planned(seed, nodes=nodes)))
@@ -90,8 +90,8 @@ def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
 
 
 def hunted(work: tuple[str, tuple[int, ...], int, int]) -> tuple[str, Catch | None]:
-    """Hunt a mutant, by name, over seeds that caught others, then over `seeds` seeds from `first` on, in
-    a worker process."""
+    """Hunt a mutant in a worker process. The seeds that caught other mutants come first, then `seeds`
+    seeds from `first` on. Return the mutant's name and its catch."""
     name, often, first, seeds = work
     return name, caught(MUTANTS[name], (*often, *range(first, first + seeds)))
 

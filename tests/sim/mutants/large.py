@@ -1,4 +1,4 @@
-"""Bugs around the two intakes: groups in parts, and writes that must not run at the same time."""
+"""Bugs in the intake of large groups: groups in parts, and writes that must not run at the same time."""
 
 from engine.intake.entries import EntryQueue
 from engine.intake.environment_locks import EnvironmentLocks

@@ -1,4 +1,5 @@
-"""Bugs between nodes that share a database: parts half taken over, fences with a gap, lost fates.
+"""Bugs between nodes that share a database: incomplete takeovers, missing checks of the right to write,
+and answers that are lost on a link.
 
 Their histories have 2 to 5 nodes.
 """

@@ -1,4 +1,4 @@
-"""Bugs in tokens and their endpoints, and in how long a destination can fail."""
+"""Bugs in the handling of tokens, and in the time after which a failing destination is disabled."""
 
 from engine.actors.context import Context
 from engine.core.failing import Failing

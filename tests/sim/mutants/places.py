@@ -1,8 +1,8 @@
-"""Places in a function, by name: the kind of a piece of syntax, and names in it.
+"""Places in a function. A place's description is a kind of syntax node, and names in this node.
 
-`if retry_after_s` is the `if` whose condition has that name, `call leaves` the call of `leaves`, and `if
-_lines -add` the `if` with `_lines` and without `add`. The innermost piece counts, and there must be
-exactly one. Everything else around the names does not matter.
+Examples: `if retry_after_s` is the `if` statement whose condition contains that name. `call leaves` is
+the call of `leaves`. `if _lines -add` is the `if` statement whose condition contains `_lines` but not
+`add`. If matching nodes are nested, the innermost one counts. Exactly one place must match.
 """
 
 import ast
@@ -36,7 +36,7 @@ _BELOW = ("body", "orelse", "finalbody", "handlers")  # of a statement: not part
 
 
 class Place(Struct):
-    """A place: a field of a node, or item `at` of the field's list."""
+    """The place of a syntax node in its parent `node`: the parent's field, or item `at` of this field."""
 
     node: ast.AST
     field: str
@@ -68,8 +68,8 @@ class Place(Struct):
 
 
 def places(tree: ast.AST, words: str) -> list[Place]:
-    """Return the innermost places of a name in a function. A call's place includes its `await`, and its
-    statement if the call is one by itself."""
+    """Return the innermost places in a function that match `words`. A call's place includes its `await`,
+    and the whole statement if this consists only of the call."""
     kind, *names = words.split()
     everywhere = [*_all(tree)]
     found = [each for each in everywhere if _is(each.get(), kind, names)]
@@ -91,7 +91,7 @@ def parsed(words: str) -> list[ast.stmt]:
 
 
 def expression(code: list[ast.stmt]) -> ast.expr | None:
-    """Return the expression of some code, or None if the code is not just an expression."""
+    """Return the expression if the code is a single expression, otherwise None."""
     return code[0].value if len(code) == 1 and isinstance(code[0], ast.Expr) else None
 
 
@@ -109,8 +109,8 @@ def _all(tree: ast.AST) -> Iterator[Place]:
 
 
 def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
-    """Return True if a node is of a kind and has all names. A call's first name must be in what it calls.
-    Names that are stored to do not count."""
+    """Return True if a node has this kind and these names. The first name of a call must be in the called
+    expression. A node that is assigned to never matches."""
     if not isinstance(node, KINDS[kind]) or isinstance(getattr(node, "ctx", None), ast.Store):
         return False
     if isinstance(node, ast.Call) and {*names[:1]}.isdisjoint(_names_of(node.func)):
@@ -123,7 +123,7 @@ def _is(node: ast.AST, kind: str, names: list[str]) -> bool:
 
 
 def _within(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes within a node; only the head of a statement that has statements below it."""
+    """Yield the nodes within a node, but not the statements below a compound statement's head."""
     for field, held in ast.iter_fields(node):
         if field in _BELOW and isinstance(node, ast.stmt):
             continue

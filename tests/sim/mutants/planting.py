@@ -1,7 +1,7 @@
-"""The planting of a bug: a function of the engine is compiled again with other code at a named place.
+"""The planting of a bug: a function of the engine is compiled again with other code at a place.
 
-The place must be there exactly once, so a mutant without its place fails with an error. No source is
-quoted: another layout, or a move within the module, does not matter.
+The place must exist exactly once, otherwise the planting fails with an error. A place does not quote
+source, so it is still found after reformatting or a move within the module.
 """
 
 import ast
@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from tests.sim.mutants.places import Place, parsed, places
 
-# New code of most bugs: a condition that is never or always true, or nothing.
+# The new code of most bugs: a condition that is never or always true, or no statement.
 NEVER, ALWAYS, DROPPED = "False", "True", "pass"
 
 Owner = type | ModuleType
@@ -39,7 +39,7 @@ class Edit(Struct, frozen=True):
     new: str
 
     def point(self) -> Point:
-        """Return the function that has the place once. Raises LookupError if no function has."""
+        """Return the nearest function with the place. Raises LookupError unless there is exactly one."""
         for points in _around(self.owner, self.name):
             found = [point for point in points for _ in _places(self.place, point)]
             if len(found) > 1:
@@ -51,8 +51,8 @@ class Edit(Struct, frozen=True):
 
 
 class Mutant(Struct, frozen=True):
-    """A bug. `needs`: faults, wishes, receivers and orderings without which a plan cannot show it.
-    `nodes`: its histories have several nodes."""
+    """A bug. `needs`: the features (`hunt.features`) without which a plan cannot show the bug. `nodes`:
+    True if the histories need several nodes."""
 
     name: str
     bug: str
@@ -81,8 +81,8 @@ def mutant(
 
 
 def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
-    """Return the function with new code at its places. Raises LookupError if a place is not there exactly
-    once, or the code uses an undefined name."""
+    """Return the function with the edits' code at their places. Raises LookupError if a place does not
+    exist exactly once, or if the code uses an undefined name."""
     function = _function(owner, name)
     assert function is not None
     tree = _tree(function)
@@ -104,7 +104,7 @@ def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
 
 
 def _around(owner: Owner, name: str) -> Iterator[list[Point]]:
-    """Yield the places to search: the function, others of its owner, others of its module."""
+    """Yield the functions to search: first the named one, then its owner's others, then the module's."""
     yield [(owner, name)]
     yield [(owner, other) for other in vars(owner) if other != name]
     if isinstance(owner, type):

@@ -1,5 +1,5 @@
 """Acceptance: accepted events are durable, refused events are not stored, batches are stored whole or not
-at all, and no stored event is invented. Every caller of a process that lived on got an answer."""
+at all, and no stored event is invented. If its process lives on, every caller gets an answer."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -72,7 +72,8 @@ def _answers(
 
 
 def _forgotten(sight: Sight, request: Request) -> bool:
-    """Return True if a caller got no answer although both processes lived, and no fault excuses this."""
+    """Return True if a caller got no answer, although the process that it asked and the process that
+    handled the request lived, and no fault excuses this."""
     process, by = (sight.processes.get(each) for each in (request.posted.process, request.by))
     since, until = request.posted.at, request.end
     if process is None or by is None or until - since < PATIENCE_S:

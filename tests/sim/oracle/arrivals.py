@@ -57,8 +57,8 @@ def _repeated(sight: Sight, delivery: str, sendings: list[Sending]) -> Iterator[
         row = recorded.get(number)
         if row is None:
             continue
-        # A process that began after another one was ready knows what that one recorded. If two begin side
-        # by side, either can replace the other while a request is under way.
+        # A process that began after the recording process was ready knows the recorded attempts. If two
+        # processes begin at once, either can replace the other while a request is under way.
         ready = [sight.processes[each.arrived.process].ready_at for each in sight.maker(row)]
         late = [
             each

@@ -1,7 +1,7 @@
 """Attempts: numbered without a gap, no more than the schedule has, none early, none after a success.
 
-The schedule in force at an attempt's end counts. If it changed while a delivery waited, the shortest wait
-is the bound. Only a clock's jump between two processes can shorten a wait.
+The schedule in force at an attempt's end counts. If the schedule changed while a delivery waited, the
+shortest wait of all versions is the minimum. A wait can be shorter only because of differing clocks.
 """
 
 from collections.abc import Iterator
@@ -66,7 +66,8 @@ def _versions(sight: Sight, destination: str) -> list[Configured]:
 
 
 def _sent(sight: Sight, row: DeliveryRow, arrivals: list[Sending]) -> Iterator[str]:
-    """Yield requests after a success that was heard or recorded, and requests beyond the schedule."""
+    """Yield requests that came although their process had got a success, or a success was recorded, and
+    requests beyond the schedule."""
     won: dict[int, Sending] = {}
     for sending in arrivals:
         process = sending.arrived.process
@@ -116,8 +117,9 @@ def _early(
 
 
 def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
-    """Return True if a process between the two had a different clock, or the clock of one of the two was
-    behind for a while. A wait by such a clock can seem too long, and is then shortened."""
+    """Return True if clocks can have shortened the wait between two requests: a process between the
+    requests had a different clock, or the clock of one request's process was behind for a while. The next
+    process shortens a wait that seems too long."""
     ends = {before.arrived.process, after.arrived.process}
     mine = sight.processes[after.arrived.process].clock_s
     ahead_s = sight.clock(after.arrived.process, after.at) - after.at

@@ -9,7 +9,7 @@ from tests.sim.oracle.sight import Sight
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield the destinations whose row is missing, or is left over."""
+    """Yield destinations with unsettled deliveries and no row, or with a row and no such delivery."""
     unsettled = {
         row.destination
         for row in sight.rows.deliveries

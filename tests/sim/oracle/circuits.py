@@ -1,9 +1,9 @@
 """The circuit: after ten failures in a row, of at least five deliveries, only one probe at a time is
 sent, after 1, 2, 4 ... 60 s, until one succeeds.
 
-Only a row that surely opened the circuit is judged: one process heard of all its failures. A row ends
-with a change of the configuration, a possible restart of the actor, or a pause in which the actor may
-have left memory.
+A series of failures is judged only if it surely opened the circuit: one process got all the failures. A
+series ends with a change of the configuration, a possible restart of the actor, or a pause in which the
+actor may have left memory.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ FAILURES = 10
 DELIVERIES = 5
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_S = 60.0
-# After this time without work, an actor may have left memory and lost its row: a part of the time after
-# which actors leave, at most 1.5 s.
+# After this time without work, an actor may have left memory and lost its series of failures. It is a
+# part of the time after which actors leave memory, at most 1.5 s.
 LONGEST_REST_S = 1.5
 REST_PART = 0.75
 
 
 class Row(Struct):
-    """Failures in a row. Once the circuit is open: since when, and the probes that failed since."""
+    """A series of failures. Once the circuit is open, also when it opened, and its failed probes."""
 
     failures: int = 0
     deliveries: set[str] = set()
@@ -56,7 +56,7 @@ def _process(sight: Sight, destination: str, sendings: list[Sending]) -> Iterato
     restarts = [fault.at for fault in sight.faults if fault.kind == "crash"]
     before = 0.0
     for at, _, begins, sending in sorted(steps, key=lambda step: step[:3]):
-        # The end of an attempt that a crashed actor had begun is not in its successor's row.
+        # If an actor crashes during an attempt, its successor does not count the attempt's failure.
         since = before if begins else min(before, sending.at - NETWORK_S)
         disturbed = any(since <= restart <= at for restart in restarts)
         if disturbed or sight.changed(destination, before, at):
@@ -97,8 +97,8 @@ def _sent(destination: str, row: Row, sending: Sending) -> Iterator[str]:
             f"its open circuit"
         )
     row.probing_until = sending.end if sending.heard else 0.0
-    # The first probe may have begun before the circuit opened, so it does not count. Each further probe
-    # doubles the wait.
+    # Each failed probe doubles the wait. The first one does not count, because it may be an attempt that
+    # had begun before the circuit opened.
     tries = max(0, row.probes - 1)
     least = min(LONGEST_PROBE_S, FIRST_PROBE_S * 2.0**tries) if row.probes else 0.0
     passed = sending.at - row.probe_failed_at

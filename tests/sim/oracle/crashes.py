@@ -11,7 +11,8 @@ CONDEMNED_AFTER = 3  # crashes until a delivery is quarantined
 
 def judged_until(sight: Sight, sending: Sending) -> float:
     """Return the latest instant at which an outcome can have been judged. After a crash, the outcome
-    waits for a successor, which waits for all attempts under way and can also crash."""
+    waits for the next actor. This actor begins when all attempts under way have ended, and can crash
+    too."""
     until = sending.end
     for crash in _of(sight, sending.arrived.destination):
         if sending.at - NETWORK_S <= crash <= until + SOON_S:
@@ -27,9 +28,9 @@ def judged_until(sight: Sight, sending: Sending) -> float:
 
 
 def condemned(sight: Sight, sending: Sending, until: float) -> bool:
-    """Return True if a delivery may have been quarantined between a sending and an instant. That
-    attempt's outcome is then never recorded, and after a retry from the dead-letter queue the next
-    attempt has the same number."""
+    """Return True if a delivery may have been quarantined between a request and an instant. The request's
+    outcome is then never recorded. After a retry from the dead-letter queue, the next attempt has the
+    same number."""
     crashes = [at for at in _of(sight, sending.arrived.destination) if at <= until]
     after = [at for at in crashes if at >= sending.at - NETWORK_S]
     return bool(after) and len(crashes) >= CONDEMNED_AFTER

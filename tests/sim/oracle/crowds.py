@@ -30,7 +30,7 @@ def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]
         if sending.heard:
             open_until.append(sending.end)
         facts = sight.in_force(destination, process, sending.at - NETWORK_S, sending.at)
-        # The requests that a replaced version began are still in flight.
+        # Requests that began under a replaced version of the destination can still be in flight.
         longest = max((each.end for each in sendings if each.heard), default=sending.at)
         older = sight.in_force(
             destination, process, min(_began(sendings, sending), longest), sending.at
@@ -50,8 +50,8 @@ def _began(sendings: list[Sending], now: Sending) -> float:
 
 
 def _rate(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
-    """Yield times above the rate. The bucket holds one second's requests. Requests can come closer
-    together on their way."""
+    """Yield each time at which requests exceed the rate. The token bucket holds one second's requests.
+    Requests can arrive closer together than they were sent."""
     first = sight.destinations[destination][0].fact
     facts = [version.fact for version in sight.destinations[destination]]
     rates = {getattr(fact, "rate_per_second", None) for fact in facts}

@@ -28,8 +28,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _made_at_the_end(sight: Sight, row: DeliveryRow) -> bool:
-    """Return True if a delivery belongs to a system event that a process made while it ended. It is left
-    to a next process, which such a history does not have."""
+    """Return True if a delivery belongs to a system event that the last process made while it ended. Only
+    a next process would send the delivery."""
     event = sight.events.get(row.event)
     if event is None or not event.type.startswith(OWN) or row.attempts:
         return False
@@ -62,8 +62,8 @@ def _delivered(sight: Sight, row: DeliveryRow) -> Iterator[str]:
 
 
 def _judges(sight: Sight, row: DeliveryRow, versions: list[Configured]) -> list[Configured]:
-    """Return the versions by which a delivery may have died: those at the end of its last attempt if it
-    died then, else also later ones."""
+    """Return the destination's versions that may have made a delivery dead: those at the end of its last
+    attempt if it died then, otherwise also later versions."""
     last = max(sight.of_delivery.get(row.id, []), key=lambda each: each.index, default=None)
     if last is None or row.dead_lettered_at is None or not last.heard:
         return versions

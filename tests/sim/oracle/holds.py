@@ -1,5 +1,5 @@
-"""Holds: nothing is sent to a disabled or archived destination, or after a 410 until a caller has enabled
-or moved the destination. An attempt under way at that instant ends."""
+"""Holds: nothing is sent to a disabled or archived destination. After a 410, nothing is sent until a
+caller has enabled or moved the destination. Attempts that are under way continue."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,8 @@ def _end(sending: Sending) -> float:
 
 
 def _still(sight: Sight, destination: str, met: Sending, sending: Sending) -> bool:
-    """Return True if nothing has settled the 410, and the request began after it."""
+    """Return True if the request began after the 410 (`met`), and no version of the destination was made
+    between them."""
     if sending.arrived.process != met.arrived.process or sending.at <= met.end + 2 * NETWORK_S:
         return False
     facts = [version.fact for version in sight.destinations[destination]]

@@ -49,9 +49,9 @@ def _twins(key: str, requests: list[Request]) -> Iterator[str]:
 
 
 def expiries(sight: Sight, requests: list[Request]) -> int:
-    """Return how often a key may have expired between its first and last post: once for each day that
-    passed by any clock. A jump of the clock, or a second try by a process whose clock is days ahead, can
-    add one."""
+    """Return how often a key may have expired between its first and last post: once for each day between
+    the earliest and the latest time that any of the processes' clocks showed. Clocks can jump, and a
+    request can be tried again by a process whose clock is days ahead."""
     clocks: list[float] = []
     for request in requests:
         for number in (*request.tried, request.by):

@@ -13,7 +13,7 @@ class Requeues:
         self._named: dict[str, list[tuple[float, float]]] = {}
         self._any: list[tuple[str, int, float, float]] = []
         for wish in sight.wishes:
-            # A request to send a delivery now requeues it if it is dead by then.
+            # A request to send a delivery at once (`hasten`) requeues a delivery that is dead by then.
             if wish.asked.kind not in ("requeue", "hasten") or wish.answer == "refused":
                 continue
             # A request without a known answer can take effect at any later time.
@@ -41,7 +41,7 @@ class Requeues:
 
 def asked_for(sight: Sight, delivery: str) -> list[tuple[float, float]]:
     """Return the intervals in which a delivery may have been sent ahead of its schedule at a caller's
-    request. They have no end, since a lane's head or a rate can delay the delivery for long."""
+    request. The intervals have no end, because the head of a lane or a rate can delay the delivery."""
     row = sight.deliveries.get(delivery)
     return [
         (wish.asked.at, inf)

@@ -1,5 +1,5 @@
-"""Order: while an ordering holds, first successes within a lane come by seq, and seqs are in the order of
-acceptance."""
+"""Order: while a destination has an ordering, the first successes within a lane come in order of seq, and
+seqs are in the order of acceptance."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from tests.sim.trace import Configured, DeliveryRow
 
 
 class Passage(Struct):
-    """A delivery's way through a lane: its first success, and the instant from which others can
-    follow."""
+    """A delivery's passage through its lane: its first success, and the instant from which the next
+    deliveries of the lane can be sent."""
 
     row: DeliveryRow
     success: Sending | None
@@ -23,7 +23,7 @@ class Passage(Struct):
 
 
 class Reign(Struct):
-    """A time in which a destination kept one ordering, from when all processes know of it."""
+    """A period in which a destination has one ordering, from the time when all processes know it."""
 
     ordering: str
     since: float
@@ -87,8 +87,9 @@ def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
 
 
 def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
-    """Return the passage of a delivery. Requests from before a requeue do not count, since its former
-    place is not known; nor do requests of a process that does not own the database."""
+    """Return the passage of a delivery. Requests from before a requeue do not count, because the
+    delivery's place in the lane at that time is not known. Requests of a process that does not own the
+    database do not count either."""
     sent = [
         each
         for each in sight.of_delivery.get(row.id, [])
@@ -99,10 +100,10 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
     good = [each for each in mine if each.good and sight.reigned(each)]
     if good:
         first = min(good, key=lambda each: each.at)
-        # A request that may be from before a requeue may also be from after it: then it freed the lane.
+        # Requests in `former` may have come after the requeue. Their success then freed the lane.
         freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
-        # No delivery waits for a success that no process heard, or only a process that stalled while it
-        # was replaced. With only such successes, the lane is free from the request on.
+        # The lane waits for a success only if a process got it and still owned the database. If there is
+        # no such success, the lane is free from the request on.
         told = [each.end for each in freed if each.heard and _owned(sight, each)]
         return Passage(row, first, min(told or [each.at for each in freed]))
     known = [
@@ -116,8 +117,8 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
 
 
 def _former(sight: Sight, row: DeliveryRow, sending: Sending, requeues: Requeues) -> bool:
-    """Return True if a request of a requeued delivery can be from before the requeue. If a kill lost an
-    attempt, the first attempt after the requeue has the same number."""
+    """Return True if a request of a requeued delivery can be from before the requeue. The number does not
+    show this: if a kill lost an attempt, the first attempt after the requeue has the same number."""
     if not row.schedule_start and row.dlq_status != "RETRIED_FROM_DLQ":
         return False
     number = sending.arrived.number

@@ -1,5 +1,5 @@
-"""One writer: nothing that a process does after another took over the database is recorded. Each of
-several nodes does only the work of its part."""
+"""One writer: once another process has taken over the database, nothing that the former owner does is
+recorded. Each of several nodes does only the work of its part."""
 
 from collections.abc import Iterator
 

@@ -1,8 +1,8 @@
 """Patience: a destination with `disableAfterSeconds` is disabled once it has failed for that time. No
 other destination is disabled by itself, except after a 410.
 
-Only histories of one process without crashes are judged, because other actors can lose unwritten state.
-The true time counts, even if the clock was set.
+Only histories of one process without crashes are judged, because an actor that replaces another one does
+not know state that was not written. The true time counts, even if the clock was set.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _set_back(sight: Sight) -> bool:
-    """Return True if the clock was set back: earlier failures can then count for a shorter time."""
+    """Return True if the clock was set back. The time since an earlier failure can then seem shorter."""
     return any(
         after < before
         for number in sight.processes
@@ -90,8 +90,8 @@ def _asked(sight: Sight, version: Configured) -> bool:
 def _late(
     sight: Sight, destination: str, versions: list[Version], ends: list[Sending]
 ) -> Iterator[str]:
-    """Yield requests to a destination that had to be disabled, except for attempts that a person asked
-    for. A row of failures begins at the last success or version."""
+    """Yield requests to a destination that had to be disabled, except for attempts that a caller asked
+    for. Only failures since the last success and the last change of the destination count."""
     for number, version in enumerate(versions):
         fact = version.fact
         assert isinstance(fact, Configured)
@@ -113,7 +113,8 @@ def _late(
 
 
 def _over(ends: list[Sending], since: float, until: float, patience_s: int) -> float | None:
-    """Return the end of the first failure between two instants at which patience was surely used up."""
+    """Return the end of the first failure between two instants at which the destination had surely failed
+    for `patience_s`."""
     row: list[float] = []
     for each in ends:
         if each.at <= since or each.end >= until:

@@ -1,6 +1,5 @@
 """Replay jobs: a job's counts equal its rows, each original is replayed at most once, and the job ends.
-An original is replayed unless something kept the job from it. A delivery that a job cancelled is not
-sent."""
+An original is replayed unless something prevented it. A delivery that a job cancelled is not sent."""
 
 import json
 from collections import defaultdict
@@ -45,8 +44,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _doubled(sight: Sight, missing: set[str]) -> Iterator[str]:
-    """Yield second deliveries of an event that a job found missing. Replays of the first one do not
-    count."""
+    """Yield second deliveries of an event to one destination, including those that jobs for missing
+    deliveries made. Other replays do not count."""
     first: dict[tuple[str, str], DeliveryRow] = {}
     for row in sight.rows.deliveries:
         if row.origin != "NORMAL" and row.replay_job not in missing:
@@ -59,8 +58,8 @@ def _doubled(sight: Sight, missing: set[str]) -> Iterator[str]:
 def _ordered(
     sight: Sight, wish: Wish, jobs: list[JobRow | None], requeues: Requeues
 ) -> Iterator[str]:
-    """Yield deliveries that a list showed as waiting, and that were sent after a job had cancelled
-    all."""
+    """Yield deliveries that were sent after a job had cancelled all waiting deliveries, although a list
+    had shown them as waiting."""
     for job in jobs:
         if job is None:
             yield f"the job of {wish.asked.kind} was created, and is not there"
@@ -120,9 +119,12 @@ def _job(sight: Sight, job: JobRow, rows: list[DeliveryRow]) -> Iterator[str]:
 
 
 def _left_out(sight: Sight, wish: Wish, job: JobRow, replays: list[DeliveryRow]) -> Iterator[str]:
-    """Yield deliveries that a list showed as delivered before a job for all deliveries of a destination
-    was asked for, and that it did not replay. A job knows older deliveries by their ids, so nothing is
-    judged if clocks jump. Nothing is judged at archived destinations, whose deliveries are skipped."""
+    """Yield deliveries that a job for all deliveries of a destination did not replay, although a list had
+    shown them as delivered before.
+
+    A job selects by ids, which contain times, so nothing is judged if clocks jump. Nothing is judged at
+    archived destinations, whose deliveries are skipped.
+    """
     wanted = json.loads(wish.asked.wanted or "{}")
     if not wish.asked.of or wanted.get("dryRun"):
         return
@@ -156,7 +158,7 @@ def _failed(row: DeliveryRow) -> bool:
 
 def _held(sight: Sight, job: JobRow) -> bool:
     """Return True if a job may wait for a disabled destination. The job's destinations are not known, so
-    all of its environment count."""
+    any disabled destination of the environment counts."""
     finals = [sight.final(destination) for destination in sight.destinations]
     return any(
         final is not None and final.environment == job.environment and final.status == "DISABLED"

@@ -1,5 +1,5 @@
-"""Routing: an event has one delivery for each destination that a rule named when it was routed, and no
-other. During a change, either version may have been in force."""
+"""Routing: an event has one delivery for each destination that a rule named when the event was routed,
+and no other. During a change, either version may have been in force."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def _lane(item: Item) -> str | None:
 
 
 def _way(sight: Sight, destination: str, item: Item, request: Request) -> tuple[bool, bool]:
-    """Return whether a request's event surely went to a destination, and whether it possibly did."""
+    """Return True if an event surely went to a destination, and True if it possibly did."""
     process = sight.processes.get(request.by)
     since = request.posted.at
     until = request.begun_by if process is None else min(request.begun_by, process.ended_at)

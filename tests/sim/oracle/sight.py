@@ -1,6 +1,6 @@
-"""A history arranged for the promises: arrivals with their ends, owners by time, versions in force.
+"""A history as the oracle's checks need it: arrivals with their ends, owners by time, versions in force.
 
-It judges nothing.
+This module judges nothing.
 """
 
 from collections import defaultdict
@@ -56,12 +56,12 @@ class Process(Struct):
     why: str = ""  # the reason, if it ended by itself
 
     def shares(self, other: "Process") -> bool:
-        """Return True if a slot belongs to both parts. Slots are dealt out to parts in turn."""
+        """Return True if the parts of both processes have a slot in common. Parts get slots in turn."""
         return (self.part - other.part) % gcd(self.parts, other.parts) == 0
 
     def has(self, environment: int) -> bool:
-        """Return True if an environment belongs to its part. Workspaces, of three environments each, are
-        dealt out in turn."""
+        """Return True if an environment belongs to its part. Parts get workspaces in turn, and each
+        workspace has three environments."""
         return ((environment - 1) // 3 + 1) % self.parts == self.part
 
 
@@ -74,7 +74,8 @@ class Sending(Struct):
 
     @property
     def at(self) -> float:
-        """The instant at which the request arrived, or would have without the wait for its token."""
+        """The instant at which the request arrived. If it waited for a token, the instant at which it
+        would have arrived without this wait."""
         return self.arrived.at - self.arrived.waited_s
 
     @property
@@ -134,8 +135,8 @@ class Request(Struct):
 
     @property
     def begun_by(self) -> float:
-        """The latest instant at which its process began to handle it. Over a link that breaks, a request
-        can come after its caller was told that the result is unknown."""
+        """The latest instant at which a process began to handle the request. If a link breaks, this can
+        be after the caller was told that the result is unknown."""
         relayed = self.by != self.posted.process
         return inf if relayed and self.answer in ("internal", "lost") else self.end
 
@@ -159,8 +160,9 @@ class Wish(Struct):
 
 
 class Version(Struct):
-    """A version of a destination or rule. `author` surely has it from `known_at` on. Other processes have
-    it a while after its commit; later processes have it from their beginning."""
+    """A version of a destination or rule. The process `author` surely knows it from `known_at` on. Other
+    processes know it some time after its commit. A process that begins after the commit knows it at once.
+    """
 
     fact: Configured | Ruled
     author: int | None = None
@@ -190,7 +192,7 @@ class Sight:
         self.wishes: list[Wish] = []
         self.faults: list[Fault] = []
         self.fetches: list[Fetch] = []
-        # By process: when it followed a jump of its clock, and its drift since then.
+        # By process: the times at which it noticed jumps of its clock, each with the drift since then.
         self.followed: dict[int, list[tuple[float, float]]] = {}
         self.quiet_at = inf
         self.destinations: dict[str, list[Version]] = defaultdict(list)
@@ -265,7 +267,7 @@ class Sight:
             others = [each for each in self.processes.values() if each.shares(process)]
             for other in others:
                 other.doubted_at = min(other.doubted_at, fact.at)
-            # Another process that had begun and is not ready yet may take the database after this one.
+            # Another process has begun and is not ready yet. It may take the database after this one.
             if any(each.ready_at == each.ended_at == inf for each in others):
                 process.doubted_at = fact.at
             self.processes[fact.process] = process
@@ -274,7 +276,8 @@ class Sight:
         if isinstance(fact, Ready):
             process.ready_at = fact.at
             for other in self.processes.values():
-                # Of two that begin side by side the later one may have taken the database first.
+                # Only processes that were ready before this one began are surely replaced: if two begin
+                # at once, either may take the database first.
                 if other.ready_at < process.booted_at and other.shares(process):
                     other.over_at = min(other.over_at, fact.at)
         else:
@@ -282,7 +285,7 @@ class Sight:
             process.why = fact.why if isinstance(fact, Ended) else ""
 
     def _authors(self) -> None:
-        """Find the author of each version: the wish about it that was under way at its commit."""
+        """Find the author of each version: the process that handled the caller's request for it."""
         for wish in self.wishes:
             if wish.answer != "done" or wish.asked.kind in WORK:
                 continue
@@ -339,7 +342,7 @@ class Sight:
         return self.in_force(arrived.destination, arrived.process, at - NETWORK_S, at)
 
     def changed(self, destination: str, since: float, until: float) -> bool:
-        """Return True if a destination's configuration may have changed for some process within an
+        """Return True if any process may have begun to use a new version of a destination within an
         interval."""
         return any(
             version.fact.at <= until and version.known_by(None) >= since
@@ -363,7 +366,7 @@ class Sight:
         return at + self.processes[process].clock_s + drift_s
 
     def ahead_s(self, process: int) -> list[float]:
-        """Return the seconds by which a process's clock was ahead: at first, then after each jump."""
+        """Return how many seconds a process's clock was ahead, at the beginning and after each jump."""
         first = self.processes[process].clock_s
         return [first, *(first + drift_s for _, drift_s in self.followed.get(process, ()))]
 

@@ -1,7 +1,7 @@
 """The counters of each destination and minute equal the sums of its attempts and deliveries.
 
-Only a delivery's first death counts. Its row does not keep that minute, so deaths are compared over all
-minutes.
+Only a delivery's first death counts. The delivery's row does not keep the minute of that death, so deaths
+are compared as sums of all minutes.
 """
 
 from collections import defaultdict

@@ -18,8 +18,8 @@ class SimulatedBacklog:
     """The simulated `engine.ports.BacklogStore`."""
 
     def __init__(self, tables: Tables, pool: Pool, examined: int, part: WorkerPart = WHOLE) -> None:
-        """`examined`: rows that one read of a queue looks at. `part`: lists have only rows of this
-        part."""
+        """`examined` is the number of rows that one read of a queue looks at. Lists contain only rows of
+        `part`."""
         self._part = part
         self._tables = tables
         self._pool = pool

@@ -1,7 +1,7 @@
 """A process's connections to the simulated database, and its right to write through them.
 
-After an error, a hot connection renews the epoch before its next statement, so an earlier statement that
-is still under way writes nothing.
+After an error, a connection of the intake or recorder renews the epoch before its next statement. An
+earlier statement that is still under way then writes nothing.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -56,7 +56,8 @@ class Ownership:
                 await self._renew_intake()
 
     async def reclaim_intake(self, epoch: int) -> None:
-        """Check the right to write after a statement with this epoch was refused."""
+        """Take a new epoch after a statement with this epoch was refused. Raises OwnershipLostError if
+        the process has lost the right to write."""
         async with self._renewing:
             if self.intake_epoch == epoch:
                 await self._renew_intake()
@@ -111,7 +112,7 @@ class HotConnection:
         if self.connected:
             return
         try:
-            # The backend of the lost connection can still hold a transaction.
+            # In the database, a transaction of the lost connection can still hold its locks.
             if self._begun is not None:
                 await self._gateway.call("end predecessor", self._begun.end, writes=True)
                 self._begun = None
@@ -132,8 +133,8 @@ class HotConnection:
         return await self.by_right(run)
 
     async def by_right(self, run: Callable[[int, int], Awaitable[T]]) -> T:
-        """Call `run` with process and epoch. If they no longer have the right to write, check
-        it again."""
+        """Call `run` with process and epoch. If the intake's epoch is refused, take a new one and raise
+        ContentionError, so that the caller runs the statement again."""
         epoch = self.epoch
         try:
             return await run(self.ownership.process, epoch)

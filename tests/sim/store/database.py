@@ -26,8 +26,8 @@ from tests.sim.trace import Rows
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """The number of rows that each kind of read looks at. With low numbers, a short queue has many
-    stretches."""
+    """The number of rows that each kind of read looks at. With low numbers, even a short queue needs many
+    reads."""
 
     queue: int = 5_000
     dead: int = 2_000
@@ -63,7 +63,7 @@ class Database:
     """The durable state: it outlives every process. `tables` are for tests that look into it."""
 
     def __init__(self, now: Callable[[], float] = time.time, looks: Looks | None = None) -> None:
-        """`now`: the database's own clock, whose time requeuing and discarding record."""
+        """`now` is the database's own clock. Requeueing and discarding record its time."""
         self.tables = Tables(now)
         self._looks = looks or Looks()
 
@@ -94,7 +94,7 @@ class Database:
         )
 
     def take_over(self, process: int) -> int:
-        """Make a process the owner at once, as an operator can. Return the epoch."""
+        """Make a process the owner of the database at once, as an operator can. Return its epoch."""
         return self.tables.rights.take_over(process)
 
     def remove_event(self, environment: int, event: str) -> None:

@@ -37,8 +37,8 @@ def replace(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> boo
     tables.check_audit(audit)
     if record.status is DestinationStatus.ARCHIVED:
         tables.room[record.environment] -= 1
-        # The actor discards its deliveries. With this row, a process that starts meanwhile continues
-        # that.
+        # The destination's actor discards its deliveries. This row lets a process that starts meanwhile
+        # continue this work.
         low_seq = max(tables.groups, 1) << 20
         tables.backlog.setdefault(place, StoredBacklog(shard_of(record.id), low_seq))
     _write(tables, record, audit)

@@ -49,8 +49,8 @@ def accept(tables: Tables, group: IntakeGroup, process: int, epoch: int) -> Acce
 def prepared(
     tables: Tables, group: IntakeGroup, base: int, into: Transaction | None = None
 ) -> Ready:
-    """Check a group's rows without writing them. `into`: the transaction that the group is part of, which
-    sees its own rows."""
+    """Check a group's rows without writing them. `into` is the transaction of a group in parts: the rows
+    of its earlier parts count as written."""
     lost = _lost_claims(tables, group)
     events = [each for each in group.events if each.id not in lost]
     deliveries = [
@@ -128,7 +128,7 @@ def _require_new(table: str, there: Container[Place], keys: Sequence[Place]) -> 
 
 
 def _lost_claims(tables: Tables, group: IntakeGroup) -> dict[str, Claimed]:
-    """Return the holders of the keys that this group does not get, by the event that came too late."""
+    """Return the holders of the keys that this group does not get, by the group's event with the key."""
     mine = {claim.event for claim in group.claims}
     lost: dict[str, Claimed] = {}
     for claim in group.claims:

@@ -10,7 +10,7 @@ from engine.replay.job import Leg, ReplayJob
 
 @dataclass(slots=True)
 class JobsTable:
-    """`jobs` have no tallies, and `legs` no parked lanes: the readers add both."""
+    """The rows of jobs. `jobs` contains no tallies, and `legs` no parked lanes: the methods add both."""
 
     jobs: dict[tuple[int, str], ReplayJob] = field(default_factory=dict)
     legs: dict[tuple[int, str], dict[str, Leg]] = field(default_factory=dict)

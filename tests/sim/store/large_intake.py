@@ -1,7 +1,8 @@
 """The simulated store of large groups: it writes parts of one transaction, and a fault can strike at
 each.
 
-The transaction locks the right to write from its first part on, and backlog rows from its last.
+The transaction locks the right to write when it writes its first part, and backlog rows when it writes
+its last one.
 """
 
 from collections import defaultdict
@@ -23,7 +24,7 @@ PART_ROWS = 3  # events and deliveries of a part: few, so that the batches of hi
 def accept_part(
     tables: Tables, part: IntakeGroup, base: int, into: Transaction, process: int, epoch: int
 ) -> dict[str, Claimed]:
-    """Write a part, whose first delivery gets the seq `base`. Return the keys that it lost."""
+    """Write a part. Its first delivery gets the seq `base`. Return the keys that it did not get."""
     into.require_open()
     require_values(part)
     tables.rights.require_intake(process, epoch)

@@ -1,4 +1,4 @@
-"""The log of the simulated database, as far as orders for deliveries need it: one row, and the audit."""
+"""The delivery log of the simulated database, as far as orders for single deliveries need it."""
 
 from engine.log.delivery_log import DeliveryEntry
 from engine.model.configuration import AuditEntry

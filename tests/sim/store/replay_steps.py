@@ -158,7 +158,7 @@ def _move(tables: Tables, chunk: Chunk, leg: Leg, written: int, skipped: int) ->
 
 
 def order(tables: Tables, step: OrderStep) -> bool:
-    """Record the next ordered deliveries, and those that have ended."""
+    """Record the deliveries that a job sends or cancels next, and the counts of those that have ended."""
     leg = _turn(tables, step.environment, step.job, step.destination, step.step)
     if leg is None:
         return False

@@ -107,7 +107,8 @@ class SimulatedReplays:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read onward from the leg's cursor, or a parked lane up to the cursor."""
+        """Read the next originals after the leg's cursor. With `lane`, read those of a parked lane, up to
+        the cursor."""
         parked = frozenset(leg.parked) if lane is None else frozenset()
         after = leg.cursor if lane is None else leg.parked[lane]
         until = None if lane is None else shifted(leg.cursor, 1)
@@ -280,7 +281,8 @@ class SimulatedReplays:
         return await self._pool.write(statement, self._by_right(work, False))
 
     def _by_right(self, work: steps.Step[steps.T], otherwise: steps.T) -> steps.Step[steps.T]:
-        """Return work that returns `otherwise` if this process has lost the right to write."""
+        """Return `work` with a check: if this process has lost the right to write, it returns
+        `otherwise`."""
         process, epoch = self._intake.ownership.process, self._intake.ownership.intake_epoch
 
         def guarded() -> steps.T:

@@ -44,7 +44,8 @@ class Rights:
         return epoch
 
     def _holders_of(self, part: WorkerPart) -> set[int]:
-        """Return the processes that have a lease of the part's slots, or could write without a lease."""
+        """Return the processes that have a lease of the part's slots. For the whole database, return all
+        processes: some can write without a lease."""
         found = set(self.processes) if part.whole else set()
         for table in (self.homes, self.shards):
             found |= {table[slot][0] for slot in part.slots if slot in table}
@@ -61,8 +62,8 @@ class Rights:
                     table[slot] = (NOBODY, epoch)
 
     def renew_intake(self, process: int, epoch: int) -> None:
-        """Give a process's row a higher epoch. A renewal that comes late, after the next one, must not
-        set the epoch back."""
+        """Give a process's row a higher epoch. Renewals can arrive in the wrong order, so an older one
+        must not set the epoch back."""
         self.require_unheld((process,))
         if self.processes.get(process, epoch) >= epoch:
             raise _lost()
@@ -104,8 +105,8 @@ class Rights:
     # --- held
 
     def hold(self, transaction: Transaction, process: int) -> None:
-        """Let a transaction hold its process's right to write until it ends: no other statement takes or
-        renews it."""
+        """Lock a process's right to write until a transaction ends: no other statement can take or renew
+        the right meanwhile."""
         held = process, transaction
         if held not in self._holders:
             self._holders.append(held)

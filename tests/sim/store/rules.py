@@ -31,8 +31,8 @@ def create(
 
 
 def replace(tables: Tables, rule: RuleModel, audit: AuditEntry, tally: int | None) -> bool:
-    """Write the next version, if the present one is its predecessor. The tally's version rises even if it
-    is not."""
+    """Write the next version, if the present version is its predecessor. The tally's version rises even
+    if nothing is written."""
     _require_texts(rule)
     known = tables.tallies.get(rule.environment)
     if known is None or tally not in (None, known[1]) or not _is_open(tables, rule):

@@ -30,7 +30,7 @@ from tests.sim.store.tables import Tables
 def settle(tables: Tables, group: SettleGroup, part: WorkerPart, process: int, epoch: int) -> None:
     """Write a group, in one transaction."""
     _require_values(group)
-    # A worker has all slots of its part or none, so one slot stands for all.
+    # A process has either all slots of its part or none, so the check of one slot is enough.
     tables.rights.require_settle(process, epoch, group.shards if part.whole else [part.number])
     tables.rights.require_unlocked([(each.environment, each.destination) for each in group.marks])
     lean = bool(group.settlements) and not group.again and all(map(_is_success, group.settlements))
@@ -118,7 +118,8 @@ def _changed(
 
 
 def _lasts(settlement: Settlement) -> bool:
-    """Return True if a second run finds the row changed. A corrected wait is written at each run."""
+    """Return True if a second run does not write this settlement again. A settlement that only corrects
+    the wait of a RETRYING delivery is written at each run."""
     attempt = settlement.attempt
     attempted = attempt is not None and attempt.number != settlement.expects
     return attempted or settlement.status is not DeliveryStatus.RETRYING
@@ -210,7 +211,7 @@ class SimulatedSettle:
 
 
 def _as_sent(group: SettleGroup) -> SettleGroup:
-    """Return a copy of a group: actors change their deliveries while the statement is on its way."""
+    """Return a copy of a group, because actors can change the deliveries before the statement runs."""
     return replace(
         group,
         settlements=[replace(each, delivery=replace(each.delivery)) for each in group.settlements],

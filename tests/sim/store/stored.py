@@ -22,7 +22,7 @@ WAITING = frozenset({DeliveryStatus.PENDING, DeliveryStatus.RETRYING})
 
 @dataclass(slots=True)
 class StoredEvent:
-    """A row of events. `deliveries`: with how many the event was accepted."""
+    """A row of events. `deliveries` is the number of deliveries with which the event was accepted."""
 
     event: Event  # readers get a copy
     deliveries: int

@@ -83,8 +83,8 @@ class Tables:
         self.shelf(row.environment, row.destination).add(row)
 
     def mark_dirty(self, dirty: list[DirtyDestination], low_seq: int) -> None:
-        """Make backlog rows, or lower those that exist. The caller has checked that they are not
-        locked."""
+        """Insert backlog rows, or lower the `low_seq` of existing rows. The caller has checked that the
+        rows are not locked."""
         for each in dirty:
             place = each.environment, each.destination
             row = self.backlog.setdefault(place, StoredBacklog(each.shard, low_seq))
