@@ -127,8 +127,8 @@ class TestServer:
 class Administrator:
     """A test process's connection for statements that create and drop databases.
 
-    Each test has its own trio loop. This connection outlives them on an asyncio loop that runs in
-    threads.
+    Each test has its own trio loop. This connection outlives them, because it has an asyncio loop of its
+    own.
     """
 
     def __init__(self, url: str) -> None:

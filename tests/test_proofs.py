@@ -1,4 +1,4 @@
-"""Tests of the suite's two lanes, and of the order in which workers take files."""
+"""The division of the suite into proofs and other tests, and the order in which workers take files."""
 
 from pathlib import Path
 

@@ -159,7 +159,7 @@ def test_a_stuck_lane_is_passed_over_from_its_first_on_and_the_others_go() -> No
     found = fitting(Stretch(originals, ids[-1], lost, True), a_leg(), queued, 0.0)
     assert [each.id for each in found.stretch.originals] == [ids[0], ids[2], ids[3]]
     assert found.parks == {"c:a": shifted(ids[1], -1)}
-    # The original that lane c:a lost after its parking is left to the read of the parked lane.
+    # Lane c:a is parked from ids[1] on. Its lost original after ids[1] is left to the lane's own read.
     assert list(found.stretch.lost) == [shifted(ids[0], 1), shifted(ids[3], 1)]
     assert (found.stretch.through, found.stretch.end, found.blocked) == (ids[-1], True, None)
 

@@ -268,7 +268,7 @@ def _samples(items: list[Any], letters: list[str]) -> list[str]:
             each = [*([""] if value[0] == 0 else []), *each]
         else:
             continue
-        # All texts get the first continuation, then all get the next one. The cut drops continuations.
+        # All texts get the first continuation, then all get the next. The limit drops the last texts.
         found = [one + more for more in each for one in found][: _SAMPLES * 3]
     return found
 

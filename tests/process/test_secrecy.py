@@ -81,7 +81,7 @@ def test_no_process_may_leave_a_core_dump(secretive: House) -> None:
 
 
 def test_no_process_of_the_same_account_may_read_the_servers_memory(secretive: House) -> None:
-    """The kernel gives an untraceable process's files in /proc to root, readable only by root.
+    """If a process cannot be traced, its files in /proc belong to root, and only root can read them.
 
     A test that runs as root is never refused. It therefore checks the modes and the owner, and tries as
     another account.

@@ -20,7 +20,8 @@ from tests.process.house import House, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Answer, Receiver, always
 
-# A stop must end sooner than after a minute: the limit of an actor's first read, and the grace time here.
+# The time limit of a stop. It is below a minute, which is the limit of an actor's first read, and the
+# grace time in one test.
 ENDS_S = 55.0
 SLOW = always(Answer(delay_s=0.1))
 READS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()

@@ -1,4 +1,5 @@
-"""An object for each change without a body, as large as the API allows if that is cheap to create."""
+"""An object for each request that changes it without a body. The object is as large as the API allows, if
+that is cheap to create."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""No step of the loop runs many lines when a change without a body affects the largest object."""
+"""No step of the loop runs many lines when a request without a body changes the largest object."""
 
 from collections.abc import Callable
 from typing import Any

@@ -170,7 +170,7 @@ class World:
             lambda page: page["items"][0]["status"] == "DELIVERED",
         )
         self.ids["delivery"] = page["items"][0]["id"]
-        # This delivery needs two waits: one request sends it at once, it fails, and another cancels it.
+        # This delivery waits twice: a request sends it at once, it fails, and a later request cancels it.
         waits = {"retrySchedule": [3600, 3600]}
         target = await destination(api, url, ["waits"], delivery=waits)
         await post(api, "waits")

@@ -235,7 +235,7 @@ async def test_a_preview_lists_a_bounded_number_of_rules_and_counts_the_others(
     found = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json
     assert [each["destinationId"] for each in found["rules"]].count(everyone) == 3
     assert (len(found["rules"]), found["omittedRules"], found["otherRules"]) == (5, 4, 0)
-    # Rules that are not listed are also judged, except those of other customers.
+    # The preview also judges the rules that it does not list, except those of other customers.
     assert {each["destinationId"] for each in found["destinations"]} == {everyone, customers["ada"]}
     monkeypatch.setattr("engine.routing.preview.MAX_FANOUT", 1)
     found = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json

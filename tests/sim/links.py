@@ -182,7 +182,7 @@ class Links:
         return self.chance.choice(("before", "after"))
 
     def release(self) -> Release | None:
-        """Return the release of a new node, or None if all nodes have one release."""
+        """Return the release of a new node, or None if all nodes have the same release."""
         if not self.world.plan.releases:
             return None
         first = len(self.world.processes) < self.world.plan.nodes

@@ -202,8 +202,8 @@ class Network:
             flight.die(lost=self._chance.random() < 0.5)
 
     def genuine(self, destination: str, fields: dict[str, str], body: bytes) -> bool:
-        """Return True if the present key signed a request. For a day after a rotation, the former key's
-        signature is enough."""
+        """Return True if the present key signed a request, and for `GRACE_S` after a rotation the former
+        key too. For `UNHEARD_S` after a rotation, the former key's signature alone is enough."""
         keys, now = self.world.keys[destination], self.world.now()
         signed = f"{fields['webhook-id']}.{fields['webhook-timestamp']}.".encode() + body
         given = [

@@ -85,7 +85,7 @@ class StallingDispatcher(Dispatcher):
             super().enqueue(actor)
 
     def try_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Run `part` as a turn of `actor` at once, unless the process is behind or stalls."""
+        """Call `part(about)` at once for `actor`, unless the process is behind or stalls."""
         process = self._process
         if process.stalled or (self._busy and self._chance.random() < HALF):
             return False

@@ -276,7 +276,7 @@ class Process:
 
     @property
     def _replays(self) -> list[Child]:
-        # The runner looks for jobs all the time: most of the cost of a history without jobs.
+        # The runner of jobs is left out if there are no jobs: its look-ups would be most of the cost.
         if not any(wish.kind == "replay" for wish in self.world.plan.wishes):
             return []
         return [child("replays", self.runner.run, restarts=ALWAYS)]

@@ -34,7 +34,7 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
         group, waiting = waiting[:17], waiting[17:]
         settlements = []
         for delivery in group:
-            # The attempts are spread over two hours, so that each destination has several counters.
+            # Attempts are spread over two hours: each destination then has counters for several minutes.
             started_at = time.time() + chance.randrange(-3600, 3600)
             duration_ms = int(1.5 ** chance.randrange(30))
             fields: dict[str, Any] = {"started_at": started_at, "duration_ms": duration_ms}

@@ -76,7 +76,7 @@ def _opened(url: str, place: Path, receiver: Receiver, name: str) -> None:
             if path.startswith("/routing-rules"):
                 for said in (answer, as_it_was["said"][path]):
                     said["items"] = [r for r in said["items"] if r["destinationId"] != archived]
-            # The dump has the audit log as bytes, so the receiver's address in it is still the recorded one.
+            # The dump has the audit log as bytes, so it still has the recorded address of the receiver.
             audit = path.startswith("/audit-logs")
             kept(as_it_was["said"][path] if audit else answer, house.api("GET", path), path)
         _goes_on(house, receiver, told["destinations"])

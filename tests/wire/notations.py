@@ -1,4 +1,4 @@
-"""A table of address notations: all that ever deceived a program, as the host of a URL."""
+"""A table of notations for addresses in the host of a URL, with which programs have been deceived."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_network

@@ -102,7 +102,7 @@ async def test_no_notation_of_a_denied_address_is_connected_to(
 
 
 def test_what_no_url_may_hold_is_refused_when_it_is_written() -> None:
-    """Zones, brackets around other hosts, and characters that only resemble digits."""
+    """A URL cannot have a host with a zone, with a percent sign, or with brackets in the wrong place."""
     refused = {name for name, host in book() if accepted(host) is None}
     for notation in ("brackets", "per cent"):
         assert f"127.0.0.0 {notation}" in refused

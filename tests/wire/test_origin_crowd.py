@@ -1,6 +1,6 @@
 """Many destinations at few origins with unreliable receivers.
 
-Each attempt ends once, none exceeds its destination's concurrency, and no line keeps an entry.
+Each attempt ends once, no destination exceeds its concurrency, and all queues are empty at the end.
 """
 
 import random

@@ -30,7 +30,7 @@ def new_secret(algorithm: SigningAlgorithm) -> tuple[SigningKey, str]:
 
 
 class Frozen(datetime):
-    """The receivers' library's clock, because the library refuses timestamps older than five minutes."""
+    """A clock that stands still, for the receivers' library, which refuses old timestamps."""
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> "Frozen":

@@ -170,7 +170,7 @@ async def test_an_epoch_is_renewed_after_the_parts_that_are_under_way(
 
 
 async def _checked(house: House) -> None:
-    """Check the intake until a check gets its lock, as the intake's owner does. Each waits 100 ms."""
+    """Check the intake, as its owner does, until a check gets the lock. It waits 100 ms at the most."""
     while True:
         try:
             return await house.ports.intake.check()

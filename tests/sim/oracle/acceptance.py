@@ -1,5 +1,5 @@
 """Acceptance: accepted events are durable, refused events are not stored, batches are stored whole or not
-at all, and no stored event is invented. If its process lives on, every caller gets an answer."""
+at all, and no stored event is invented. Every caller whose process lives on gets an answer."""
 
 from collections import defaultdict
 from collections.abc import Iterator

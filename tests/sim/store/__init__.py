@@ -6,7 +6,7 @@ returns the `Stores` of one process: `.ownership`, its right to write, and `.int
 methods. A process begins with `await stores.take()`. Every statement is one call of the gateway, which
 checks the epoch and does everything or nothing.
 
-An event is refused if its payload contains `POISON`, an outcome if its body does.
+The database refuses an event whose payload contains `POISON`, and an outcome whose body contains it.
 """
 
 from tests.sim.store.database import Database, Looks, Stores

@@ -133,7 +133,7 @@ class HotConnection:
         return await self.by_right(run)
 
     async def by_right(self, run: Callable[[int, int], Awaitable[T]]) -> T:
-        """Call `run` with process and epoch. If the intake's epoch is refused, take a new one and raise
+        """Call `run` with process and epoch. If they are refused but the process can still write, raise
         ContentionError, so that the caller runs the statement again."""
         epoch = self.epoch
         try:
