@@ -16,7 +16,7 @@ class Halves(Generic[T]):
         return bool(self._parts)
 
     def __iter__(self) -> Iterator[list[T]]:
-        """Take part after part until none is left, including parts put in meanwhile."""
+        """Yield the next part until none is left. Parts that are added meanwhile are yielded too."""
         while self._parts:
             yield self._parts.pop()
 

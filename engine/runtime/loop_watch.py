@@ -1,6 +1,6 @@
-"""The loop watch: it logs each step of the loop that lasts too long, with the step's work and workspace.
+"""The loop watch: it logs each step of the loop that lasts too long, and names its code and its tenant.
 
-A step is the work of one task between two waits; while it lasts, nothing else runs. If a long step took
+A step is what one task runs between two waits; while it lasts, nothing else runs. If a long step took
 little CPU, other programs had the processor, or a call blocked. For each step, the watch costs two calls
 and one reading of the clock, some 0.5 us. In this module, only `run` awaits.
 """
@@ -26,7 +26,7 @@ log = structlog.get_logger("angarium.loop")
 
 
 class Mark:
-    """The label of the present step: its work, and the tenant of the work. Owner: the running code.
+    """The label of the present step: its code, and the tenant that it runs for.
 
     Code whose duration depends on its input sets the label, which takes some 20 ns. When the step ends,
     the watch clears the label.
@@ -35,7 +35,7 @@ class Mark:
     __slots__ = ("what", "whom")
 
     def __init__(self) -> None:
-        self.what: str | type | None = None  # the work: a text, or the class that does it
+        self.what: str | type | None = None  # a text, or the class of the object that runs
         self.whom: int | str | None = None  # an environment's number, or a workspace's id
 
 

@@ -14,7 +14,7 @@ log = structlog.get_logger("angarium.pressure")
 
 
 class Pressure:
-    """`gauges`: by resource, a function that returns how many tasks wait for it now."""
+    """`gauges` maps each resource to a function that returns how many tasks wait for the resource now."""
 
     def __init__(self, gauges: Mapping[str, Callable[[], int]]) -> None:
         self._gauges = gauges

@@ -37,8 +37,8 @@ STRANGERS_S = 0.002
 STRANGERS_AT_ONCE = 4
 # While known callers are active, newcomers and strangers each have only this much time in a pass. When a
 # class has used it, the class is not polled for a multiple of that time (its rest). A known caller's
-# event takes some five turns of the loop; without rests, each turn took 2 to 4 ms longer. On two cores,
-# the rests also leave CPU time to the database.
+# webhook event takes some five turns of the loop; without rests, each turn took 2 to 4 ms longer. On two
+# cores, the rests also leave CPU time to the database.
 BESIDE_KNOWN_S = 0.0005
 RESTS = {NEWCOMER: 1.0, STRANGER: 3.0}
 ACTIVE_S = 0.05  # known callers are active for so long after a descriptor of theirs was ready
@@ -51,7 +51,7 @@ class Ready(Protocol):
         """Read and write as much as is possible without blocking."""
 
     def abort(self, error: BaseException | None) -> None:
-        """Close at once: the peer hung up, or `ready` raised `error`. Must not raise."""
+        """Close at once. `error` is what `ready` raised; None: the peer hung up. Must not raise."""
 
 
 class _Nobody:
@@ -86,7 +86,7 @@ class _PriorityClass:
         self._serve(self)
 
     def abort(self, error: BaseException | None) -> None:
-        """Do nothing: exceptions go to the handlers of the class's descriptors."""
+        """Do nothing: `ready` never raises, because `_pass` aborts a handler that raises."""
 
 
 class Registration:
@@ -202,7 +202,7 @@ class Reactor:
                     self._in_pass = False
                     self._bury()
                 self.passes += 1
-                # Other tasks run now. Then the loop polls: under load, that is cheaper than a wait.
+                # Let other tasks run. Then poll again: under load, a poll is cheaper than a wait.
                 await checkpoint()
             self._known_ready = len(events) > self._class_turns
             self._class_turns = 0

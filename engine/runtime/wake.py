@@ -4,7 +4,7 @@ import trio
 
 
 class Wake:
-    """Owner of the call. A call that comes while the task works is not lost: the next `wait` returns."""
+    """The wake-up call. If it comes while the task works, it is not lost: the next `wait` returns."""
 
     __slots__ = ("_called", "_is_called")
 

@@ -35,8 +35,8 @@ SCHEMA_BYTES = 64 * 1024
 # tried, the check took 12 ms, and listing the errors another 12 to 24 ms.
 MAX_WORK = 200_000
 # Limits for listing errors. Listing all errors of a large event takes seconds. With `anyOf` or `oneOf`,
-# even one error can take seconds: it contains all errors of every alternative, which contain those of
-# the alternatives within.
+# even one error can take seconds: it contains the errors of all alternatives, and an alternative can have
+# alternatives of its own.
 ALL_ERRORS_WORK = 5_000  # up to this work, all errors of the outline are listed
 ALTERNATIVES_WORK = 8_000  # up to this work times depth, all errors of the schema are listed
 ERRORS_A_NUMBER = 20  # how often a long number is compared and shown when errors are listed
@@ -50,8 +50,8 @@ PATH_LENGTH = 512
 LONG_DIVISORS = 500  # of one schema: each takes up to 20 us to compile
 _OF_SCHEMAS = Prices(each=40, unique=4, divides=False)  # under the meta-schema, with its error
 _REGEX_BYTES = 1 << 20  # the limit of a compiled pattern, and of its matcher's cache
-# A float with more digits than a binary float holds. The search is quick because it begins at the dot,
-# which is rare.
+# Finds a float with more digits than a binary float holds. The pattern begins at the dot, which is rare,
+# so the search is quick.
 _LONG_NUMBER = re.compile(rb"\.(?:\d{18}|(?<=\d{17}\.))")
 # msgspec takes 13 us to decode a float near the ends of its range, a thousand times as long as for other
 # floats. If a payload of at least this size has such floats, the exact decoder decodes it.
@@ -84,7 +84,7 @@ def judged(schema: Any, pause: Callable[[], None] = no_pause) -> tuple["Compiled
 
 
 def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
-    """Raise Refusal 400 if compiling a schema, or checking it by the meta-schema, would take long.
+    """Raise Refusal 400 if it would take long to compile a schema or check it against the meta-schema.
 
     `pause` is called between the steps.
     """
@@ -121,7 +121,7 @@ def _meet_meta_schema(schema: Any) -> None:
 
 
 class CompiledSchema:
-    """The checker of payloads by one schema. Making it raises Refusal 400 for an unusable schema."""
+    """The checker of payloads against one schema. Raises Refusal 400 for an unusable schema."""
 
     __slots__ = (
         "_free_bytes",
@@ -230,8 +230,8 @@ class CompiledSchema:
 
 
 def _names_complained_of(schema: Any, steps: Steps) -> int:
-    """Return how many errors about names one object can cause: the length of the longest `required`, or
-    `EACH` with `propertyNames`. It matters because each such error contains the whole object."""
+    """Return how many errors about its members' names one object can cause: the length of the longest
+    `required`, or `EACH` if the schema has `propertyNames`. Each such error contains the whole object."""
     most = 1
     for value in objects_of(schema, steps):
         if "propertyNames" in value:

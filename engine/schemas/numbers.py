@@ -43,7 +43,7 @@ class Prices(Struct, frozen=True):
 
 
 def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
-    """Return the prices of a schema that weighs `weight` and that its meta-schema has accepted."""
+    """Return the prices of long numbers under a valid schema of weight `weight`."""
     steps = steps or Steps()
     compared = divided = unique = refers = 0
     for each in objects_of(schema):  # an object that is no subschema can only raise the price
@@ -64,7 +64,7 @@ def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
 
 
 def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
-    """Return the values of the keywords for which the meta-schema has `uniqueItems`."""
+    """Return the values of all keywords whose lists the meta-schema checks by `uniqueItems`."""
     found: list[Any] = []
     for each in objects_of(schema, steps):
         found += (each[keyword] for keyword in _NAMED if keyword in each)
@@ -89,7 +89,7 @@ def may_hold_long(payload: bytes) -> bool:
 
 
 def price(value: Any, asked: Prices, most: int) -> float:
-    """Return the price of a decoded payload's long numbers; above `most`, only a part of it."""
+    """Return the price of a decoded payload's long numbers. Stop counting once it is above `most`."""
     total = 0.0
     # `uniqueItems` compares only numbers that round to the same float.
     alike: dict[float, tuple[int, float]] = {}

@@ -115,8 +115,8 @@ class TextPrices(Struct, frozen=True):
 def alive(pattern: str) -> int:
     """Return the most places of a pattern at which one character of a text can match.
 
-    After a `^` there is only one such place until the first element of variable length. For a malformed
-    pattern the number has no meaning.
+    If a pattern begins with `^`, a character can match at only one of the places before the first element
+    of variable length. For a malformed pattern the number has no meaning.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -126,8 +126,8 @@ def alive(pattern: str) -> int:
 
 
 def _elements(pattern: str) -> tuple[int, int, bool]:
-    """Return the places of a pattern, its places before the first element of variable length, and
-    whether it has alternatives outside of groups."""
+    """Return the number of places of a pattern, the number of those before the first element of variable
+    length, and whether the pattern has alternatives outside of groups."""
     # For each open group, what precedes it in the enclosing group: the number of places there, and
     # whether an element of variable length is among them.
     groups: list[tuple[int, bool]] = []
@@ -212,9 +212,9 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
                 waiting.append((inner, name if keyword in _SAME or keyword in _ITEMS else None))
     if not found:
         return TextPrices(0, frozenset())
-    # The weight of a schema has at least 2 + size // 16 for each application of a pattern to a value (see
-    # `engine.schemas.weight`). So with `dearest`, the largest ratio of a pattern's places to that sum, a
-    # character costs at most weight * dearest.
+    # The weight of a schema contains at least 2 + size // 16 for each application of a pattern to a value
+    # (see `engine.schemas.weight`). `dearest` is the largest ratio of a pattern's places to this sum. So
+    # a character can match at no more than weight * dearest places of all applied patterns.
     places, dearest = 0, 0.0
     for pattern, _ in found:
         steps.spend(1 + len(pattern))

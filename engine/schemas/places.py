@@ -59,7 +59,7 @@ class _Index:
 
 def read_places(schema: dict[str, Any] | bool, steps: Steps | None = None) -> Subschema:
     """Return the root of a schema that its meta-schema has accepted. Raises Refusal 400 for a reference
-    without a target, for a name that is given twice, and for another dialect."""
+    without a target, for an `$id` or anchor that is given twice, and for another dialect."""
     steps = steps or Steps()
     index = _Index()
     root = Subschema(schema, (), "")
@@ -161,7 +161,7 @@ def _target(place: Subschema, keyword: str, reference: str, index: _Index) -> Su
 
 
 def values_of(document: Any, steps: Steps | None = None) -> Iterator[Any]:
-    """Yield a value and all values within it, without the names of members. `steps` counts them."""
+    """Yield a value and all values within it, but no names of members. `steps` counts the values."""
     waiting = [document]
     while waiting:
         value = waiting.pop()

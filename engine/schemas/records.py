@@ -64,7 +64,8 @@ class SchemaStore(Protocol):
     written nothing."""
 
     async def create(self, schema: SchemaRecord, bounds: SchemaBounds, audit: AuditEntry) -> bool:
-        """Add a draft as the next version of its type, within bounds. The store sets `version`."""
+        """Add a draft as the next version of its type; the store sets `version`. Return False if the
+        type or the environment has as many versions as `bounds` allow."""
 
     async def activate(
         self, schema: SchemaRecord, instead_of: str | None, at_ms: int, audit: AuditEntry

@@ -93,7 +93,7 @@ def _post_order(
     cycles: bool = True,
 ) -> list[Subschema]:
     """Return every subschema that can be reached from `root`, in post-order. `following` returns the
-    next subschemas of one. Raises Refusal 400 for a cycle, unless `cycles` is set."""
+    subschemas to which a subschema leads. Raises Refusal 400 for a cycle, unless `cycles` is set."""
     order: list[Subschema] = []
     entered: dict[Subschema, bool] = {}  # the value is True once the subschema is in `order`
     waiting: list[tuple[Subschema, bool]] = [(root, False)]
@@ -122,8 +122,8 @@ class _Scale:
         self._steps = 0
         self._slices = steps
         self._costs: dict[Subschema, _Cost] = {}
-        # A subschema that stands for `uniqueItems` in the weight: it applies to every value within the
-        # items, because `uniqueItems` compares all of them.
+        # A made-up subschema with the cost of `uniqueItems`, which compares all values within the items:
+        # the subschema applies to each of these values.
         self._whole = Subschema(True, (), "")
         whole = self._costs[self._whole] = _Cost(1)
         whole.members.other[self._whole] = whole.items.other[self._whole] = 1
@@ -270,7 +270,7 @@ def _own(schema: dict[str, Any]) -> int:
 
 
 def _options(options: list[Any]) -> int:
-    """Return the cost of comparing a value with each option (measured)."""
+    """Return the cost of comparing a value with all options of an `enum` or a `const` (measured)."""
     if all(type(each) is str for each in options) or all(map(is_short, options)):
         return 0  # one look-up in a table
     scalars = floats = containers = 0

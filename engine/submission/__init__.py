@@ -1,1 +1,1 @@
-"""Submissions to the intake: events with deliveries and claims of idempotency keys; and the replies."""
+"""The submissions of ingestion requests to the intake, and the replies to these requests."""

@@ -27,7 +27,8 @@ class ClaimReader(Protocol):
 
 
 class KeyedRefusal(Refusal):
-    """A refusal of an event with an idempotency key. An earlier event can have the same key."""
+    """The refusal of an event with an idempotency key. If an earlier event holds the key, this event is a
+    duplicate instead."""
 
     def __init__(self, refusal: Refusal, accepted: Accepted) -> None:
         super().__init__(refusal.code, refusal.message, refusal.details)
@@ -73,10 +74,10 @@ class KeyLookup:
 def duplicates(
     entries: list[Accepted | Refusal], holders: dict[str, Claimed]
 ) -> dict[str, Claimed]:
-    """For each refusal whose key has a holder, put the refused event into `entries` instead. A holder was
-    accepted before, or is earlier in the batch.
+    """Replace each refusal in `entries` by its event, if the event's idempotency key has a holder. The
+    holder was accepted before, or is earlier in the batch.
 
-    Return the holders of these keys by the id of the refused event, in the form of `Fate.lost`.
+    Return the holders by the id of the refused event, as in `Fate.lost`.
     """
     known: dict[str, Claimed] = {}
     earlier: dict[str, Claimed] = {}

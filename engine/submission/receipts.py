@@ -111,8 +111,8 @@ def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
 
 
 def none_valid(refusals: Sequence[Refusal]) -> Reply:
-    """Return the reply to a batch without a valid event, with at most `NAMED` reasons. It is `overloaded`
-    if an event could not be checked for lack of capacity."""
+    """Return the reply to a batch without a valid event: `invalid_request`, with at most `NAMED` reasons;
+    `overloaded` if an event could not be checked for lack of capacity."""
     for refusal in refusals:
         if refusal.code == "overloaded":
             return refused(refusal)

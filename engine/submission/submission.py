@@ -19,9 +19,9 @@ KEY_HELD_MS = 24 * 3600 * 1000  # how long an idempotency key is held, as the AP
 class Fate(Struct, frozen=True):
     """The result of a submission.
 
-    `refusal` is None if the commit succeeded. Then the events are durable, except those whose idempotency
-    key another event holds: `lost` maps the id of each such event to that holder. Otherwise `refusal` is
-    an error code: `overloaded` (certainly not accepted) or `internal` (possibly accepted).
+    `refusal` is an error code: `overloaded` (certainly not accepted) or `internal` (possibly accepted).
+    It is None if the commit succeeded. Then the events are durable, except those whose idempotency key
+    another event holds: `lost` maps the id of each such event to that holder.
     """
 
     refusal: str | None = None

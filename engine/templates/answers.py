@@ -81,7 +81,7 @@ class AnswerRules(BaseModel):
             return outcome
         answer = _Answer(outcome)
         if outcome.success:
-            # If the member that `ok` names was cut off, the status decides: success.
+            # The status is a success. It decides if the member that `ok` names was cut off.
             if self.ok is None or answer.shows(self.ok) is not False:
                 return outcome
             outcome.success = False

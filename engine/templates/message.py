@@ -1,4 +1,4 @@
-"""The message of a template: its structure with an event's values, encoded, and of bounded size."""
+"""The message of a template: a structure filled with an event's values, encoded, and limited in size."""
 
 import re
 from collections.abc import Mapping

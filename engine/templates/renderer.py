@@ -69,7 +69,7 @@ class Renderer:
         return config
 
     def _without_secrets(self, definition: Definition, template: Template, message: str) -> str:
-        """Return a message without the configuration's secrets, which the service can have quoted."""
+        """Mask the configuration's secrets in a message, because the service can have quoted them."""
         config = self._configuration(definition, template)
         for name in definition.secrets:
             if config[name]:

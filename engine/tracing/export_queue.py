@@ -133,8 +133,8 @@ class ExportQueue:
             self._rest()
 
     def _rest(self) -> None:
-        """Clear the events that `_run` waits for, unless enough spans wait already or the queue is
-        closed."""
+        """Clear `_some` and `_many`, for which `_run` waits, unless enough spans wait already or the
+        queue is closed."""
         self._some.clear()
         self._many.clear()
         closing = self._closing.is_set()

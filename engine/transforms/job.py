@@ -1,4 +1,4 @@
-"""A run of a script: the job's frame for a worker, the script's expected cost, and the worker's answer.
+"""A run of a script: the job as a worker gets it, the script's expected cost, and the worker's answer.
 
 An answer comes from a process in which a tenant's script ran, so nothing here trusts it: a malformed
 answer raises ValueError. Nothing here does I/O.

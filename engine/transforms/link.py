@@ -26,8 +26,9 @@ from engine.transforms import seal, worker
 from engine.transforms.job import ANSWER_BYTES, Cost, Job, failure, result_of
 
 WALL_S = 0.250  # the time limit of a run
-# The time limit of a run that has used less than `worker.CPU_S` of CPU after WALL_S: a busy computer
-# delayed it, not the script. A limit is needed, or a worker without CPU would hold its jobs for ever.
+# The time limit of a run, instead of WALL_S, while it has used less CPU than `worker.CPU_S`: the computer
+# is busy, and the script is not at fault. Without a limit, a worker that gets no CPU would hold its jobs
+# for ever.
 STARVED_S = 5.0
 STARVED_LOOK_S = 0.05  # between two checks of such a run
 START_S = 10.0  # the time limit of a worker's start, which takes 20 ms on an idle machine
@@ -246,7 +247,7 @@ class Link:
             return float("inf")
 
     def abort(self, error: BaseException | None) -> None:
-        """End the process: it closed its socket (None), or `ready` raised."""
+        """End the process. `error` is what `ready` raised; None: the process closed its socket."""
         if not self.closed and error is None:
             self._read()  # answers that it sent before its end
         self.lose(None if error is None else _BROKE)

@@ -128,8 +128,8 @@ class WireClient:
                 delivery, transmission.number, body, time(), transmission.trace or event.trace
             )
         except ValueError:
-            # The API refuses unusable headers and keys: so the stored key cannot be read, or the
-            # rows are damaged.
+            # The API refuses unusable headers and keys, so this must be a stored key that cannot be read,
+            # or a damaged row.
             outcome = Outcome(
                 started_at=now,
                 duration_ms=0,
@@ -214,7 +214,7 @@ class WireClient:
             return pool
         if origin is _INSPECTION:
             # The queue of an INSPECTION is not kept: if the destination has no actor, `forget` is never
-            # called for it. `busy` is at the limit, so the connection closes after the attempt.
+            # called for it. `busy` begins at the limit, so that `release` closes the connection.
             pool = ExchangeQueue(self._wiring, destination)
             pool.busy = destination.concurrency
             return pool

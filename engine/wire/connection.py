@@ -52,7 +52,7 @@ class OutboundConnection:
     )
 
     def __init__(self, pool: "ExchangeQueue", origin: ReceiverOrigin, sock: socket.socket) -> None:
-        """Take over the opening's socket, counted descriptor, and place in `Openings`."""
+        """Take over the opening's socket, with its descriptor, and the opening's place in `Openings`."""
         self.origin = origin
         self.pool = pool  # the queue of the present or last exchange
         wiring = self._wiring = pool.wiring
@@ -67,7 +67,7 @@ class OutboundConnection:
         # the error that ended the stream while received handshake bytes waited for their turn
         self._end: OSError | None = None
         self._shaking = False  # True while received handshake bytes wait for their turn
-        self._making = True  # True while it has a place of `Openings`
+        self._making = True  # True while it has a place in `Openings`
         self._until = wiring.clock.instant() + AGE_S
         self._tls = TlsChannel(wiring.context_of(origin), origin.host) if origin.tls else None
         self._registration = wiring.reactor.register(sock, self, READ)
@@ -113,7 +113,7 @@ class OutboundConnection:
             self._receive()
 
     def abort(self, error: BaseException | None) -> None:
-        """Fail the exchange: the peer hung up (None), or the engine's code raised."""
+        """Fail the exchange. `error` is what the engine's code raised; None: the peer hung up."""
         if self._closed:
             return
         if error is None:
@@ -165,8 +165,8 @@ class OutboundConnection:
                 self._wiring.reactor.modify(self._registration, READ | WRITE)
 
     def _reply(self, data: bytes) -> None:
-        """Send bytes that TLS itself produced to the peer, after the unsent bytes. Raises WireError if
-        too many bytes are unsent."""
+        """Send the peer bytes that TLS itself produced, after the unsent bytes. Raises WireError if too
+        many bytes are unsent."""
         rest = self._unsent
         if rest is None:
             self._write(data)
@@ -187,7 +187,7 @@ class OutboundConnection:
     # --- the handshake
 
     def _made(self) -> None:
-        """Give back the place of `Openings`: the opening has succeeded or failed."""
+        """Give back the place in `Openings`: the opening has succeeded or failed."""
         self._making = False
         self._wiring.openings.give(self.origin.workspace)
         self.pool.made()
@@ -271,7 +271,7 @@ class OutboundConnection:
             self._lost(None)
 
     def _lost(self, error: OSError | None) -> None:
-        """End the connection: the peer closed (None), or the connection broke."""
+        """End the connection, which broke with `error`; None: the peer closed it."""
         exchange, answer = self.exchange, self._answer
         if exchange is None:
             self.close()

@@ -65,7 +65,7 @@ class ExchangeQueue:
         return not (self.busy or self._waiting)
 
     def submit(self, exchange: OutboundExchange, *, beyond_limit: bool = False) -> None:
-        """Begin an exchange, or queue it while the destination's concurrency is used up."""
+        """Begin an exchange. Queue it if the destination's exchanges or openings are at their limit."""
         exchange.origin = self._origin
         self.wiring.deadlines.watch(exchange)
         if beyond_limit or self._may_begin(exchange):
@@ -106,9 +106,12 @@ class ExchangeQueue:
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
         """Count a complete exchange as ended. Make its connection idle at the origin, or close it.
 
-        The connection is closed if it is not reusable; if it is beyond the concurrency, which can have
-        been lowered; or if a race needs its descriptor, unless the next exchange here uses the
-        connection. Because of this, and because `go` prefers an idle connection to a new one, an origin
+        The connection is closed in three cases:
+        - It is not reusable.
+        - It is beyond the concurrency, which can have been lowered.
+        - A race needs its descriptor, and the next exchange of this queue does not use the connection.
+
+        Because of the second case, and because `go` prefers an idle connection to a new one, an origin
         never has more connections than its destinations' concurrencies add up to.
         """
         self.busy -= 1

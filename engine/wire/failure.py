@@ -1,7 +1,7 @@
 """The failures of attempts: each has a category that customers filter by, and a plain sentence.
 
-The status of an answer decides. After a status of failure, an incomplete body changes nothing. After a
-status of success, the whole answer must have arrived.
+An answer is judged by its status. If the status is a failure, an incomplete body changes nothing. If it
+is a success, the whole answer must also have arrived.
 """
 
 import errno

@@ -33,9 +33,8 @@ _HEADERS = (
     (b"accept-encoding", b"identity"),
     (b"connection", b"close"),
 )
-# An answer can have at most this many bytes of framing (heads, chunk sizes, trailers) in addition to as
-# many as it has of content. Chunks of a few bytes have more framing than content, and each chunk costs a
-# call of the parser.
+# The most bytes by which the framing of an answer (heads, chunk sizes, trailers) can exceed its content.
+# Chunks of a few bytes have more framing than content, and each chunk costs a call of the parser.
 FRAMING_LIMIT = 128 * 1024
 _DIGITS = 18  # digits of a Content-Length; int() of a long numeral is quadratic
 

@@ -19,13 +19,14 @@ EXAMINED = 256  # connections examined to find one of a workspace, in some 20 us
 
 
 class IdleConnections:
-    """Owner of the order. A connection is in it exactly while it is in the `idle` of its origin."""
+    """Owner of the order. It has exactly the connections that are in the `idle` of any origin."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
         self._clock = clock
         self._since: dict[OutboundConnection, float] = {}  # when each became idle, oldest first
-        # An exchange that takes a connection from its origin calls this. A dict's method is fast to call.
+        # An exchange that takes a connection from its origin's `idle` removes it here with this function:
+        # the dict's own method, which is fast to call.
         self.taken: Callable[[OutboundConnection], None] = self._since.__delitem__
         self._timer: Timer | None = None
 

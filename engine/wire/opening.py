@@ -40,7 +40,7 @@ class Opening:
         self._pool = pool
         self._wiring = pool.wiring
         self._origin = exchange.origin
-        self._has_place = False  # a place of `Openings`
+        self._has_place = False  # in `Openings`
         self.exchange = exchange
         self._waiter: Waiter | None = None
         self._soon: Timer | None = None

@@ -41,8 +41,8 @@ class ConnectingSocket:
 
 
 class Race:
-    """A race for one connection. After `begin` has returned, it calls once either `won`, with a connected
-    socket and its counted descriptor, or `lost`."""
+    """A race for one connection. After `begin` has returned, the race ends with one call, of `won` or
+    `lost`. `won` gets a connected socket, whose descriptor is to be given back later."""
 
     __slots__ = (
         "_candidates",

@@ -19,7 +19,8 @@ from engine.wire.failure import WireError
 
 THREADS = 32
 THREADS_WORKSPACE = 4  # and at most as many as stay free
-# Seconds in the cache: few, so that a changed address is used soon; enough for a busy destination.
+# How long an answer is cached: long enough to save a busy destination most look-ups, but short, so that a
+# changed address is used soon.
 FOUND_S = 15.0
 FAILED_S = 2.0
 CACHE_NAMES = 4096
@@ -88,14 +89,15 @@ class Resolver:
         return entry[1]
 
     def ask(self, host: str, workspace: str, callback: Callable[[Resolution], None]) -> Waiter:
-        """Look `host` up and call back on the trio thread, later. The workspace is charged for it."""
+        """Look `host` up and call back on the trio thread, later. The look-up is charged to one of the
+        workspaces that ask for the name."""
         found = self._questions.get(host)
         question = self._questions[host] = Question(host) if found is None else found
         waiter = Waiter(callback, lambda waiter: self._leave(question, waiter))
         question.waiters[waiter] = None
         if question.payer is None and workspace not in question.queued:
-            # The question waits in the queue of each workspace that asks it. The first of them that can
-            # have a thread is charged. So no workspace waits because another's share is exhausted.
+            # The name waits in the queue of each workspace that asks for it, and the first workspace that
+            # can have a thread is charged. So no workspace waits because another's share is exhausted.
             question.queued.add(workspace)
             self._queue.put(workspace, question)
             self._begin_some()

@@ -22,8 +22,8 @@ _UNREACHED = (b"502", b"503", b"504")  # the proxy did not reach the address: an
 
 
 class Tunnel:
-    """A connection through the proxy to one of several checked addresses. It has the methods of `Race`.
-    After `begin` has returned, it calls once either `won`, with a socket to the receiver, or `lost`."""
+    """A connection through the proxy to one of several checked addresses. It has the methods of
+    `Race`, and ends as a race does: with a call of `won` or `lost`."""
 
     __slots__ = (
         "_answer",

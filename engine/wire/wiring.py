@@ -74,7 +74,8 @@ class Wiring:
         try:
             return self.identities.context(origin.workspace, origin.identity)
         except (ssl.SSLError, ValueError):
-            # The certificate was checked when it was saved, so the TLS library has become stricter since.
+            # The certificate was checked when it was saved. If it fails now, the TLS library has
+            # become stricter.
             words = "the client certificate cannot be used: give the destination a new one"
             raise WireError(ErrorCategory.TLS, words) from None
         except UNUSABLE:
