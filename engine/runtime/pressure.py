@@ -1,6 +1,6 @@
-"""The pressure log: it reports a resource that tasks wait for, and the end of the wait.
+"""The pressure log: it reports when tasks wait for a resource, and when such a wait ends.
 
-It reports a wait that two checks in a row have found.
+A wait is reported only if two checks in a row have found it.
 """
 
 from collections.abc import Callable, Mapping

@@ -16,8 +16,8 @@ T = TypeVar("T")
 class Slices(Generic[T]):
     """One piece of work: a function that awaits nothing, and calls its argument to pause.
 
-    The work's stack must not refer to this object: in such a reference cycle, all that abandoned work
-    holds would stay in memory until garbage collection.
+    The work's stack must not refer to this object: such a reference cycle would keep everything that
+    abandoned work holds in memory until garbage collection.
     """
 
     def __init__(self, work: Callable[[Callable[[], None]], T]) -> None:

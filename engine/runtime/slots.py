@@ -58,6 +58,6 @@ class Slots:
 
 
 def customers_places(of_workspace: int) -> tuple[int, int]:
-    """Return two limits of a workspace: the places of one customer, and of all its customers together."""
+    """Return the most places for one customer of a workspace, and for all its customers together."""
     together = max(1, of_workspace - max(1, of_workspace // KEYS_PART))
     return max(1, min(together, of_workspace // CUSTOMER_PART)), together

@@ -120,7 +120,7 @@ def _nobody() -> None:
 
 
 class Alarm:
-    """The alarm of one actor. It has at most one timer, and a request for a later call does not move it.
+    """The alarm of one actor. It has at most one timer, which a request for a later call does not change.
     So a call can come too early, but never too late."""
 
     __slots__ = ("_call", "_due", "_timer", "_timers")

@@ -269,7 +269,7 @@ def _validator(schema: Any) -> jsonschema_rs.Draft202012Validator:
 
 def decode(payload: bytes) -> Any:
     """Return well-formed JSON as values that a schema can check. If an object repeats a name, the last
-    value counts, as with most readers."""
+    value counts, as in most JSON parsers."""
     return _read(payload)[0]
 
 

@@ -248,7 +248,7 @@ class Observation:
         return found
 
     def conflicts(self, path: str = "payload") -> Iterator[tuple[str, str]]:
-        """Yield the path of each place with values of several kinds, and each kind's count, as text."""
+        """Yield the path of each place with values of several kinds, and a text with their counts."""
         kinds = {kind: count for kind, count in self.seen.items() if kind != "null"}
         if len(kinds) > 1 and set(kinds) != {"integer", "number"}:
             yield path, ", ".join(f"{kind} {count} times" for kind, count in sorted(kinds.items()))

@@ -28,7 +28,8 @@ Counts = dict[Subschema, int]
 
 class _Fan:
     """The subschemas that apply to the members of an object, or to the items of an array, each with the
-    number of its applications. `named` is by member; `other` is for all other members."""
+    number of its applications. `named` has the subschemas of each named member or item, `other` those
+    of all other members or items."""
 
     __slots__ = ("named", "other")
 

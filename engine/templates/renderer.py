@@ -25,8 +25,8 @@ class Renderer:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        # The decoded configurations, by `id` of a destination's `Template`, because hashing would cost
-        # more. An entry refers to its `Template`, so that no other object gets the same `id`.
+        # The decoded configurations, by the `id()` of a destination's `Template`, because hashing the
+        # object would cost more. An entry keeps its `Template`, so that no other object gets its `id()`.
         self._configurations: OrderedDict[int, tuple[Template, dict[str, Any]]] = OrderedDict()
 
     def render(

@@ -20,9 +20,9 @@ from engine.submission.receipts import Reply
 from engine.tracing.ended_span import EndedSpan, new_trace, random_span
 from engine.tracing.sampling import Sampler
 
-# The most instants that are remembered: of commits of events, and of failed attempts. At such an instant,
-# a span `wait` begins. If the instant of a failed attempt is forgotten, the retry has no span `wait`. If
-# that of a commit is forgotten, the span begins when the delivery was made.
+# The most instants that are remembered. A span `wait` begins when the event is committed, or when an
+# attempt fails. If the instant of a failed attempt is forgotten, the retry has no span `wait`. If the
+# instant of a commit is forgotten, the span begins when the delivery was made.
 REMEMBERED = 10_000
 Attributes = dict[str, str | int | bool]
 FAULT = 500  # the first status that says that the server has failed

@@ -240,7 +240,7 @@ class Link:
             self.lose(_TOOK_LONG)
 
     def _used_s(self) -> float:
-        """Return the CPU that the process has used, by the kernel's clock of the process."""
+        """Return the CPU time that the process has used, from its CPU clock in the kernel."""
         try:
             return time.clock_gettime((~self.process.pid << 3) | 2)
         except OSError:

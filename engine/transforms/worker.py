@@ -43,8 +43,8 @@ CORE_BYTES = 1  # no core dumps, in files or piped to a collector; 0 would stop 
 # the id of `nobody`, a database can run.
 ACCOUNT = 65533
 
-# The clock of the process's only thread, which is exact. While a CPU timer is set, as here, the process's
-# clock advances only with the kernel's ticks, every 10 ms.
+# The CPU clock of the process's only thread. The CPU clock of the process is not exact: while a CPU timer
+# is set, as here, it advances only with the kernel's ticks, every 10 ms.
 cpu_time = time.thread_time
 
 FRAME = Struct("<I")
