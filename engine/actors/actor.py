@@ -1,7 +1,7 @@
 """A destination's actor: a mailbox, a state machine that decides, and this shell, which acts.
 
 The shell decides nothing about deliveries. It owns the attempts in flight and the settlements that are
-not durable yet. If it drops the machine, it waits for both to end before it makes a new machine.
+not durable yet. Before it replaces a dropped machine, it waits until it has none of either.
 """
 
 from functools import partial
@@ -27,8 +27,8 @@ READ_AGAIN_S = 1.0  # pause after a failed read for a new machine
 
 class DestinationActor:
     """One destination's actor. Only `turn` raises: its exception is a crash of this actor alone.
-    `low_seq`: all deliveries with a lower seq are settled or RETRYING. `empty`: the only unsettled
-    deliveries in the store are those that the next call of `tell_arrived` brings."""
+    `low_seq`: all deliveries with a lower seq are settled or RETRYING. `empty`: the store has no
+    unsettled deliveries, except those that the next call of `tell_arrived` brings."""
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
@@ -67,7 +67,7 @@ class DestinationActor:
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
         """Take deliveries that were just committed, in seq order. Those that do not fit stay in the
-        store. `few`: there are so few that a single one can be sent at once, without a turn."""
+        store. `few`: their commit is small, so a single delivery can be sent at once, without a turn."""
         if self.state.is_restarting:
             return  # the next machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:
@@ -83,7 +83,7 @@ class DestinationActor:
             self.wake()
 
     def tell_untold(self, low_seq: int) -> None:
-        """Drop the machine, and read the store again, at least from `low_seq` on."""
+        """Drop the machine, and read the store again: from `low_seq` or the checkpoint's, if lower."""
         self.checkpoint.low_seq = min(self.checkpoint.low_seq, low_seq)
         self._let_go(ActorSignal.RESTART)
         self.wake()
@@ -99,7 +99,7 @@ class DestinationActor:
         self.wake()
 
     def tell(self, message: Ordered | Resumed) -> None:
-        """Take a person's request. It is lost if the machine is dropped: the caller must repeat it."""
+        """Take an order or a resumption. A dropped machine loses it, so callers repeat orders."""
         self._mailbox.messages.append(message)
         self.wake()
 
@@ -161,7 +161,7 @@ class DestinationActor:
         return None if self._queued or self.in_flight or self.recovery.careful else self.machine
 
     def _begin(self, deliveries: list[Delivery]) -> bool:
-        """Send a delivery inline, if the fast path is open. Returns whether it was sent."""
+        """Send a delivery without a turn, if the fast path admits it. Returns whether it was sent."""
         machine, context = self._unoccupied(), self._context
         if machine is None or not machine.fast_path.admits(deliveries):
             return False
@@ -176,7 +176,7 @@ class DestinationActor:
         return True
 
     def _judge(self, flight: Flight) -> bool:
-        """Settle a success inline, if the fast path is open. Returns whether it was settled."""
+        """Settle a success without a turn, if the fast path allows it; returns whether it did."""
         machine, outcome = self._unoccupied(), flight.outcome
         if machine is None or outcome is None or not machine.fast_path.settles(outcome):
             return False
@@ -252,7 +252,7 @@ class DestinationActor:
             began(flight, config.workspace)
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
-        """Write backlog row and snapshot. To retire, also leave memory, if no work is open or near."""
+        """Flush: write backlog row and snapshot. Retire: if the actor is idle, do so and leave memory."""
         mailbox, read = self._mailbox, self._pending_read
         told = mailbox.messages or mailbox.spills
         busy = told or read.waits or read.under_way or self.in_flight or self._unrecorded
@@ -368,8 +368,8 @@ class DestinationActor:
         self._share.report_all(self._mailbox, self.machine)
 
     def _settle_estate(self, now: float) -> None:
-        """When all attempts have ended and are recorded, let a temporary machine settle late outcomes and
-        quarantine deliveries that crashed the actor too often. Then read for the next machine."""
+        """When no attempt is in flight and all settlements are durable, let a temporary machine settle
+        late outcomes and quarantine deliveries that crash the actor. Then read for the next machine."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
         context, recovery, mailbox = self._context, self.recovery, self._mailbox

@@ -1,7 +1,8 @@
 """The attempts of all destinations: a bound on attempts in flight, shared fairly between workspaces.
 
-However many destinations a workspace has, it cannot take the last places. An actor without a place waits
-in its workspace's queue. Workspaces take turns: each turn grants one actor a few attempts.
+However many destinations a workspace has, it leaves some places free for other workspaces. An actor
+without a place waits in its workspace's queue. Workspaces take turns: each turn grants one actor a few
+attempts.
 """
 
 from collections import Counter
@@ -26,9 +27,9 @@ GRANT = 8  # attempts that an actor can begin with one granted place
 # workspace that is alone gets four fifths of all places. If ten workspaces hold all that they can, 2% of
 # the places stay free.
 PORTION = 4
-# An attempt without an outcome after this time counts as lost. If a file's source or the database is
-# slow, an attempt can wait for minutes for files, a script or memory before it is sent. After that, the
-# receiver has at most 60 s to answer.
+# After this time without an outcome, an attempt counts as lost. The longest attempts wait some minutes
+# before they are sent: for files, a script, memory or a slow database. After that, the receiver has at
+# most 60 s to answer.
 UNHEARD_S = 900.0
 LOOK_EVERY_S = 60.0
 
@@ -57,8 +58,8 @@ class Attempts:
         # by workspace: its attempts in flight, and one place for each actor with a granted place
         self._held = Tally()
         self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
-        # by delivery: its attempt without an outcome at the last check, and when a check first saw that
-        # attempt
+        # by delivery: the attempt that had no outcome at the last check, and the time of the check that
+        # first saw this attempt
         self._seen: dict[str, tuple[Flight, float]] = {}
         self.in_flight = 0
         self.total = 0  # attempts that ended since the start
@@ -208,8 +209,8 @@ class Attempts:
             self.end_unheard(trio.current_time(), clock.now())
 
     def end_unheard(self, now: float, wall: float) -> None:
-        """Fail each attempt that still has no outcome, and that an earlier call of this method saw first
-        at least `UNHEARD_S` ago.
+        """Fail each attempt that has had no outcome for `UNHEARD_S`, counted from the first call that
+        saw it.
 
         `now` is on trio's clock, `wall` in seconds since the epoch.
         """

@@ -12,9 +12,9 @@ from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
 
 # `low_seq` is written when this time has passed and this many deliveries were settled. So after a
-# restart, the process reads some rows that are settled already: those of one second, or fewer than
-# MARK_SETTLED, which together take 100 us. If every settlement wrote `low_seq`, thousands of destinations
-# with few events would each write a row for each event.
+# restart, the process reads some settled rows again: those of one second, or fewer than MARK_SETTLED
+# rows, which takes 100 us. If every settlement wrote `low_seq`, thousands of destinations with few
+# events would each write a row for each event.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
 
@@ -40,7 +40,7 @@ class Checkpoint:
         after: int = MARK_SETTLED,
     ) -> None:
         """`new`: the backlog row was just written and has no due time, so it need not be written at the
-        first settlement. `after`: settlements after which the row is written."""
+        first settlement. `after`: the number of settlements after which the row is written."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")
@@ -91,8 +91,8 @@ class Checkpoint:
             return
         if not self._unwritten:
             self._before = self.snapshot
-        # Before the write: if that raises, the next machine begins with the new snapshot, and the next
-        # call of `save` writes its snapshot in any case.
+        # Set before the write. If the write raises, the next machine begins with this snapshot, and the
+        # next call of `save` writes its snapshot even if nothing has changed.
         self.snapshot, self._unwritten = snapshot, True
         write = SnapshotWrite(config.environment, config.id, snapshot, self._before)
         self._recorder.write_snapshot(write)

@@ -111,8 +111,8 @@ class CrashRecovery:
         return guilty
 
     def handle(self, mailbox: Mailbox, machine: DestinationMachine, now: float) -> int:
-        """Pass messages to the machine, and return how many: at most TURN_MESSAGES, or one at a time
-        after a crash. Each delivery in a message counts as one."""
+        """Pass about TURN_MESSAGES messages to the machine; after a crash, pass single ones for a while.
+        Returns how many were passed. Each delivery in a message counts as one."""
         careful = self.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
         if careful:

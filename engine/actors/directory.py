@@ -1,7 +1,7 @@
 """The directory: the owner of this process's actors, and of a record of each backlog without an actor.
 
 A destination with work gets an actor. An idle actor leaves memory; if the store still has unsettled
-deliveries, a record of them stays here. Only the recovery, the drain and loops over all actors await.
+deliveries, a record of them stays here. Only `recover`, `drain` and loops over all actors await.
 """
 
 import random
@@ -68,8 +68,8 @@ class Directory:
         mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
     ) -> None:
-        """`gone` is called with a destination to disable, and two flags: only deliveries of the service's
-        own events failed; all failed for too long. `forgettable` is set when rows can be deleted."""
+        """`gone` is called to disable a destination. Its flags: only the service's own events failed; the
+        destination failed for too long. `forgettable` wakes the intake to delete backlog rows."""
         self._find = find
         self._now = now
         self._store = store
@@ -111,7 +111,7 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        # A destination with an actor can be new here: a person's request activates one without a row.
+        # an actor that a person's request activated can have no backlog row, and be missing in `dirty`
         self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
@@ -123,7 +123,7 @@ class Directory:
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
         """Make the actors of committed deliveries, in seq order, read the store again, because some of
-        the deliveries may not have reached them. Keep their backlog rows until then."""
+        the deliveries may not have reached them. Until that read, keep their backlog rows."""
         first: dict[str, Delivery] = {}
         for delivery in deliveries:
             first.setdefault(delivery.destination, delivery)
@@ -160,7 +160,7 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # An actor that has just left can have settled these: then the new one reads the store.
+            # An actor that has just left can have settled these deliveries: the new one reads the store.
             low_seq, empty = deliveries[0].seq, not left_just_now
             actor = self._add(DestinationActor(self._context, config, low_seq, empty))
         actor.start()
@@ -236,8 +236,8 @@ class Directory:
             actor.tell(message)
 
     def configure(self, destination: Destination) -> None:
-        """Take a destination's committed version; during the recovery, keep it until the end. If there is
-        no actor, make one if the version archives the destination or concerns its backlog."""
+        """Take a destination's committed version. If there is no actor, make one if the version archives
+        the destination or concerns its backlog; during the recovery, wait for its end first."""
         actor = self.actors.get(destination.id)
         if actor is not None:
             actor.tell_config(destination)
@@ -247,8 +247,8 @@ class Directory:
             return  # its backlog is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Even if nothing waits, an actor must discard the dead letters. Because of `dirty`, the
-            # backlog row that archiving wrote is then deleted.
+            # Even if nothing waits, an actor must discard the dead letters. Archiving wrote a backlog
+            # row; because of `dirty`, it is deleted when the actor has left.
             self.dirty.add(destination.id)
         elif dormant is None:
             return
@@ -291,7 +291,7 @@ class Directory:
 
     def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
         """Return some backlog rows (environment, destination) to delete now, and remove them from
-        `dirty`. `without`: environments that are locked by the other of the two intakes."""
+        `dirty`. `without`: environments for which the other intake writes."""
         looked_at = islice(self._forgettable.items(), FORGET_LOOKS)
         found = ((env, each) for each, env in looked_at if env not in without)
         rows = list(islice(found, FORGET_AT_ONCE))
@@ -301,8 +301,8 @@ class Directory:
         return rows
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note backlog rows that were written; call it after `arrived`. A row can be deleted again if its
-        delivery was not written: the idempotency key was in use, or the dead letter to retry was gone."""
+        """Note backlog rows that were written; call it after `arrived`. If a row's delivery was not
+        written (key in use, dead letter to retry gone), the row can be deleted again."""
         for row in rows:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)

@@ -26,7 +26,8 @@ class ActorState(IntEnum):
 
     @property
     def is_restarting(self) -> bool:
-        """True if the next machine begins with a new read of the store, which shows new arrivals."""
+        """True if the next machine begins with a new read of the store. New arrivals need not be noted,
+        because that read returns them."""
         return self is _A.BACKING_OFF or self is _A.RESTARTING
 
 

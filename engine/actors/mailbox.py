@@ -80,7 +80,7 @@ class Resumed(Struct, gc=False):
 
 
 class Spill(Struct, gc=False):
-    """Deliveries of one class (`queue`) that stay in the store: their highest seq, and their number."""
+    """Deliveries of one class that stay in the store: their highest seq, and their number."""
 
     queue: DeliveryClass
     seq: int
@@ -162,9 +162,9 @@ class Mailbox:
                 spills.append(Spill(delivery.queue, delivery.seq, 1))
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
-        """Note deliveries as `spill` does, but do not merge them with those of earlier calls. While the
-        store is read for a new machine, each call is kept apart, so that the machine then gets only the
-        spills that the read has missed."""
+        """Note deliveries as `spill` does, but do not merge them with earlier spills. While the store is
+        read for a new machine, a merged spill could contain deliveries that the read has counted. The
+        machine gets only the spills that the read has missed."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return

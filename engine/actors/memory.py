@@ -38,7 +38,8 @@ class Memory:
         )
 
     def changed(self, workspace: str, deliveries: int, size: int) -> None:
-        """Add to the sums: an actor now holds so many more deliveries and bytes, or fewer if negative."""
+        """Add to the sums: an actor now holds this many more deliveries and bytes. A negative number
+        means fewer."""
         self.deliveries += deliveries
         self.bytes += size
         held, held_bytes = self._of.get(workspace, (0, 0))
@@ -107,6 +108,7 @@ class MemoryShare:
             self._waiting = waiting
 
     def may_read(self, aside: int) -> bool:
-        """Return whether this actor can read more deliveries now. `aside`: arrivals in memory that the
-        machine set aside until this read. They do not count, or they could prevent the read."""
+        """Return whether this actor can read more deliveries now. `aside`: arrivals that the machine has
+        set aside in memory until this read ends. They are not counted, because they could prevent the
+        read that they wait for."""
         return self._memory.may_read(self._workspace, self._deliveries - aside)

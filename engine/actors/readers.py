@@ -124,10 +124,10 @@ class SnapshotReads:
 
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
-# A workspace can get one more reader while it uses fewer than this many times the free readers. Alone, it
-# gets three of four. Without this limit, slow reads of one workspace could use all readers: most reads
-# take a millisecond, but the read for a new actor counts waiting deliveries, and a million take some
-# seconds.
+# A workspace can get one more reader while it uses fewer than this many times the free readers. A
+# workspace that is alone gets three of the four readers. Without this limit, slow reads of one workspace
+# could use all readers: most reads take a millisecond, but the read for a new actor counts waiting
+# deliveries, and a million take some seconds.
 PORTION = 2
 
 log = structlog.get_logger("angarium.readers")
@@ -156,7 +156,8 @@ class WorkspaceRead(Piece, Protocol):
 
 
 class ReadersStatistics(Struct, frozen=True):
-    """Counts since the start, and the reads that wait now. They count actors, not statements."""
+    """Counts since the start, and the present state. A statement that reads the snapshots of many actors
+    counts once for each actor."""
 
     readings: int  # without reads of a snapshot alone
     snapshots: int

@@ -75,8 +75,8 @@ class Lookup:
                 skip_lanes=request.skip_lanes,
                 only_lane=request.only_lane,
             )
-        # The limits of the other requests are not lowered when memory is short: an answer with fewer
-        # deliveries than the request's limit must mean that the store has no more.
+        # Only the limit of a ReadRequest is lowered when memory is short. For the other requests, an
+        # answer with fewer deliveries than the limit must mean that the store has no more.
         if isinstance(request, DueRequest):
             before_ms = int(request.before * 1000)
             after_ms = -1 if request.after is None else math.ceil(request.after * 1000)
@@ -112,7 +112,7 @@ class Unsettled(Struct, frozen=True):
 
 class Beginning(Struct, frozen=True):
     """The data that a new machine begins with. `unsettled` is None if the store has no unsettled
-    deliveries for it."""
+    deliveries of the destination."""
 
     snapshot: bytes | None
     unsettled: Unsettled | None
@@ -164,7 +164,7 @@ class Start:
 
 
 class SnapshotReading(Start):
-    """The read for a new machine if the store has no unsettled deliveries for it: only the snapshot."""
+    """The read for a new machine whose destination has no unsettled deliveries: only the snapshot."""
 
     __slots__ = ()
 
@@ -198,9 +198,10 @@ class Restoration(Start):
 
 
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
-    """Read which deliveries are unsettled. Only new arrivals can change this meanwhile, because only this
-    destination's actor settles its deliveries. The mailbox adds the arrivals after `last_seqs`. If
-    arrivals never pause, a few of these are counted here, too."""
+    """Read the number and the seqs of the unsettled deliveries. Meanwhile, only arrivals can change the
+    result, because only this destination's actor settles its deliveries. The mailbox adds the arrivals
+    after `last_seqs`. If arrivals never pause, some of them are counted twice: here and by the
+    mailbox."""
     environment, destination = config.environment, config.id
     waiting, last_seqs = 0, await store.last_seqs(environment, destination)
     for _ in range(CONSISTENT_TRIES):
@@ -211,7 +212,8 @@ async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> 
             break
     lowest, due_ms = await store.first_retry(environment, destination)
     if config.ordering is not Ordering.NONE and lowest is not None:
-        # a RETRYING head blocks its lane, so the machine must begin there, even if `low_seq` is higher
+        # a RETRYING head blocks its lane, so the machine must begin at the head, even if `low_seq` is
+        # higher
         low_seq = min(low_seq, lowest)
     return Unsettled(low_seq, before, waiting, None if due_ms is None else due_ms / 1000)
 
@@ -264,9 +266,9 @@ class Awakening:
 
 
 class PendingRead:
-    """The place for the one request to the store that a machine can have open, until it is answered.
-    While memory is full, the request waits here. Each turn of the actor checks again; a turn follows
-    whenever a delivery ends."""
+    """The place of a machine's request to the store, until it is answered. A machine has at most one
+    request at a time. While memory is full, the request waits here. Each turn of the actor checks memory
+    again, and a turn follows whenever one of its deliveries ends."""
 
     __slots__ = ("under_way", "waits")
 

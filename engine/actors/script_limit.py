@@ -9,8 +9,8 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# The most attempts of a workspace that wait for their scripts at once. A workspace can run a fifth as
-# many scripts at once, so no script worker lacks work. The limit is one fortieth of all places for
+# The most attempts of a workspace that wait for their scripts at once. The default two workers hold at
+# most 64 jobs, so no worker lacks work. The limit is one fortieth of the default number of places for
 # attempts.
 MOST = 256
 WOKEN = 2  # members woken for each attempt that goes: one for its place, and one more
@@ -32,7 +32,8 @@ class ScriptLimit:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._counts: dict[str, int] = {}
-        # workspaces that reached the limit, until their number of waiting attempts falls to half of it
+        # workspaces that have reached the limit; a workspace leaves this set when the number of its
+        # waiting attempts falls to half the limit
         self._full: set[str] = set()
         self._held: dict[str, dict[Member, bool]] = {}  # in order of arrival; True: woken
 
@@ -76,8 +77,8 @@ class ScriptLimit:
                 del self._held[member.config.workspace]
 
     def _wake(self, workspace: str, count: int) -> None:
-        """Wake as many waiting members as WOKEN says. If no attempt waits for a script, wake all: no
-        attempt will end its wait and wake the others later."""
+        """Wake the next WOKEN waiting members. If no attempt waits for a script any more, wake all
+        members, because nothing would wake the others later."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):

@@ -35,11 +35,13 @@ class Group(Enum):
 
 
 class Child(Struct, frozen=True, kw_only=True):
-    """A child of the supervisor. `why` is a sentence that gives the reason for `group`.
+    """A child of the supervisor. `group` is the scope of a restart; `why` is a sentence with the reason
+    for this scope.
 
-    If `run` takes `task_status`, the next child starts when `run` has called it. After more than
-    `restarts` restarts within `within_s` seconds, the supervisor gives up. The pause before a restart is
-    `backoff_s` seconds; each restart within `within_s` doubles it.
+    If `run` takes `task_status`, the supervisor starts the next child only after `run` has called
+    `task_status.started`. After more than `restarts` restarts within `within_s` seconds, the supervisor
+    gives up. The pause before a restart is `backoff_s` seconds; each restart within `within_s` doubles
+    it.
     """
 
     name: str

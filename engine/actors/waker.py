@@ -1,8 +1,7 @@
 """The waker: slow loops over destinations whose actors no message wakes. It only calls the directory.
 
-It lets idle actors leave. It activates destinations with waiting retries shortly before these are due:
-their machines then keep the time to the millisecond. After a step of the wall clock it gives all actors a
-turn.
+It lets idle actors leave. It activates destinations shortly before their retries are due: their actors'
+own timers then keep the exact time. After a step of the wall clock it gives all actors a turn.
 """
 
 import trio
@@ -18,14 +17,15 @@ LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
 # The most backlog rows that one look at the store reads. If all their destinations were activated, the
 # next look follows at once.
 WAKE_AT_ONCE = 1_000
-# The pause before the next look if fewer were activated. The row of an activated destination stays due
-# until its actor has read the store, and until then, a look returns it in place of a later row. The pause
-# doubles while looks activate no destination.
+# The pause before the next look if this look activated fewer destinations than WAKE_AT_ONCE. The row of
+# an activated destination stays due until its actor has read the store; until then, looks return it in
+# place of later rows. The pause doubles while looks activate no destination.
 AGAIN_S = 0.1
-# Destinations that are activated before other tasks run: they take a millisecond.
+# The most destinations that are activated before other tasks run. Their activation takes a millisecond.
 ROUSE_AT_ONCE = 100
 SWEEPS = 4  # sweeps within the time after which an idle actor leaves
-# A smaller step back of the clock delays retries only a little.
+# If the clock steps back by more than this, dormant destinations with waiting retries are activated. A
+# smaller step delays their retries only a little.
 SLEPT_OVER_S = 60.0
 
 
@@ -43,9 +43,9 @@ class Waker:
         self.looks = 0
 
     def clock_stepped(self, by_s: float) -> None:
-        """Note a step of the clock. Each actor follows it before it reads the time again, and gets a turn
-        soon, since a retry can be due. After a long step back, dormant destinations with waiting retries
-        also get actors, whose machines shorten waits that are now too long."""
+        """Note a step of the clock. Each actor shifts its instants before it reads the time again, and
+        gets a turn soon, since a retry can be due. After a long step back, dormant destinations with
+        waiting retries also get actors, whose machines shorten waits that are now too long."""
         self._directory.steps.add(by_s, self._clock.now())
         self._back_s -= min(by_s, 0.0)
         self._stepped.set()

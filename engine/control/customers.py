@@ -90,7 +90,7 @@ class CustomerCommands:
     async def replace(
         self, actor: Principal, environment: int, external_id: str, draft: CustomerDraft
     ) -> CustomerAccount:
-        """Write an account's name, quotas and permissions; return the present version. Raises Refusal
+        """Write an account's name, quotas and permissions; return the resulting version. Raises Refusal
         404."""
         given = draft.quotas
         own = draft.permissions.model_dump(by_alias=True)
@@ -139,7 +139,8 @@ class QuotaCheck:
 
     async def tally(self, actor: Principal, environment: int, quota: Quota) -> CustomerTally | None:
         """Check that a session's customer can add one more row. Return the tally of the customer's
-        account, None for a key. If the tally rises before the row is written, check again.
+        account, None for a key. The statement that adds the row takes this tally. If the tally has risen
+        since, the statement adds nothing, and the quota must be checked again.
 
         Raises Refusal `plan_limit` if the quota is used up, 404 for an unknown account.
         """

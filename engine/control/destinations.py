@@ -193,7 +193,8 @@ class DestinationCommands:
         )
 
         def change(present: DestinationRecord) -> DestinationRecord:
-            # The destination can have changed since: a new receiver neither answered 410 nor failed.
+            # The destination can have changed since. A new URL or template means a new receiver, which
+            # has neither answered 410 nor failed.
             elsewhere = present.url != destination.url or present.template != destination.template
             lifted = overdue and present.disable_after_s is None
             if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:
@@ -270,8 +271,8 @@ class DestinationCommands:
         )
 
     async def _refuse_unreachable(self, actor: Principal, hosts: Mapping[str, str]) -> None:
-        """Raise Refusal 400 for a host to which nothing can be sent. `hosts`: by the field that names the
-        host."""
+        """Raise Refusal 400 for a host to which nothing can be sent. `hosts` maps the names of fields to
+        the hosts that these fields set."""
         if self._objection is None:
             return
         for field, host in hosts.items():

@@ -1,8 +1,8 @@
 """Commands on the dead-letter queue: retry one delivery, or retry or discard all that a filter selects.
 
-A bulk request works through the dead-letter queue in chunks. The intake writes each chunk between two
-groups of events, by its entry queue. The answer says how many deliveries remain; a repeated request
-continues with these.
+A bulk request works through the dead-letter queue in chunks. Each chunk goes through the entry queue of
+the intake, which writes it between two groups of events. The answer says how many deliveries remain; a
+repeated request continues with these.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,8 +55,8 @@ class Bulk(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """The most deliveries that one request writes: in all (None: `MOST`) and per second (None: no
-    bound)."""
+    """The bounds of one request: the most deliveries that it writes (None: `MOST`), and the most that it
+    writes per second (None: no bound)."""
 
     most: int | None = None
     per_second: float | None = None
@@ -67,7 +67,7 @@ class Bound(Struct, frozen=True):
         return CHUNK if self.per_second is None else max(1, min(CHUNK, int(self.per_second)))
 
     def lasts_s(self, count: int) -> float:
-        """Return the least time, in seconds, that `count` deliveries take."""
+        """Return the least number of seconds in which `per_second` allows `count` deliveries."""
         return 0.0 if self.per_second is None else count / self.per_second
 
 

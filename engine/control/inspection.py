@@ -54,7 +54,7 @@ class SampleDraft(Document):
         None,
         description="Null: the example of the type's active schema, otherwise a short message.",
     )
-    # Not nullable: a caller who wants a dry run must not send by mistake.
+    # Null is not accepted as false: a caller who wants a dry run must not send by mistake.
     dry_run: bool = Field(False, description="Show the request and send nothing.")
 
 

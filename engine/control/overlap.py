@@ -1,4 +1,4 @@
-"""The search for an event type that too many rules with a filter match."""
+"""The search for an event type that too many rules match. Only rules with a filter count."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -24,7 +24,8 @@ def too_many_at_once(
     at_most: int,
     pause: Callable[[], None] = no_pause,
 ) -> bool:
-    """Return True if the new rule and others, more than `at_most` together, match the same event type.
+    """Return True if the new rule and at least `at_most` other rules match the same event type, or if
+    the search takes too long.
 
     `new`: the patterns of the new rule. `others`: the patterns of the other rules, by the rule's id.
     `pause` is called after each slice of the work.

@@ -92,8 +92,8 @@ class DestinationStore(Protocol):
         customer: CustomerTally | None = None,
     ) -> bool:
         """Add the first version of a destination. Nothing is added if the environment already has
-        `at_most` destinations that are not archived, or if the tally of the customer's account is no
-        longer that of `customer`."""
+        `at_most` destinations that are not archived, or if the tally of the customer's account has risen
+        since `customer` was read."""
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write a version of a destination, if the stored version is the one before it."""
@@ -128,7 +128,7 @@ class DestinationStore(Protocol):
 
 
 class DestinationPages(DestinationStore, Protocol):
-    """The store of destinations, and a read of given ids, for lists that are sorted in another way."""
+    """The store of destinations, with a read by ids, which serves lists that are not sorted by id."""
 
     async def named(self, environment: int, destinations: Sequence[str]) -> list[DestinationRecord]:
         """Return the given destinations that exist, in the given order."""
@@ -147,8 +147,8 @@ class TransformStore(Protocol):
     ) -> bool:
         """Add the next version of a destination's script; the store assigns `version`.
 
-        Nothing is added if the destination is archived, if the workspace has `at_most` scripts, or if the
-        tally of the customer's account is no longer that of `customer`.
+        Nothing is added if the destination is archived, if the workspace has `at_most` scripts, or if
+        the tally of the customer's account has risen since `customer` was read.
         """
 
     async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:
@@ -210,19 +210,20 @@ class RuleStore(Protocol):
     ) -> bool:
         """Add a rule.
 
-        Nothing is added if the destination is archived, or if the environment has `at_most` rules.
-        Nothing is added either if a tally has risen since it was read: `tally` of the environment's
-        rules, or that of the customer's account.
+        Nothing is added if the destination is archived, if the environment has `at_most` rules, if a
+        rule of the environment was written after `tally` was read, or if the tally of the customer's
+        account has risen since `customer` was read.
         """
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
         """Write a version of a rule, if the stored version is the one before it and no rule of the
-        environment has changed since `tally` was read."""
+        environment was written after `tally` was read."""
 
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
     ) -> list[str]:
-        """Remove rules of one environment, each with its entry; return the ids that were removed."""
+        """Remove rules of one environment, and write an audit entry for each; return the ids that were
+        removed."""
 
     async def left_behind(self, limit: int) -> list[tuple[int, str]]:
         """Return (environment, id) of archived destinations that still have rules."""

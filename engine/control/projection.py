@@ -163,7 +163,7 @@ def engine_view(
         target, headers = _receiver(record, catalog)
         headers += authentication.own_headers(record.authentication)
     except Refusal as refusal:
-        # with a template, log only the paths of the refusal: its message could quote a secret
+        # with a template, log only which fields are refused: the message could quote a secret
         reason = refusal.message if record.template is None else _places(refusal)
         log.warning(
             "destination.unusable",

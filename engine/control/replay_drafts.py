@@ -119,7 +119,7 @@ class OrderDraft(Document):
     limit: int | None = Field(
         None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
     )
-    # Not nullable: a caller who wants only a count must not cancel by mistake.
+    # Null is not accepted as false: a caller who wants only a count must not cancel by mistake.
     dry_run: bool = Field(False, description="Only count the deliveries that match.")
 
     def selection(self) -> ReplaySelection:

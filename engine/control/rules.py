@@ -189,8 +189,8 @@ class RuleCommands:
         return await self._writer.attempts(_RULES, attempt)
 
     async def _write(self, rule: RuleModel, write: Callable[[], Awaitable[bool]]) -> bool:
-        """Write a version of a rule as a command. The rule was checked before, so that other commands did
-        not wait for the check. The statement writes nothing if another rule has changed since."""
+        """Write a version of a rule as a command. The rule was checked before, so that other commands
+        did not wait for the check. If another rule has changed since the check, nothing is written."""
 
         async def command() -> bool:
             done = await written(write())

@@ -212,8 +212,8 @@ def previewed(
 def _config(
     definition: Definition, given: Mapping[str, Any], stored: Template | None
 ) -> dict[str, Any]:
-    """Return the configuration to preview. A secret that the template needs has the value null if it is
-    not known: it was neither given nor stored."""
+    """Return the configuration to preview. A secret that the template needs, or that `given` masks, has
+    the value null if its value was neither given nor stored."""
     _bound(given)
     changes = {
         name: value

@@ -25,8 +25,8 @@ from engine.plans.plans import Plan, Plans
 
 _SCRIPTS = "the destination's transform scripts"  # their name in a refusal
 SOURCE_BYTES = 64 * 1024  # of UTF-8: each live one is in every server's memory, and sent to workers
-# The most bytes of a request with a script. In JSON, one byte of source can take six (\\u0000). The other
-# members are a name and an id.
+# The most bytes of a request with a script. In JSON, one byte of source can take six (\\u0000). The
+# other 16 KiB are for the name and the id.
 DRAFT_BYTES = 6 * SOURCE_BYTES + 16 * 1024
 
 
@@ -105,7 +105,8 @@ class TransformCommands:
             async def attempt() -> TransformScript | None:
                 if await self._store.used(workspace) >= most:
                     raise _plan_ends(plan)
-                # Checked in each attempt to write: another process can change account and destination.
+                # Each attempt to write checks destination and account, because another process can
+                # change them.
                 refuse_archived(await self._destination(actor, environment, destination.id))
                 own = await self._quotas.tally(actor, environment, Quota.TRANSFORMS)
                 if not await written(self._store.create(script, workspace, most, entry, own)):

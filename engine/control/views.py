@@ -150,7 +150,7 @@ def quotas_document(quotas: Quotas) -> QuotasDocument:
 
 
 def permissions_document(permissions: Mapping[Ability, bool]) -> dict[str, bool | None]:
-    """Return a customer's own permissions as callers see them; null is the workspace's."""
+    """Return a customer's own permissions as callers see them. Null: the workspace's setting applies."""
     return {ability.value: permissions.get(ability) for ability in Ability}
 
 

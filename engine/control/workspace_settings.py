@@ -215,7 +215,8 @@ def settings_document(settings: WorkspaceSettings) -> dict[str, Any]:
 
 
 def branding_document(settings: WorkspaceSettings) -> dict[str, Any]:
-    """Return the looks of a portal with every member; null where the workspace sets none."""
+    """Return the look of a portal with all its members. A member that the workspace has not set is
+    null."""
     branding = Branding.model_validate(settings.branding or {})
     return branding.model_dump(mode="json", by_alias=True)
 
@@ -228,7 +229,7 @@ class SettingsCommands:
         self._writer = writer
 
     async def update(self, actor: Principal, patch: Mapping[str, Any]) -> WorkspaceSettings:
-        """Apply a merge patch; return the present version. Raises Refusal 400."""
+        """Apply a merge patch; return the resulting version. Raises Refusal 400."""
         workspace = actor.workspace
 
         async def attempt() -> WorkspaceSettings | None:

@@ -88,8 +88,8 @@ async def destination_of(
     *,
     field: str | None = None,
 ) -> DestinationRecord:
-    """Return a destination that `actor` can see. Raises Refusal 404, which names `field`: the field of
-    the request with the destination's id."""
+    """Return a destination that `actor` can see. Raises Refusal 404, whose text begins with `field`: the
+    name of the request's field that has the destination's id."""
     found = await store.get(environment, identifier)
     if found is None or not actor.sees(found.customer_account):
         raise Refusal("not_found", _of(field, "no such destination"))

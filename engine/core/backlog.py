@@ -254,7 +254,7 @@ class Backlog:
         return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Let deliveries that a read set aside count as waiting in the store, no longer as held here."""
+        """Count the deliveries that were set aside during a read as waiting only in the store."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
         self.window.aside = 0
@@ -290,8 +290,8 @@ class Backlog:
         return found
 
     def forget(self) -> None:
-        """Drop all waiting deliveries from memory. They will be read again: this moves the cursors back,
-        or, without lanes, notes when the dropped retries are due."""
+        """Drop all waiting deliveries from memory, so that they are read again: move the cursors back.
+        Reads without lanes find RETRYING deliveries by their due times, so note these instead."""
         window, reader = self.window, self.reader
         reader.forget()
         if reader.outstanding is not None:
@@ -321,7 +321,7 @@ class Backlog:
             self.lanes.promote(now)
 
     def wake_at(self, now: float, gates_open_at: float | None) -> float | None:
-        """Return when a read or a retry is due next, or sending is allowed again. None: never."""
+        """Return the instant of the next due read, due retry, or allowed sending. None: never."""
         wake, waits = self.reader.wake_at(now), self.queue.waits
         if waits and (wake is None or waits[0][0] < wake):
             wake = waits[0][0]
@@ -337,8 +337,7 @@ class Backlog:
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Read the stored deliveries that are due after `latest` at once, because their waits are too
-        long now."""
+        """Read at once the stored deliveries due only after `latest`: their waits are now too long."""
         if self.lanes is not None:
             self.lanes.recall(latest)
         else:
@@ -384,7 +383,7 @@ class Backlog:
     def recount(self) -> None:
         """Set the count of stored deliveries to zero if the store can hold none.
 
-        A negative count stays: a read can return deliveries before the message that counts them comes.
+        A negative count stays: a read can return deliveries that no message has counted yet.
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0

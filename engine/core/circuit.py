@@ -130,8 +130,9 @@ class Circuit:
     def reopen(
         self, opened_at: float, next_probe_at: float, tries: int, now: float, *, quiet: bool = False
     ) -> None:
-        """Restore a circuit that was open or half-open. It becomes open. Because the clock can have
-        stepped, `opened_at` is at most `now`, and the next probe at most LONGEST_PROBE_S later."""
+        """Restore a circuit that was open or half-open: it becomes open. The clock can have stepped
+        since. So `opened_at` is limited to `now`, and the next probe begins at most LONGEST_PROBE_S from
+        now."""
         self.quiet = quiet
         self.state = CircuitState.OPEN
         self.opened_at = min(opened_at, now)

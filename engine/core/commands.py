@@ -1,4 +1,4 @@
-"""The commands that a machine returns to its shell, and the memory limits of a machine. Data only."""
+"""The commands that a machine returns to its shell, and bounds on deliveries in memory. Data only."""
 
 from msgspec import Struct, field
 
@@ -7,7 +7,8 @@ from engine.core.vocabulary import DeliveryClass
 
 
 class MemoryLimits(Struct, frozen=True):
-    """The bounds of one destination in memory: a count, and bytes of payload."""
+    """The bounds on deliveries in memory, of one destination or of all: their number, and their bytes of
+    payload."""
 
     deliveries: int
     bytes: int

@@ -48,9 +48,9 @@ def _within_most(
 ) -> int | None:
     """Return a percentile if its bucket has more than half of all durations, else None.
 
-    The mean of the durations in this bucket shows where in the bucket most of them lie. The mean is an
-    estimate. From `spent_ms`, the sum of all durations, it subtracts the durations in the other buckets:
-    for each, the middle of its bucket.
+    The mean of the durations in this bucket shows where in the bucket most of them lie. The sum for this
+    mean is estimated: `spent_ms`, the sum of all durations, less the durations in the other buckets,
+    which count as the middles of their buckets.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])
@@ -62,7 +62,8 @@ def _within_most(
     mean = (spent_ms - others) / count
     if mean <= low or high <= low:
         return round(low)
-    # Interpolate between `low` and `high` with the power function whose mean is `mean`.
+    # The durations in the bucket are taken to grow from `low` to `high` as a power of their rank `part`.
+    # The exponent is chosen so that their mean is `mean`.
     power: float = part ** max(0.0, (high - low) / (mean - low) - 1)
     return round(low + (high - low) * power)
 
@@ -145,8 +146,8 @@ class Counters:
             self.last_error = state.last_error
 
     def arrived(self, count: int, now: float) -> None:
-        """Count deliveries that were just committed. If `now` is before the last slot, they count in the
-        last slot: deliveries that spilled are counted late."""
+        """Count deliveries that were just committed. Deliveries that spilled are counted late: if `now`
+        is before the last slot, they count in the last slot."""
         slot = self._slot
         if slot.number < now // SLOT_S:
             slot = self._next_slot(now)

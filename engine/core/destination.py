@@ -46,7 +46,7 @@ class MutualTls(Struct, frozen=True, rename="camel", tag_field="kind", tag="MTLS
 
 
 Authentication = Basic | Bearer | ClientCredentials | MutualTls
-# The members that are encrypted at rest and shown as the mask.
+# The members of an authentication that are encrypted at rest, and that the API shows masked.
 SECRETS = ("password", "token", "clientSecret", "privateKey")
 
 

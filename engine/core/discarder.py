@@ -71,8 +71,8 @@ class Discarder:
 
 
 def run_dry(backlog: Backlog, end_unsent: EndUnsent, now: float) -> None:
-    """Settle all deliveries that could be sent now as if they had been sent, with those behind them in
-    their lanes."""
+    """Settle as dry runs all deliveries that could be sent now, and the deliveries behind them in their
+    lanes."""
     lanes = backlog.lanes
     while (delivery := backlog.queue.pop()) is not None:
         behind = () if lanes is None else lanes.take_behind(delivery)

@@ -34,7 +34,7 @@ class Failing:
 
     def failed(self, now: float, *, own: bool) -> bool:
         """Count a failure. `own`: the delivery is of one of the service's own events. Returns True if a
-        snapshot must keep the change."""
+        new snapshot must be written."""
         self.failures += 1
         loud = self.quiet and not own
         self.quiet = self.quiet and own
@@ -78,7 +78,8 @@ class Failing:
         return True
 
     def spare(self, now: float) -> None:
-        """Restart the count of failing time, because an operator has changed something."""
+        """Restart the time that `fails_longer` measures, because an operator has changed the
+        destination."""
         if self.since is not None:
             self.spared_at = now
 
@@ -90,7 +91,8 @@ class Failing:
         self.spared_at = None if self.spared_at is None else self.spared_at + by_s
 
     def fails_longer(self, than_s: float, now: float) -> bool:
-        """Return True if the destination has counted as failing for at least `than_s` seconds."""
+        """Return True if the destination has counted as failing for at least `than_s` seconds, since the
+        last call of `spare` if there was one."""
         return self.since is not None and now - max(self.since, self.spared_at or 0.0) >= than_s
 
     def row(self) -> FailureRow | None:

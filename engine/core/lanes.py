@@ -7,8 +7,8 @@ A lane whose head must wait long is *parked*: all of it leaves memory, and is re
 due. A lane without room for a delivery is *skipped*: this and all later deliveries stay in the store
 until none of the lane's deliveries is in memory. So the deliveries in memory are always the older ones.
 
-A lane can hold at most as many deliveries as memory has free places, so there is always room for other
-lanes.
+A KEY lane grows only while it has fewer deliveries than memory has free places. So a long lane leaves
+room for other lanes.
 """
 
 from collections import deque
@@ -195,7 +195,7 @@ class Lanes:
             self._skip(lane, delivery.seq + 1)
 
     def replace_head(self, delivery: Delivery) -> None:
-        """If a delivery heads its lane, replace the lane's object of the delivery with this one."""
+        """If a delivery heads its lane, put this object in place of the lane's older object of it."""
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
         if lane is not None and self._headed_by(lane, delivery):
