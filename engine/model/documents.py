@@ -10,12 +10,12 @@ from pydantic.alias_generators import to_camel
 from engine.model.complaints import UNKNOWN, of_pydantic
 from engine.model.errors import Detail, Refusal
 
-# The most members of a document. The longest model has a tenth as many. Each unknown member is an error
-# that takes a microsecond, and a body has room for tens of thousands.
+# The most members of a document: ten times as many as the longest model has fields. A body has room for
+# tens of thousands of unknown members, and to report each takes a microsecond.
 MAX_MEMBERS = 256
 MAX_DETAILS = 20  # of one refusal: a longer list helps no caller
 
-# For every JSON object in camelCase: refuse unknown members, convert no value.
+# The configuration of models for JSON objects: names in camelCase, no unknown members, no conversions.
 DOCUMENT = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 

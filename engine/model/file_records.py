@@ -5,8 +5,8 @@ from enum import IntEnum
 from msgspec import Struct
 
 MIB = 1024 * 1024
-# The beginning of the error message of an attempt that failed because a file was missing. By this text,
-# readers of attempts see that no request was sent.
+# The error message of an attempt begins with this text if a file was missing. The log concludes from it
+# that no request was sent.
 TROUBLE = "the file"
 FILE_BYTES = 25 * MIB  # of one file, whether it is uploaded, fetched or attached
 

@@ -1,6 +1,7 @@
 """A destination's own headers: allowed names, secret values, and merge patches.
 
-Pairs are (name, value) in clear, in the order of their first appearance. Names are case-insensitive.
+Headers are pairs of a name and its decrypted value, in the order of each name's first appearance. Names
+are case-insensitive.
 """
 
 import re

@@ -11,11 +11,12 @@ from random import Random
 
 MAX_FANOUT = 0xFFF
 _COUNTER_LIMIT = 0xFFF
-# While the clock is behind the last id, the 14 random bits after the counter extend the counter. Then 67
-# million ids fit into a millisecond, and ids do not run further ahead of the clock.
+# While the clock is behind the last id, the counter includes the 14 bits after it, which are random at
+# other times. One millisecond then has room for 67 million ids, so ids need not run further ahead.
 _MORE_LIMIT = 0x3FFF
 SHARDS = 256
-# The last three digits of an id, by number: a look-up costs less than formatting. They take 250 KB.
+# The last three digits of a delivery's id, by its ordinal. A look-up costs less than formatting. The
+# table takes 250 KB.
 _ORDINALS = tuple(f"{ordinal:03x}" for ordinal in range(MAX_FANOUT + 1))
 
 

@@ -31,7 +31,8 @@ def deepest(body: bytes) -> int:
     found = _outside_strings(body, _NO_BRACKETS).translate(_BRACKETS)
     if not found:
         return 0
-    # In `found` the deepest containers are always `[]`. Without every `[]` the depth is one less.
+    # `found` consists of brackets, so each deepest container is `[]`. If all `[]` are removed, the depth
+    # is less by exactly one, and the text is shorter.
     outer = found.replace(b"[]", b"").translate(_STEPS)
     return 1 + max(accumulate(memoryview(outer).cast("b")), default=0)
 
@@ -49,8 +50,8 @@ def _outside_strings(body: bytes, dropped: bytes) -> bytes:
     if b"\\" in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     found = body.translate(None, dropped)
-    # Removing two adjacent quotes removes an empty string or joins two strings. The text outside of
-    # strings stays the same.
+    # Two adjacent quotes are an empty string, or they end one string and begin the next, if the bytes
+    # between were dropped. Without them the text outside of strings is the same.
     if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
         found = b"".join(found.split(b'"')[::2])
     return found
@@ -81,9 +82,12 @@ def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
 
 
 def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
-    """Yield JSON in portions of about `size` bytes. They end before a quote, so that no pair of
-    surrogates is split. In a portion of more than `size` + `most` bytes, meaningless escapes of the same
-    length replace the Unicode escapes: the caller needs only the positions of values."""
+    """Yield JSON in portions of about `size` bytes. Each ends before a quote, so that no pair of
+    surrogates is split.
+
+    If no quote follows for more than `most` bytes, other escapes of the same length replace the Unicode
+    escapes of the portion. The caller then needs only the positions of values.
+    """
     at = 0
     while at < len(body):
         end = body.find(b'"', at + size)
@@ -102,15 +106,16 @@ def storable(body: bytes) -> bool:
 
 
 def differences(one: bytes, other: bytes) -> tuple[int, int]:
-    """Return where two texts of equal length first differ, and in how many bits they differ."""
+    """Return the index of the first byte in which two texts of equal length differ, and the number of
+    bits that differ in the whole texts."""
     both = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
     return len(one) - (both.bit_length() + 7) // 8, both.bit_count()
 
 
 def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] | None:
-    """Return the spans of `parts` in `body`. From `at` on, `parts` must be all the items of an array.
+    """Return the spans of an array's items in `body`. `at`: where the first item can begin.
 
-    None if they are not, or if anything but the end of the enclosing object follows the array.
+    None if `parts` are not all the items, or if the array is not the last member of an outermost object.
     """
     spans: list[tuple[int, int]] = []
     for index, part in enumerate(parts):

@@ -45,8 +45,8 @@ class SessionCustomer(Struct, frozen=True):
 
 
 class Credential(Struct, frozen=True, kw_only=True):
-    """The rights of a secret. An MCP key has no environment of its own. An embed session has a
-    customer, and sees only that customer's rows."""
+    """The rights that a secret gives. `environment` is None for an MCP key. `customer` is set for an
+    embed session, which sees only that customer's rows."""
 
     kind: CredentialKind
     key_id: str
@@ -97,17 +97,18 @@ class Models:
     def __init__(self) -> None:
         self.workspaces: dict[str, WorkspaceModel] = {}
         self.environments: dict[int, EnvironmentModel] = {}
-        # A `SplitTable` never grows in one long step. An event needs `destinations` and `rules` only if
-        # its route must be compiled, or its destination's actor is not in memory.
+        # Two large tables, in a form that never grows in one long step. An event reads them only if its
+        # route must be compiled, or if its destination's actor is not in memory.
         self.destinations: SplitTable[Destination] = SplitTable()
         self.rules: SplitTable[RuleModel] = SplitTable()
         self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
         self._credentials: dict[bytes, Credential] = {}  # by digest
         self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
-        # Rules, by environment and by the customer of their destination. They can match only events of
-        # this customer, or, without a customer (None), all events.
+        # Rules, by environment and by the customer of their destination. Rules of a customer can match
+        # only this customer's events. Rules without a customer (None) can match all events.
         self._indexes: dict[int, dict[str | None, PatternIndex[RuleModel]]] = {}
-        # Rules that arrived before their destination, by destination: its customer decides their index.
+        # Rules that arrived before their destination, by destination. They are not in an index yet,
+        # because the destination's customer decides in which.
         self._unplaced: dict[str, dict[str, RuleModel]] = {}
         self._destinations_of: defaultdict[int, SplitTable[Destination]] = defaultdict(SplitTable)
         self._routing_versions: dict[tuple[int, str | None], int] = {}
@@ -145,7 +146,8 @@ class Models:
             return
         self._settings[settings.workspace] = settings
         self._listed.update(origin.encode() for origin in settings.origins)
-        # Only this workspace's origins are counted: there can be very many workspaces.
+        # The counts change by this workspace's origins only. To count those of all workspaces again would
+        # take too long.
         for origin in map(str.encode, present.origins):
             self._listed[origin] -= 1
             if not self._listed[origin]:

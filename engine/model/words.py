@@ -1,4 +1,4 @@
-"""The API's words as types: names of enumeration members, and word lists without an enumeration."""
+"""The API's words as types: names of enumeration members, and lists of words that no enumeration has."""
 
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
 
     class Word:
-        """The names of an enumeration as a Literal, from which pydantic validates and documents."""
+        """The names of an enumeration as a Literal. Pydantic reads it to validate and to document."""
 
         def __class_getitem__(cls, kind):
             return Literal[tuple(kind.__members__)]

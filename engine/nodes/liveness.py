@@ -15,7 +15,7 @@ BEAT_S = 0.5  # between two heartbeats of a node
 
 
 class Active(Struct, frozen=True):
-    """The node that has the database, and its heartbeat; -1: the node has no row."""
+    """The node that has a part. `beat` counts its heartbeats; -1: the node has no row."""
 
     id: str
     beat: int
@@ -144,7 +144,7 @@ class Liveness:
     def observe(self, rows: Sequence[NodeRow], now: float, holders: Iterable[str] = ()) -> None:
         """Look at the rows. `now` is on a monotonic clock, in seconds.
 
-        `holders`: nodes with leases. A holder without a row counts as a node without beats and session.
+        `holders`: nodes with leases. A holder without a row counts as a silent node without a session.
         """
         self.rows = rows
         passed_s = 0.0 if self._looked_at is None else min(now - self._looked_at, LOOK_S)
@@ -223,8 +223,8 @@ SURE_BEATS = 2  # of a namesake: a killed node can still have one beat under way
 
 
 def namesake(liveness: Liveness) -> NodeRow | None:
-    """Return a node of another machine that has this machine's name, surely runs now, and keeps the name.
-    None: this machine can keep it.
+    """Return a live node of another machine that has this machine's name and keeps it. None: this machine
+    can keep the name.
 
     If two machines have one name, the machine with the smaller address keeps it. A machine has at most
     one process for each part, so a second live node of this name and part runs on another machine.
@@ -243,12 +243,12 @@ def namesake(liveness: Liveness) -> NodeRow | None:
 def is_successor(
     liveness: Liveness, active: str | None, among: Collection[str] | None = None
 ) -> bool:
-    """Return True if this node takes over. `active` None: no node has the part.
+    """Return True if this node must take a part over. `active`: the node that has it; None: no node has.
 
-    `among`: the nodes that can take the part over (`api.composition.standby` chooses them); None: all
-    can. If none of them lives, this node can. All standbys soon see the same nodes, and the live node
-    with the smallest id takes over. If two nodes try, the database lets one succeed: a takeover names
-    the node that it replaces.
+    `among`: the candidates (`api.composition.standby` chooses them); None: all nodes. If no candidate
+    lives, this node is one. The live candidate with the smallest id takes over, and all standbys soon see
+    the same nodes. If two nodes try, the database lets one succeed: a takeover names the node that it
+    replaces.
     """
     if active is not None and liveness.state(active) is not NodeState.DEAD:
         return False

@@ -26,8 +26,10 @@ class PartPlaces(Struct, frozen=True):
 
 
 def places_of(rows: Iterable[NodeRow], parts: int, dead: Collection[NodeRow] = ()) -> PartPlaces:
-    """Return the places of `parts` parts. `dead`: rows of nodes that can do no work. A machine that has
-    restarted its process of a part is still the part's holder, so that the part need not move."""
+    """Return the holders and offers of `parts` parts. `dead`: rows of dead nodes, which offer nothing.
+
+    A dead node's machine still counts as the holder. If it restarts the process, the part need not move.
+    """
     holders: dict[int, str] = {}
     offers: dict[int, set[str]] = {part: set() for part in range(parts)}
     for row in rows:
@@ -41,17 +43,19 @@ def places_of(rows: Iterable[NodeRow], parts: int, dead: Collection[NodeRow] = (
 
 
 def placement(places: PartPlaces) -> dict[int, str]:
-    """Return the machine that each part belongs on. A part that no machine can work for is left out.
+    """Return the machine that each part belongs on. A part that no machine can work for stays with its
+    holder; without a holder it is left out.
 
-    The numbers of parts per machine differ by at most one. A machine keeps the parts that it holds, up to
-    its share. If a machine leaves a balanced placement, only its parts move; if it joins, only its share.
+    If every machine can work for every part, the numbers of parts per machine differ by at most one. A
+    machine keeps the parts that it holds, up to its share. If a machine leaves a balanced placement, only
+    its parts move; if it joins, only its share.
     """
     machines = sorted(frozenset().union(*places.offers.values()))
     if not machines:
         return dict(places.holders)
     held = Counter(holder for holder in places.holders.values() if holder in machines)
     share, extra = divmod(len(places.offers), len(machines))
-    # The machines with the most parts get the larger shares: otherwise parts would move without need.
+    # The larger shares go to the machines that hold the most parts, so that fewer parts move.
     first = sorted(machines, key=lambda machine: (-held[machine], machine))
     room = {machine: share + (place < extra) for place, machine in enumerate(first)}
     placed: dict[int, str] = {}
@@ -85,8 +89,11 @@ def weight(part: int, machine: str) -> bytes:
 
 
 def belongs_on(liveness: Liveness, part: int, parts: int, without: str | None = None) -> str | None:
-    """Return the machine that a part belongs on, as a node sees all nodes; None if no machine can work
-    for it. `without`: a machine to leave out, to learn which machine would follow it."""
+    """Return the machine that a part belongs on, by the node states that one node observes. None: no
+    machine can work for the part, and none holds it.
+
+    `without`: a machine to leave out, to learn which machine would follow it.
+    """
     rows = [row for row in liveness.rows if row.machine != without]
     dead = [row for row in rows if liveness.state(row.id) is NodeState.DEAD]
     return placement(places_of(rows, parts, dead)).get(part)

@@ -75,10 +75,10 @@ class HeldBytes:
             self._letting_in = False
 
     def _next(self) -> str | None:
-        """Return the workspace whose turn it is.
+        """Return the workspace whose attempt gets room next; None if no attempt can.
 
-        If an attempt waits for room in the whole budget, no attempt overtakes it. Otherwise small
-        attempts could make it wait for ever.
+        A workspace without room in its own share loses its turn. If the whole budget lacks room for the
+        next attempt, all others wait behind it. Otherwise small attempts could make it wait for ever.
         """
         for workspace in self._waiting:
             size, _ = self._waiting.first(workspace)

@@ -73,7 +73,7 @@ class Transformed(Struct, frozen=True):
 
 
 class TransformStage(Protocol):
-    """The stage that runs transform scripts, each run as if it were the first."""
+    """The stage that runs transform scripts. A run finds nothing that an earlier run has changed."""
 
     def run(
         self,

@@ -27,7 +27,8 @@ from engine.outbound.ports import (
 from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
-# The most script runs at once; each costs as much as a delivery's run. Further requests get no body.
+# The most scripts that run at once, for all callers and for those of one workspace: a run costs as much
+# as for a delivery. Further callers get no body.
 AT_ONCE = 32
 AT_ONCE_WORKSPACE = 4
 
@@ -49,8 +50,8 @@ class Scripts(Protocol):
 class Remade(Struct, frozen=True):
     """A body as it was sent, except for masked values, with the headers from script and template.
 
-    `body` is None if it can no longer be made; `note` says why. `exact`: the template used no masked
-    value, so that the body has the length that was sent.
+    `body` is None if it can no longer be made; `note` says why. `exact`: the template's configuration has
+    no secret, so no value is masked, and the length is that of the sent body.
     """
 
     body: bytes | None

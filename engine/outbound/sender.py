@@ -52,7 +52,7 @@ class OutboundSender:
         clock: Clock,
         script_limit: ScriptLimit | None = None,
     ) -> None:
-        """`script_limit` limits the attempts of each workspace whose scripts have not run yet."""
+        """`script_limit` limits how many attempts of one workspace wait for their scripts."""
         self.wire = wire
         self.files = files
         self.transforms = transforms
@@ -226,7 +226,8 @@ class Preparation:
 
     def _authenticated(self, done: Done, result: Headers | Failure) -> None:
         if isinstance(result, Failure):
-            # The failure counts towards the circuit: an open circuit spares the token endpoint.
+            # This failure counts towards the destination's circuit. While the circuit is open, the token
+            # endpoint gets no requests.
             self._fail(result, unsent=False)
             return
         self._proof = result

@@ -45,10 +45,13 @@ async def accept_links(
     end_soon: EndSoon = lambda _: None,
     task_status: trio.TaskStatus[Sequence[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Accept links until cancelled. `adopt` takes each link of a client's connection, `adopt_requests`
-    each link for forwarded requests, both with the client's address. `digest` returns the digest of the
-    certificate, or `NO_TLS`. When a standby ends, `end_soon` gets the addresses of its clients, to end
-    their connections with the next answer. Raise OSError if this process cannot listen at the address."""
+    """Accept links until cancelled. Raise OSError if this process cannot listen at the address.
+
+    `adopt` takes each link that carries a client's connection, and `adopt_requests` each link for
+    forwarded requests; both get the client's address. `digest` returns the digest of this server's TLS
+    certificate, or `NO_TLS`. When a standby stops, `end_soon` gets the addresses of its clients: each
+    client's connection must end with its next answer.
+    """
     host, port = bind
     listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
     await LinkAcceptor(keys, adopt, adopt_requests, digest, end_soon).run(listeners, task_status)
@@ -168,8 +171,11 @@ class LocalLinks:
         await LinkAcceptor(self._keys, adopt).run([listener], task_status)
 
     def passage(self, number: int) -> socket.socket:
-        """Open a passage to a worker: a non-blocking socket for descriptors, which keeps messages whole.
-        The folder is the access control: only its owner enters. Raises OSError."""
+        """Open a passage to a worker: a non-blocking socket that carries descriptors, and keeps the
+        boundaries of messages. Raises OSError.
+
+        The folder is the access control: only its owner enters.
+        """
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             sock.setblocking(False)

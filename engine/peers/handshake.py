@@ -5,11 +5,13 @@ The acceptor sends MAGIC and a nonce. The dialler answers with its own nonce, th
 client's address and a proof. The acceptor's proof ends the handshake. All later bytes are the client's
 bytes and the answers to them.
 
-A link of the kind REQUESTS carries single requests, which the dialler forwards for clients. The dialler
-names the kind after the address. The acceptor sends the digest of its TLS certificate with its proof, or
-zeros if it has no TLS. After a digest, TLS follows.
+A link of another kind carries no client's connection. The dialler then adds the kind to the address.
 
-A standby that ends opens a link of the kind ENDING. On this link it sends the addresses of the clients
+A link of the kind REQUESTS carries single requests, which the dialler forwards for clients. Before its
+proof, the acceptor sends the digest of its TLS certificate, or zeros if it has no TLS. If it has TLS, the
+TLS handshake follows.
+
+A standby that stops opens a link of the kind ENDING. On this link it sends the addresses of the clients
 whose connections it carries. The acceptor ends each of these connections with its next answer.
 """
 
@@ -30,7 +32,7 @@ DIGEST = 32  # of a certificate, by SHA-256
 NO_TLS = bytes(DIGEST)
 REQUESTS, ENDING = "requests", "ending"  # the kinds of links, beside a client's connection
 MOST = 1024  # bytes of the dialler's message
-# The most bytes that an ending standby sends: enough for the addresses of all clients it can have.
+# The most bytes that a stopping standby sends: enough for the addresses of all clients that it can have.
 MOST_ADDRESSES = 128 * 1024
 WITHIN_S = 2.0  # for the whole handshake, on either side
 
@@ -38,8 +40,8 @@ Address = tuple[str, int]
 
 
 class Caller(NamedTuple):
-    """A link's client. `kind`: REQUESTS for single requests, ENDING for the addresses of an ending
-    standby, None for the client's connection."""
+    """A link's client. `kind`: REQUESTS for single requests, ENDING for the client addresses of a standby
+    that stops, None for the client's connection."""
 
     address: Address
     kind: str | None = None
@@ -56,11 +58,13 @@ async def dial(
     *,
     kind: str | None = None,
 ) -> bytes:
-    """Open a link for a client's connection, or one of another `kind`. `keys` by their ids, the present
-    one first. Return the digest of the certificate if TLS follows, else NO_TLS. Raise LinkError.
+    """Open a link for a client's connection (`kind` None) or of another kind. Raise LinkError.
 
-    Use REQUESTS only if the other end's release knows this kind. A release that does not know ENDING
-    treats the addresses as a client's malformed request.
+    Return the digest of the other end's certificate if TLS follows, else NO_TLS. `keys`: the keys by
+    their ids, the present key first.
+
+    Use REQUESTS only if the other end's release knows this kind. ENDING needs no such check: an older
+    release treats the addresses as a client's malformed request.
     """
     with _within():
         greeting = await _exactly(stream, len(MAGIC) + NONCE)
@@ -81,8 +85,8 @@ async def dial(
 async def accept(
     stream: trio.abc.Stream, keys: Mapping[bytes, bytes], digest: bytes = NO_TLS
 ) -> Caller:
-    """Accept a link and return its client. `digest`: of the certificate for REQUESTS links, or NO_TLS.
-    Raise LinkError."""
+    """Accept a link and return its client. Raise LinkError. `digest`: the digest of this server's TLS
+    certificate, which is sent on REQUESTS links; NO_TLS if it has no TLS."""
     with _within():
         mine = secrets.token_bytes(NONCE)
         await stream.send_all(MAGIC + mine)
@@ -101,14 +105,14 @@ async def accept(
 
 
 async def send_addresses(stream: trio.abc.HalfCloseableStream, clients: Iterable[Address]) -> None:
-    """Send the client addresses of the connections that an ending standby carries. Raise LinkError."""
+    """Send the client addresses of the connections that a stopping standby carries. Raise LinkError."""
     with _within():
         await stream.send_all(orjson.dumps(list(clients)))
         await stream.send_eof()
 
 
 async def receive_addresses(stream: trio.abc.ReceiveStream) -> set[Address]:
-    """Return the addresses that an ending standby sends. Raises LinkError."""
+    """Return the addresses that a stopping standby sends. Raises LinkError."""
     data = bytearray()
     with _within():
         while piece := await stream.receive_some():

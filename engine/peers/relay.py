@@ -51,9 +51,11 @@ class _Carried:
 
 
 class Relay:
-    """Owner of the relayed connections. After `run` was cancelled, `waiting` has the connections from
-    which nothing was read, so that this node can serve them. Carried connections go on while the nursery
-    of `carriers` is open."""
+    """Owner of the relayed connections.
+
+    `waiting`: after `run` is cancelled, the accepted connections from which nothing was read. This node
+    can serve them itself. `carriers` has the tasks that carry connections, which go on after `run`.
+    """
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
         self.waiting: list[tuple[socket.socket, Address]] = []
@@ -92,8 +94,11 @@ class Relay:
             self._changed = trio.Event()
 
     def part(self) -> None:
-        """Close each carried connection as soon as its request is answered. Send the clients' addresses
-        to the nodes: they end the connections that never become quiet, each with its next answer."""
+        """Close each carried connection as soon as its request is answered.
+
+        A busy connection can have a request under way at all times. Therefore the nodes get the clients'
+        addresses, and end each connection with its next answer.
+        """
         if self._parting.is_set():
             return
         self._parting.set()

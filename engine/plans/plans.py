@@ -87,7 +87,8 @@ def overridden(
     ingest_per_minute: int | None = None,
     retention_days: int | None = None,
 ) -> Mapping[str, Plan]:
-    """Return the plans with the settings' limits instead of their own; None: a plan keeps its limit."""
+    """Return the plans with the limits that the settings give for all plans. A limit of None changes no
+    plan. `control_per_minute` changes the customers' request rate too."""
     given = {
         "control_per_minute": control_per_minute,
         "ingest_per_minute": ingest_per_minute,
@@ -180,7 +181,8 @@ class AccountLimits(Struct, frozen=True):
 
 
 def limits_of(plan: Plan, quotas: Quotas) -> AccountLimits:
-    """Return the limits of an account: its own quotas or else its plan's, at most the plan's limits."""
+    """Return the limits of a customer's account. A quota of its own counts before the plan's default
+    quota, and no quota exceeds the plan's limit for the whole workspace."""
     return AccountLimits(
         destinations=_limit(quotas.destinations, plan.customer_destinations, plan.destinations),
         rules=_limit(quotas.rules, plan.customer_rules, plan.rules),

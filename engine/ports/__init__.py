@@ -113,8 +113,8 @@ class Acceptance(Struct):
     """The result of an intake statement. `base` + k is the seq of the group's k-th delivery.
 
     `lost`: the events (by id) whose idempotency key another event holds. They and their deliveries were
-    not written. `unheld`: the events that an earlier run did not write for the same reason, but whose key
-    no event holds now, because the other event's claim has expired.
+    not written. `unheld`: events that an earlier run of the statement did not write, because another
+    event held their key. That event's claim has expired since, so no event holds the key now.
     """
 
     base: int
@@ -207,9 +207,9 @@ class BacklogRow(Struct, gc=False):
 class ReadBack(Struct):
     """A part of a destination's queue, from one read.
 
-    `deliveries` are in seq order. All requested rows up to and including `through` have been examined, so
-    a cursor can move there. `skipped` has the first seq of each lane that the read skipped.
-    `end`: the queue has no further rows.
+    `deliveries` are in seq order. `through`: the last seq that the read has covered; the next read can
+    begin after it. `skipped` has the first seq of each lane that the read skipped. `end`: the queue has
+    no further rows.
     """
 
     deliveries: list[Delivery]
@@ -240,9 +240,12 @@ class BacklogStore(Protocol):
         skip_lanes: Sequence[str] = (),
         only_lane: str | None = None,
     ) -> ReadBack:
-        """Read waiting deliveries of `classes` with seq > `after`, in seq order, at most `limit` and
-        about `max_bytes` of payload. Only PENDING ones; if `ordered`, also RETRYING ones, since a
-        retrying head keeps its place. Lanes in `skip_lanes` are skipped and reported."""
+        """Read PENDING deliveries of `classes` with seq > `after`, in seq order, at most `limit` and
+        about `max_bytes` of payload.
+
+        If `ordered`, read RETRYING deliveries too, because they keep their place in their lane. Lanes in
+        `skip_lanes` are left out; see `ReadBack.skipped`.
+        """
 
     async def read_due(
         self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
@@ -301,5 +304,5 @@ class Sender(Protocol):
         trio thread, soon after the destination's timeout at the latest."""
 
     def forget(self, destination: str) -> None:
-        """Release what was prepared for a destination whose actor leaves memory, without an attempt under
+        """Release what was prepared for a destination: its actor leaves memory, and no attempt is under
         way. The actor can come back at any time."""

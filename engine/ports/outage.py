@@ -71,9 +71,11 @@ class Outage:
         """Call `run` until the store answers, and return its result.
 
         `run` gets True if an earlier run has an unknown outcome. A run that lost a race (ContentionError)
-        is repeated at once, and a run without an answer (StoreAwayError) after a pause. These errors are
-        raised only if `unless` returns True for the error, or `until` returns True after the pause. Their
-        `maybe_written` covers all runs. Other errors are raised at once.
+        is repeated at once, and a run without an answer (StoreAwayError) after a pause. Other errors are
+        raised at once.
+
+        The run is not repeated if `unless` returns True for its error, or if `until` returns True after
+        the pause. The error is then raised. Its `maybe_written` is True if any run may have written.
         """
         again, pause_s = False, FIRST_PAUSE_S
         while True:

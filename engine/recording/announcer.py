@@ -110,8 +110,8 @@ class Announcer:
             self._say(write.environment, RECOVERED, write.destination, payload, since)
 
     def disabled(self, destination: str, environment: int, at_ms: int, reason: str) -> None:
-        """Announce a disabled destination. Reasons: `GONE` (a 410), `FAILING` (too long),
-        `CALLER`."""
+        """Announce a disabled destination. Reasons: `GONE` (the receiver answered 410), `FAILING` (it
+        failed for too long), `CALLER` (a caller disabled it)."""
         at = iso(at_ms)
         payload = {"reason": reason, "disabledAt": at}
         self._say(environment, DISABLED, destination, payload, at)

@@ -32,7 +32,8 @@ def build_group(
 
 
 def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
-    """Count the replays that ended. A replay that was in the DLQ is counted as failed already."""
+    """Return the changes of the jobs' counts. A replay that was in the DLQ before is in `failed` already:
+    it is not counted there twice, and leaves `failed` if it was delivered."""
     deltas: dict[str, ReplayDelta] = {}
     for settlement in settlements:
         delivery = settlement.delivery
@@ -55,7 +56,8 @@ def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
 
 
 class SettledReplays:
-    """Owner of the durable settlements that the runner has not read yet. `wake` wakes the runner."""
+    """Owner of the durable settlements of replays, until the replay runner takes them. `wake` wakes the
+    runner."""
 
     def __init__(self) -> None:
         self._waiting: list[Settlement] = []

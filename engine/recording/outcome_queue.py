@@ -12,9 +12,10 @@ from engine.core.records import Settlement
 from engine.runtime.fair_queue import FairQueue
 
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
-# The most outcomes of one workspace in a turn. They cost no more than a statement's fixed costs.
+# The most outcomes of one workspace in a turn. To write so many costs no more than the fixed costs of a
+# statement.
 RUN = 32
-# The most destinations in one commit. A destination counts again if outcomes of others came between. The
+# The most destinations in one commit. A destination counts again if its outcomes are not adjacent. The
 # counters and the row of each destination cost 4 us of the loop, and the call of its owner 2 us.
 GROUP_OWNERS = 256
 
@@ -97,8 +98,8 @@ class OutcomeQueue:
         return taken
 
     def relieve(self) -> bool:
-        """Release every workspace whose waiting outcomes are at most its share of one group, and end the
-        hold of an outage. Return True if workspaces can begin attempts again."""
+        """Release every held workspace whose waiting outcomes fit into an equal share of one group. If an
+        outage has held all workspaces, it no longer does. Return True if any can begin attempts again."""
         was_away, self.store_away = self.store_away, False
         if not self.held:
             return was_away

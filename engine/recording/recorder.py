@@ -35,8 +35,8 @@ from engine.runtime.halves import Halves
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row, so outcomes gather. Nothing waits for plain
 # successes: they gather for `LINGER_S`, or until `LINGER_OUTCOMES` wait. A crash repeats their attempts.
-# Other outcomes gather for `LINGER_AWAITED_S`, because a lane can wait for them. So do all outcomes of
-# replays: a job has so few replays queued that 25 ms would be most of its time.
+# Other outcomes gather for `LINGER_AWAITED_S`, because a lane can wait for them. Outcomes of replays do
+# so too: a job has few replays queued at once, and would mostly wait for commits.
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
@@ -151,12 +151,12 @@ class Recorder:
             self._gathering.deadline = until
 
     def mark(self, mark: BacklogMark) -> None:
-        """Update a destination's backlog row with the next group; a later mark replaces a waiting one."""
+        """Write a destination's `BacklogMark` with the next group, instead of one that still waits."""
         self._marks[mark.destination] = mark
         self._wake.set()
 
     def write_snapshot(self, write: SnapshotWrite) -> None:
-        """Replace a destination's snapshot with the next group; a later one replaces a waiting one."""
+        """Write a destination's snapshot with the next group, instead of one that still waits."""
         waiting = self._snapshots.get(write.destination)
         if waiting is not None:
             write.before = waiting.before
@@ -211,7 +211,7 @@ class Recorder:
                 self._give_back(marks, snapshots)
 
     def _give_back(self, marks: list[BacklogMark], snapshots: list[SnapshotWrite]) -> None:
-        """Queue again what is not durable, except marks and snapshots that have a later one."""
+        """Queue again what is not durable. A later mark or snapshot of the same destination stays."""
         self._waiting.give_back(self._open)
         self._open = []
         for mark in marks:
@@ -235,7 +235,7 @@ class Recorder:
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
-        """Write a group, in halves if refused. The first accepted part has all marks and snapshots."""
+        """Write a group; halve what is refused. The first accepted part has all marks and snapshots."""
         parts = Halves(taken)
         for part in parts:
             try:
@@ -254,7 +254,7 @@ class Recorder:
         snapshots: list[SnapshotWrite],
         emptied: Settlement | None = None,
     ) -> None:
-        """Write a part and call its owners. `emptied`: its only outcome, without the response."""
+        """Write part of a group and report it. `emptied`: its only outcome, without the response."""
         settlements = [settlement for settlement, _ in taken] if emptied is None else [emptied]
         group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)
@@ -337,7 +337,7 @@ class Recorder:
     ) -> None:
         """Report to the owners that their outcomes are durable, or `refused`. Then make the other calls.
 
-        If a call raises, the next run continues after that call.
+        If a call raises, it is not repeated: the next `run` begins with the calls after it.
         """
         del self._open[: len(taken)]  # from here on, no outcome is reported twice, whatever raises
         by_owner: defaultdict[SettlementOwner, list[Settlement]] = defaultdict(list)

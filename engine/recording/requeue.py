@@ -26,8 +26,8 @@ class Dead(Struct, frozen=True, gc=False):
 
 
 class ChunkAudit(Struct, frozen=True):
-    """The audit entry of a request. `counted`: the field of its changes in which the request counts its
-    deliveries; None for a request about a single delivery. `before`: the count before this chunk."""
+    """The audit entry of a request. `counted`: the field of the entry's changes that holds the number of
+    deliveries; None for a request about a single delivery. `before`: this number before the chunk."""
 
     entry: AuditEntry
     counted: str | None = None
@@ -36,8 +36,10 @@ class ChunkAudit(Struct, frozen=True):
 
 class Requeued(Struct):
     """The result of a statement. `done`: the ids that were requeued. `alive`: the requeued deliveries
-    that actors must get, whole, in order of seq. `left`: the ids that the statement had no room for.
-    Other ids were no longer IN_DLQ, have an archived destination, or have lost their event."""
+    that actors must get, in order of seq. `left`: the ids that the statement had no room for.
+
+    All other ids were no longer IN_DLQ, have an archived destination, or have lost their event.
+    """
 
     done: list[str]
     left: list[str]

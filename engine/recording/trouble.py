@@ -26,7 +26,7 @@ SUM_S = 60.0  # a destination's dead letters of this time make one line
 SINGLY = 10  # dead letters of a destination that are announced one by one between two sums
 LINES = 60  # at most, between two sums, and again in each sum: two lines a second together
 DESTINATIONS = (
-    # destinations whose dead letters are summed separately, some MB; those of others are only counted
+    # the most destinations with sums, some MB; others' dead letters are all announced singly
     10_000
 )
 _GOOD_NEWS = CIRCUIT_CLOSED, RECOVERED

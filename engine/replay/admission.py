@@ -32,8 +32,10 @@ class Way(Struct, frozen=True):
 
 
 class Fitting(Struct):
-    """The part of a stretch that can be enqueued now. `parks`: the lanes to park, each with the id after
-    which its later read begins. `blocked`: the lane that the rest of the stretch waits for."""
+    """The part of a `Stretch` that can be enqueued now. `blocked`: the lane that the rest waits for.
+
+    `parks`: the lanes to park, each with an id. A later read of the lane alone begins after this id.
+    """
 
     stretch: Stretch
     parks: dict[str, str]
@@ -114,7 +116,7 @@ def _until(
 
 
 def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
-    """Return the `lost` of a stretch, without those that the read of a parked lane will find again."""
+    """Return `stretch.lost` without the originals that the later read of a parked lane will find."""
     return {
         key: lane
         for key, lane in stretch.lost.items()
@@ -123,8 +125,8 @@ def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
 
 
 class ChunkEntry:
-    """A chunk in the entry queue: an `engine.intake.entries.QueueEntry`. `passed`: the store accepted the
-    chunk's step."""
+    """A chunk in the entry queue: an `engine.intake.entries.QueueEntry`. `passed` becomes True when the
+    store has moved the cursor; False: the leg was not at the chunk's step."""
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:
         self._store = store

@@ -48,8 +48,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
     @property
     def origins(self) -> tuple[DeliveryOrigin, ...]:
-        """The origins that are replayed. A replay is replayed only if its id is named: otherwise each
-        job would double the replays before it."""
+        """The origins of the selected deliveries. A replay is selected only by its id: otherwise each job
+        would double the replays before it."""
         if self.deliveries is None:
             return (DeliveryOrigin.NORMAL,)
         return (DeliveryOrigin.NORMAL, DeliveryOrigin.REPLAY)

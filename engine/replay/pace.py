@@ -33,9 +33,10 @@ def allowed(rate: float | None, paced_until_ms: int, now_ms: int, most: int) -> 
 
 
 def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int) -> int:
-    """Return the instant until which `count` more replays use up the rate.
+    """Return the instant at which the rate allows the next replay after `count` more.
 
-    Unused time is lost, except for the last `SPAN_S`: a job does not catch up after a pause.
+    A job does not catch up after a pause: of the time in which it sent nothing, only the last `SPAN_S`
+    count.
     """
     if rate is None:
         return paced_until_ms
@@ -45,7 +46,7 @@ def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int
 
 
 def _paced_until(rate: float, paced_until_ms: int, now_ms: int) -> int:
-    """Return the instant until which the rate is used up.
+    """Return the instant from which the rate allows the next replay.
 
     A stored instant is ignored if it is further ahead than one step can set it: the clock was set back
     after it was written.

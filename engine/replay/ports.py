@@ -1,7 +1,7 @@
 """The stores that replay jobs need, as protocols. Every method can raise `StoreAwayError`.
 
-A write succeeds only in the state that it expects and with the right to write. Otherwise (the job was
-cancelled, another process took over) it changes nothing and returns False or None.
+A write succeeds only in the state that it expects, and only while this process has the right to write.
+Otherwise, for example after a cancellation or a takeover, it changes nothing and returns False or None.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,9 +37,11 @@ class Named(Struct, frozen=True):
 
 
 class Stretch(Struct):
-    """A stretch of a leg: its originals (the deliveries to replay) in order of id, with their events. The
-    read examined everything up to `through`. `lost`: lanes of the originals whose event is gone, by id.
-    `end`: the leg has no more originals."""
+    """Consecutive originals (deliveries to replay) of a leg, in order of id, with their events.
+
+    `through`: the last id that the read examined. `lost`: the originals whose event is gone, each id with
+    its lane. `end`: the leg has no more originals.
+    """
 
     originals: list[Delivery]
     through: str
@@ -48,8 +50,8 @@ class Stretch(Struct):
 
 
 class EventHeads(Struct):
-    """A stretch of an environment's events, in order of id and without their content. Events that cannot
-    be sent are left out. The read examined everything up to `through`. `end`: no more events follow."""
+    """Consecutive events of an environment, in order of id and without their content. Events that cannot
+    be sent are left out. `through`: the last id that the read examined. `end`: no more events follow."""
 
     events: list[Event]
     through: str
@@ -71,13 +73,13 @@ class Chunk(Struct):
     paced_until_ms: int
     deliveries: list[Delivery]
     lane: str | None = None  # the parked lane; None: the step is of the leg itself
-    # The lanes to park, each with the id after which its later read begins.
+    # The lanes to park, each with an id. A later read of the lane alone begins after this id.
     parks: dict[str, str] = field(default_factory=dict)
 
 
 class OrderStretch(Struct):
-    """A stretch of a destination's waiting deliveries that the job selects. The read examined everything
-    up to the cursor `through`, whose form only the store knows. `end`: no more deliveries wait."""
+    """Consecutive waiting deliveries of a destination that the job selects. `through`: the cursor for the
+    next read, whose form only the store knows. `end`: no more deliveries wait."""
 
     ids: list[str]
     through: str
@@ -150,7 +152,7 @@ class Routes(Protocol):
         """Return the events that match a rule of the destination, by type and customer."""
 
     async def chosen(self, destination: str, events: Sequence[Event], /) -> list[Delivery]:
-        """Return a delivery for each event that is routed to the destination, with the event's id."""
+        """Return a delivery for each event that is routed to the destination. Its id is the event's."""
 
 
 class Reading(Protocol):
@@ -231,8 +233,8 @@ class ReplayStore(Reading, Protocol):
         types: Mapping[str, int],
         /,
     ) -> Leg | None:
-        """Add `matched` to the number of a leg's matches, now counted up to `through`; return the leg.
-        `types`: the matches by event type, which a dry run keeps."""
+        """Add `matched` to a leg's number of matches, which now covers all ids up to `through`. Return
+        the leg. `types`: the added matches by event type, which a dry run keeps."""
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
         """Return events that are older than the job, after one id and before another."""
@@ -259,7 +261,8 @@ class ReplayStore(Reading, Protocol):
         """Read at most `limit` of a destination's waiting and selected deliveries, from the leg's cursor
         on.
 
-        PENDING deliveries come before RETRYING ones. Thus a delivery that fails in between is found too.
+        PENDING deliveries are read before RETRYING ones. Thus a delivery that fails between two reads is
+        found too.
         A retry leaves out deliveries that were attempted since its job was created.
         """
 

@@ -20,8 +20,8 @@ from engine.replay.ports import ReplayActors, WaitingReplay
 WINDOW = 256  # replays that wait at a destination: some 20 ms of work, so that no receiver is idle
 REFILL = 4  # at least a quarter of the places must be free: fewer are not worth a transaction
 LANE = 64  # replays that wait in one ordered lane: the lane's live events come after them
-# While so many replays wait at destinations that move, each destination can have only `LEAST`. The intake
-# waits when twice as many deliveries wait.
+# While so many replays wait at destinations with a recent attempt, each destination can have only
+# `LEAST`. If `AHEAD` deliveries wait, the intake waits too.
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024
 MOST = 10_000  # replays that wait at all destinations: a fifth of `engine_deliveries`
@@ -155,7 +155,8 @@ class QueuedReplays:
         return len(self._items) - self._still >= CONGESTION
 
     def room(self, destination: str, window: int, *, congested: bool) -> int:
-        """Return how many more can be enqueued for a destination now; 0 if too few (`REFILL`)."""
+        """Return how many more replays can be enqueued for a destination now. 0: too few places are free;
+        see `REFILL`."""
         return _room(self.waiting(destination), window, congested=congested)
 
     def room_by_key(self, destination: str, window: int, now: float, *, congested: bool) -> int:
@@ -171,7 +172,7 @@ class QueuedReplays:
             queue.stuck = sum(len(lane.items) for lane in lanes if _stuck(queue, lane, now))
             queue.stuck_at = now
         moving = queue.count - min(queue.stuck, STUCK)
-        # A destination that does not move gets only a few replays: its receiver can be away.
+        # A destination without a recent attempt gets only a few replays: its receiver can be away.
         return _room(moving, window, congested=congested or _still(queue, now))
 
     def in_lane(self, destination: str, lane: str) -> int:

@@ -23,8 +23,8 @@ from engine.submission.receipts import Accepted
 from engine.submission.recent_senders import RecentSenders
 from engine.submission.submission import claim_of
 
-# After a slice, evaluations pause this many times its duration if other environments have work: they then
-# use a quarter of the loop.
+# If other environments have work, the evaluations pause after each slice, for this many times the slice's
+# duration. Evaluations then use at most a quarter of the loop.
 REST = 3.0
 # If an environment's last event took longer than this, and other environments have work, its next events
 # wait for their turn before they begin. Without this wait, many connections could each run the first
@@ -32,7 +32,8 @@ REST = 3.0
 SLOW_S = 0.0005
 WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
 # The most paused evaluations, of one environment and of all together. Further evaluations wait for their
-# turn before they begin. A paused evaluation holds its decoded event: up to 24 times its bytes, or 6 MB.
+# turn before they begin. A paused evaluation holds its decoded event, which can take 24 times the bytes
+# of its JSON: 6 MB for the largest event.
 HALF_WAY_EACH = 4
 HALF_WAY = 32
 
@@ -67,8 +68,11 @@ class EventJudge:
         self.checks = 0  # events checked by a schema or filters, or whose route was compiled
 
     def choices(self, route: CompiledRoute | None, event: Event) -> tuple[Choice, ...]:
-        """Return the destinations of an event. `route`: None if it must be compiled. Raises Refusal (of
-        the event, or `overloaded`), and Unfinished if the evaluation pauses or must wait."""
+        """Return the destinations of an event. `route`: None if it must be compiled.
+
+        Raises Refusal if the event is invalid, or if the environment has used up its CPU time
+        (`overloaded`). Raises Unfinished if the evaluation pauses or must wait.
+        """
         began = self._begin(event)
         slices = self._evaluation(route, event)
         if self._in_turn(event.environment):
@@ -110,14 +114,17 @@ class EventJudge:
         work: Callable[[Callable[[], None]], T],
         account: str | None = None,
     ) -> T:
-        """Do other work that takes as long as an event's evaluation: in slices, and in its turn. Its time
-        is charged like that of an event of `size` bytes: to the environment, or, if a customer's session
-        asks, to the customer's `account`. Raises Refusal."""
+        """Do other work, such as a preview, in slices and in the environment's turn. Raises Refusal.
+
+        The work is charged like the evaluation of an event of `size` bytes. If a customer's session asks,
+        its `account` is charged, otherwise the environment.
+        """
         admit = partial(self._judging.admit, environment, account)
         admit()
         slices, spent = Slices(work), _Spent(None)
         try:
-            # Admission is checked again at the turn: earlier work may have used up the caller's time.
+            # Admission is checked again when the turn comes. Meanwhile other work may have used up the
+            # CPU time of the environment or account.
             await self._go_on(environment, slices, spent, admit)
         finally:
             self._judging.charge(environment, spent.seconds or 0.0, size, account)

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from engine.model.errors import Refusal
 
-# The time of an event that is not counted: some 20 patterns, or hundreds of comparisons. For each byte of
-# the event, 1.5 times the time to decode a large event and check it against a plain schema are added.
+# The time that is not counted for an event: enough for some 20 patterns, or hundreds of comparisons. Each
+# byte of the event adds 1.5 times what it takes to decode it and check it against a plain schema.
 FREE_S = 0.001
 FREE_S_A_BYTE = 60e-9
 SHARE = 0.1  # of the loop, in addition to the free time
@@ -51,7 +51,9 @@ class JudgingTime:
 
     def admit(self, environment: int, account: str | None = None) -> None:
         """Admit the judgement of an event. Raises Refusal 503 `overloaded` with the time to wait.
-        `account`: of the session that asks; its work is not charged to the environment's events."""
+
+        `account`: the account whose embed session asks. Work of sessions is counted apart from events.
+        """
         if account is None:
             self._admit(environment, 1)
         else:
@@ -61,8 +63,7 @@ class JudgingTime:
     def charge(
         self, environment: int, seconds: float, size: int, account: str | None = None
     ) -> None:
-        """Count the CPU that the judgement of an event of `size` bytes took; `account` as for
-        `admit`."""
+        """Count the CPU that the judgement of an event of `size` bytes took. `account`: see `admit`."""
         excess = seconds - FREE_S - size * FREE_S_A_BYTE
         if excess <= 0:
             return

@@ -61,8 +61,8 @@ class Reached(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """The preview of an event. `refusal`: of the active schema, or for too many destinations; then the
-    event reaches none."""
+    """The preview of an event. `refusal`: the event does not conform to the active schema, or too many
+    destinations match. `reached` is then empty."""
 
     refusal: Refusal | None
     reached: list[Reached]
@@ -102,7 +102,8 @@ def preview(
                 ):
                     steps.spend(1)
                     continue  # the rule is not shown, and changes no destination
-            # The steps count each pattern, and a filter's compilation. Filters pause by themselves.
+            # `steps` pauses for patterns and for the compilation of a filter. The filter's own run pauses
+            # by itself.
             steps.spend(JUDGED_STEPS + len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
             judgement = judge.judged(rule, models.destinations.get(rule.destination))
             _reach(reached, judgement)

@@ -29,8 +29,8 @@ from engine.runtime.fair_cache import FairCache
 R = TypeVar("R")
 Key = tuple[int, str, str | None]
 
-# The bounds of the cache, for all environments and for one. A route counts as one more than its rules.
-# Some 15 MB in all.
+# The largest weights of all routes in the cache (some 15 MB) and of one environment's routes. The weight
+# of a route is the number of its rules, plus one.
 MOST = 100_000
 MOST_EACH = 25_000
 
@@ -54,7 +54,7 @@ class RouteCache(Generic[R]):
         self._cache.put(key[0], key, (version, route), rules + 1)
 
 
-FILTER_STEPS = SLICE_STEPS // 2  # of compiling a filter, which takes up to 6 ms: two a slice
+FILTER_STEPS = SLICE_STEPS // 2  # for the compilation of a filter, up to 6 ms: two in a slice
 ORDERED = (
     20_000  # rules of one type that are sorted, in some 5 ms; more cannot each make a delivery
 )
@@ -232,8 +232,8 @@ class Router:
         first = list(islice(matching, ORDERED + 1))
         if len(first) <= ORDERED:
             first.sort(key=lambda rule: rule.id)  # so that processes agree on deliveries' order
-        # By destination: the best of its rules without a filter, and its rules with a filter, which are
-        # few.
+        # By destination: `plain` has the best of its rules without a filter, if there is one. `filtered`
+        # has its rules with a filter, which are few.
         plain: dict[str, RuleModel | None] = {}
         filtered: dict[str, dict[str, RuleModel]] = {}
         for number, rule in enumerate(chain(first, matching), 1):

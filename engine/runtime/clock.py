@@ -2,8 +2,8 @@
 
 The engine's clock begins with the wall clock's time. After that, trio's clock advances it: an event needs
 no system call, and tests under `MockClock` move it too. Once a second the engine's clock is compared with
-the wall clock. After a step it follows, and calls its followers. `instant` measures durations; no step
-moves it.
+the wall clock. If the wall clock was set, the engine's clock is set too, and its followers are called.
+`instant` measures durations, and is never set.
 """
 
 import time
@@ -20,7 +20,7 @@ log = structlog.get_logger("angarium.clock")
 
 
 class LoopClock(trio.abc.Clock):
-    """The clock of a trio run, without a Python call frame: each event reads the time seven times."""
+    """The clock of a trio run. It is read by a C function, because each event reads it seven times."""
 
     current_time = staticmethod(time.perf_counter)
 

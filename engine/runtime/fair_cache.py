@@ -60,9 +60,12 @@ class FairCache(Generic[Owner, K, V]):
             del self._of[owner], self._weights[owner]
 
     def _displace(self, owner: Owner) -> None:
-        """Drop the oldest entry of `owner`, which needs room, if it has more than an equal part. If not,
-        drop the oldest entry of the next owner that has, in turn. If none of `LOOKED_AT` owners has, the
-        last of them loses its oldest entry."""
+        """Drop one entry, because `owner` needs room. If `owner` has more than an equal part of the
+        cache, it loses its own oldest entry.
+
+        Otherwise up to `LOOKED_AT` owners are examined in turn. The first with more than an equal part
+        loses its oldest entry. If none has more, the owner examined last loses its oldest entry.
+        """
         if not self._has_more(owner):
             for owner in list(islice(self._of, LOOKED_AT)):
                 self._of[owner] = self._of.pop(owner)

@@ -228,7 +228,8 @@ class FairWaiters(FairQueue[K, T]):
         self.count -= 1
         if not line and self.count:
             del self._lines[key]
-            # Empty lines lose their turns together, so that a call takes few steps on average.
+            # Empty lines are removed from the turns only when they are many. Thus a call takes few steps
+            # on average.
             if len(self._turns) > 2 * len(self._lines) + EMPTY_KEPT:
                 self._turns = deque(filter(None, self._turns))
         return True
