@@ -79,8 +79,8 @@ class AdmissionControl:
         sessions: Callable[[bytes, float], Credential | None] = lambda _token, _now: None,
         last_use: MutableMapping[str, float] | None = None,
     ) -> None:
-        """`stale` returns True if the known keys can be older than allowed; then every request is
-        refused. `sessions` takes a token and the present time, and returns the token's session.
+        """`stale` returns True if the models in memory were not confirmed recently; then every request
+        is refused. `sessions` takes a token and the present time, and returns the token's session.
         `last_use` is filled with the time of each key's last use, by the key's id."""
         self._sessions = sessions
         self._last_use: MutableMapping[str, float] = {} if last_use is None else last_use
@@ -188,7 +188,7 @@ class AdmissionControl:
 
     def _spend(self, credential: Credential, ingestion: bool, now: float) -> Allowance:
         if not self._windows_end - WINDOW_S <= now < self._windows_end:
-            # All windows end with the same minute. Dropping them together bounds the memory.
+            # Every window is one minute of the clock, so all end together and are dropped together.
             self._windows = {}
             self._windows_end = self._window_end(now)
         plan = self._plans.of(credential.workspace)

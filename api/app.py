@@ -1,7 +1,7 @@
 """The control plane's application: the view of each route, and the answers to errors.
 
-`api.heads` judges the head of a request, `api.judgement` the rest. The ingestion routes are a separate
-blueprint, which judges its requests itself.
+`api.heads` judges the head of a request, and `api.judgement` its query and body. The ingestion routes
+are a separate blueprint, which judges its requests itself.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -65,7 +65,8 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     for path, here in paths.items():
         # Rules without a view: `api.heads` answers the requests that match them.
         app.url_map.add(Rule(rule_of(path), endpoint=f"OPTIONS {path}", methods=["OPTIONS"]))
-        # A fixed path can match a template too: it must not get the methods of the template's routes.
+        # The path `/a/b` also matches the pattern `/a/{id}`. This rule keeps the routes of the pattern
+        # from answering further methods of `/a/b`.
         if "{" not in path and any(template.fullmatch(path) for template in templates):
             others = METHODS - {route.method for route in here}
             app.url_map.add(Rule(rule_of(path), endpoint=f"others {path}", methods=others))
@@ -147,8 +148,9 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
         g.workspace = ""  # the caller's, once the caller is known
         error = request.routing_exception
         if error is not None:
-            # Break the cycle of the request, this error and its frames, so that it does not wait for the
-            # garbage collector: any client can request many paths that do not exist.
+            # The request, this error and the error's frames refer to each other. Break that cycle:
+            # otherwise only the garbage collector frees them, and any client can request many paths
+            # that do not exist.
             error.__traceback__ = error.__context__ = None
         return _judged(heads, g.request_id)
 

@@ -16,9 +16,9 @@ from engine.model.json_members import MAX_DEPTH, containers_and_commas, deepest,
 # later value, the refusal of the body names no path.
 LOOKED_AT = 5_000
 BODY_BYTES = 256 * 1024  # a rule or destination at its limits has a tenth of that
-# Objects and lists of one body. A decoded container costs its readers and the garbage collector ten
-# times as much as its text: 87,000 containers block the event loop for 100 ms, and 10,000 for 5 ms. The
-# largest content of a body is an example event, in a preview or a tool's call.
+# The most objects and lists in one body. Reading and collecting a decoded container costs ten times as
+# much as its text: 87,000 containers block the event loop for 100 ms, and 10,000 for 5 ms. The largest
+# legitimate body has an example event, in a preview or a tool's call.
 MAX_CONTAINERS = 10_000
 MAX_VALUES = 20_000
 
@@ -89,8 +89,8 @@ def _not_json(name: str) -> NoReturn:
 
 
 def _finite(digits: str) -> float:
-    """Return a number. ValueError if it is too large: Python would write it as Infinity, which is not
-    JSON."""
+    """Return a number. Raises ValueError if it is too large: Python would write it as Infinity, which
+    is not JSON."""
     return found if math.isfinite(found := float(digits)) else _infinite()
 
 
@@ -116,7 +116,8 @@ def check_strings(document: dict[str, Any]) -> None:
 
 
 def _members(value: dict[str, Any] | list[Any], path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the paths and values of a container; for an object, also its names as values."""
+    """Yield each item of a list with its path. For each member of an object, yield its name and its
+    value, both with the member's path."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield f"{path}[{index}]", item

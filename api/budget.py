@@ -1,8 +1,8 @@
 """The byte budgets of request bodies: one for all callers, and one for each workspace.
 
-A request draws its body's size and gives it back with the answer. So bodies that wait for their commit
-count as well. A request with a streamed body or answer draws a fixed size, because only a part of the
-stream is in memory at once. Nothing here awaits.
+A request draws its body's size and gives it back with the answer. So the bodies of events that wait for
+their commit in the database count as well. A request with a streamed body or answer draws a fixed size,
+because only a part of the stream is in memory at once. Nothing here awaits.
 """
 
 from collections.abc import Iterator

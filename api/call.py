@@ -25,9 +25,11 @@ class Answer:
     given, is sent unchanged as `content_type`.
 
     `chunks`, if given, are the body instead: `length` bytes in parts of 64 KiB or less. The door reads
-    them as fast as the client takes them. The application always closes them (`aclose`, if they have
-    it), even if nothing reads them. They count as one stream of the workspace `account`, by default the
-    caller's. `headers` are added to the usual headers and replace those of the same name.
+    them as fast as the client takes them. The application always closes `chunks` (`aclose`, if there is
+    one), even if nothing reads them. Until then the answer counts as one of the streams that the
+    workspace `account` can have at once; None: the caller's workspace.
+
+    `headers` are added to the usual headers and replace those of the same name.
     """
 
     status: int
@@ -107,8 +109,8 @@ class Call:
         return None if self.admission is None else self.admission.credential.customer
 
     def sees(self, account: str | None) -> bool:
-        """True if the caller can see the objects of a customer's account. `account` None: the objects
-        that belong to no customer."""
+        """True if the caller can see the objects of a customer's account, or, if `account` is None, the
+        objects that belong to no customer."""
         return self.customer is None or self.customer.account == account
 
     def sees_customer(self, external_id: str | None) -> bool:

@@ -46,11 +46,12 @@ class Cors:
         status: int,
         own: Iterable[tuple[bytes, bytes]],
     ) -> Headers:
-        """Return the headers that an answer needs besides its `own`: none if no workspace lists the
+        """Return the CORS headers for an answer with the headers `own`; none if no workspace lists the
         Origin. `fields` are those of the request, by their names in lower case.
 
-        A preflight is answered like any OPTIONS request, with more headers: the methods come from the
-        answer's Allow. A preflight has no credential, so the page's workspace is not known.
+        The answer to a preflight is the answer to any OPTIONS request, with further headers. Its allowed
+        methods come from the header Allow in `own`. A preflight has no credential, so its workspace is
+        not known: the Origin needs to be listed by any workspace.
         """
         origin = fields.get(b"origin")
         if origin is None or not self._models.is_listed(origin):

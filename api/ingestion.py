@@ -145,7 +145,8 @@ class Ingestion:
         )
 
     def hops_of(self, fields: Fields) -> int:
-        """Return the hops of a request's events. Raises Refusal beyond the limit."""
+        """Return how often a request's events have passed through this service, as the header HOPS
+        states it. Raises Refusal beyond the limit."""
         stated = fields.get(HOPS)
         if stated is None or self._hops is None:
             return 0

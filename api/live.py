@@ -1,9 +1,9 @@
-"""The live channels of `GET /stream`. All listeners that can see and ask for the same share a channel, so
-that its messages are made once.
+"""The live channels of `GET /stream`. Listeners with the same rights and the same filter share a channel,
+so that its messages are made once.
 
-The listeners do the channel's work: each waits for a message, or until its pause ends. The first one
-whose pause ends makes the messages and wakes the others. A channel keeps its last messages. If a slow
-listener misses some, it gets their number instead.
+A channel has no task: its listeners do its work. Each listener waits for the next message, at most for
+TICK_S or SLOW_S. Then it makes the messages that are due, unless another listener does, and wakes the
+others. A channel keeps its last messages. If a slow listener misses some, it gets their number instead.
 """
 
 from collections import Counter, deque
@@ -29,15 +29,15 @@ from engine.runtime.tally import Tally
 Topic = Literal["throughput", "health", "deliveries", "replays", "dlq"]
 TICK_S = 0.25  # between two messages of deliveries
 SLOW_S = 1.0  # between two messages of the other topics
-# The longest time without bytes on a stream. The server notices only while writing that a client has
-# left, and counts its stream until then. The console opens a stream on each page.
+# The longest time without bytes on a stream. Only a write shows that a client has left, and its stream
+# counts until then. The console opens a stream on each page.
 COMMENT_S = 3.0
 MOST_LISTENERS = 16  # of one workspace
 BUSIEST = 200  # destinations whose health is sent
 PART = 50  # items of one message: some 30 KiB
 AT_ONCE = 1_000  # destinations examined between two checkpoints: about a millisecond
-# Destinations that one search for the busiest examines: some 10 ms each second. In a larger environment
-# each search continues where the last one ended, and keeps the busiest found so far.
+# The most destinations that one search for the busiest examines: some 10 ms each second. In a larger
+# environment each search continues where the last one ended, and keeps the busiest found so far.
 LOOKED_AT = 10_000
 KEPT = 64  # messages, of about eight seconds
 Message = tuple[int, Topic, bytes]

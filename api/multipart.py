@@ -25,11 +25,12 @@ FILE = "file"  # the name of the part
 PARTS = 16  # twice the number of known fields
 TEXT_BYTES = 64 * 1024  # of all text fields together; metadata, the largest, has 16 KiB
 SLICE_BYTES = 8 * 1024  # bytes given to the parser at a time
-# Bytes that the parser buffers while it searches for a boundary or the end of a part's head. A larger
-# head is refused, because parsing blocks the event loop for up to half a millisecond a KiB.
+# The most bytes that the parser buffers while it searches for a boundary or the end of a part's head. A
+# larger head is refused, because parsing blocks the event loop for up to half a millisecond a KiB.
 BUFFER_BYTES = 2 * SLICE_BYTES
 _BOUNDARY = re.compile(r"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
-# The rest of a boundary's line, as far as it has come: padding, or the first dash of a last boundary.
+# The bytes after a boundary whose line is still incomplete: padding, and perhaps the first dash of the
+# last boundary.
 _PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
 
 

@@ -21,18 +21,21 @@ from engine.runtime.slots import customers_places
 from engine.runtime.tally import Tally
 from engine.settings import Settings
 
-# The length of a queue. One client opens fewer requests at once: an HTTP/2 connection of the door can
-# have 100, and pools of HTTP/1.1 connections commonly have 100.
+# The most waiting requests of a workspace's keys; its customers together can have as many. One client
+# opens fewer at once: an HTTP/2 connection to the door can have 100, and pools of HTTP/1.1 connections
+# commonly have 100.
 LINE = 128
 WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
-# After a request its place rests, for the request's duration times the number of the other places. So a
-# workspace that never pauses has one request running on average, however many connections it has. A
-# caller that sends one request after another does not notice the rest. At most these seconds of a
-# duration count, because longer requests wait for the database, not for the event loop.
+# After a request its place rests: no request can use it for the request's duration, times the number of
+# the workspace's other places. So a workspace that sends requests without a pause has one request running
+# on average, however many connections it has. A caller that sends one request after another does not
+# notice the rest, because it gets another place. The duration counts up to this many seconds: longer
+# requests wait for the database, not for the event loop.
 COUNTED_S = 0.05
 LINE_CUSTOMER = 16  # waiting requests of one customer: more than browsers open to one server
-# The longest rest of a place: with hundreds of places it could exceed the time that a client waits.
+# The longest rest of a place. With hundreds of places, a rest without this limit could exceed the time
+# that a client waits.
 MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")

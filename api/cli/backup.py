@@ -41,7 +41,7 @@ class ByteSteps:
             click.echo(_CLEAR, err=True, nl=False)
 
     def show(self, step: str, done: int, total: int) -> None:
-        """Show that a step has done `done` of `total` bytes. A `total` of 0 is unknown."""
+        """Show that a step has done `done` of `total` bytes. `total` 0 means unknown."""
         now = time.monotonic()
         wait_s = REDRAW_S if self._terminal else LINE_S
         if step == self._step and now - self._shown_at < wait_s:

@@ -109,7 +109,7 @@ def trouble_of(status: int) -> type[Trouble]:
 
 
 def settings_trouble(error: Any) -> str:
-    """Return the errors of the settings, one line each, with both names of the setting."""
+    """Return the errors of the settings, one line each, with the setting's variable and flag."""
     from engine.settings import PREFIX
 
     lines = []
@@ -135,9 +135,10 @@ def _name(kind: type) -> str:
 
 
 def _telling_cause(error: BaseException) -> BaseException:
-    """Return the error to report from an exception group of a nursery.
+    """Return the error to report for the exception group of a nursery.
 
-    If several tasks failed because of the database, prefer an error other than StoreAwayError.
+    If all tasks failed because of the database, this is one of their errors: if possible not a
+    StoreAwayError, because the others name the cause.
     """
     causes = list(_leaves(error))
     if len(causes) > 1 and not all(_is(each, "engine.ports.StoreError") for each in causes):

@@ -60,7 +60,7 @@ def known_failure(error: Exception) -> tuple[BaseException, int] | None:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the cause of a GivenUpError, if it is a known failure."""
+    """Return the cause of a GivenUpError if the cause is a known failure, otherwise the error itself."""
     error = alone(error)
     if isinstance(error, GivenUpError) and isinstance(error.__cause__, (StoreError, ListenError)):
         return error.__cause__

@@ -165,7 +165,7 @@ async def _shown(work: _Work) -> list[dict[str, Any]]:
 
 
 def _entries(workspaces: Sequence[str], old: bytes, new: bytes) -> list[AuditEntry]:
-    """Return the audit entry of a rotation for every workspace, with the keys' ids."""
+    """Return the audit entries of a rotation, one for each workspace, with the keys' ids."""
     auditor = Auditor(Identity())
     changes = {"key": {"from": old.hex(), "to": new.hex()}}
     return [

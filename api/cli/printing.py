@@ -33,7 +33,7 @@ def say(text: str, *, err: bool = False, mark: str = "") -> None:
 
 
 def say_whole(text: str) -> None:
-    """Print an untrusted document; unchanged if standard output is not a terminal."""
+    """Print an untrusted document. On a terminal, escape its unprintable characters."""
     if sys.stdout.isatty():
         text = printable_lines(text.replace("\t", "    "))
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")

@@ -42,8 +42,8 @@ def _described(command: click.Command, context: click.Context, level: int) -> It
             yield from ["", f"{'#' * level} `{_usage(inner, below)}`", ""]
             yield from _described(inner, below, level + 1)
         return
-    # Leave out the common options. They are compared by all properties, because a local command can have
-    # an `--output` of its own.
+    # Leave out the options that all commands over HTTP have. An option is left out only if all its
+    # properties are equal: a local command can have a different `--output`.
     common = [option.to_info_dict() for option in common_options()]
     options = [
         parameter

@@ -25,7 +25,8 @@ Exit codes: 0 stopped in order; 1 failed; 2 wrong settings; 3 the database canno
 `angarium doctor` finds the problems of a setup.
 """
 
-# Names after the prefix, for variables that commands over HTTP, shell completion, `make` and tests read.
+# Variables, named without the prefix, that are not settings of the server: the commands over HTTP, shell
+# completion, `make` and tests read them.
 OTHERS = ("URL", "KEY", "KEY_FILE", "ENVIRONMENT", "COMPLETE", "SCREENSHOTS", "ADVISORIES_URL")
 BENCH = "BENCH_"
 LIKENESS = 0.85  # of two names that both begin with the prefix

@@ -71,7 +71,8 @@ def _elsewhere(settings: Settings, bind: str) -> list[str]:
     flags = []
     if bind != usual["bind"].default:
         flags += ["--bind", shlex.quote(bind)]
-    # An external database is found by its variable, since its URL has a password.
+    # There is no flag for the URL of an external database, because it has a password: the command reads
+    # it from the same variable as the server.
     if settings.database_url is None and settings.data_dir != usual["data_dir"].default:
         flags += ["--data-dir", shlex.quote(str(settings.data_dir))]
     return flags

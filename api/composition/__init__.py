@@ -38,14 +38,14 @@ from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
 
 # The time from a takeover to the move of memory into huge pages. The move blocks allocations for 100 ms,
-# so the part's deliveries come first.
+# so the deliveries of the workspaces taken over come first.
 CAUGHT_UP_S = 10.0
 FLUSH_S = 3.0  # part of the grace time, reserved for writing outcomes
-# The longest wait for attempts in flight when a part is handed over. The part's other deliveries wait
-# meanwhile. The successor repeats an attempt that takes longer.
+# The longest wait for attempts in flight when a part of the workspaces is handed over. The part's other
+# deliveries wait meanwhile. The successor repeats an attempt that takes longer.
 HAND_OVER_S = 5.0
-# The time before the door closes in which every answer also closes its connection. A client that sends
-# one request after another thus learns of the end from an answer, and loses no request.
+# For this time before the door closes, every answer closes its connection. So a client that sends one
+# request after another opens a new connection after an answer, and loses no request.
 PARTING_S = 0.2
 LAST_REQUESTS_S = 2.0  # for requests under way; new requests wait as long for the successor
 OWN_EVENTS_S = 0.5  # the minimum for the service's own events
@@ -139,8 +139,8 @@ class Server(ControlParts):
 
     async def _first_keys(self) -> Sequence[NewKey]:
         scopes = Scope if sys.stdout.isatty() else ()  # a log must not have keys
-        # The command queue runs this after a reload of the models that is under way. Such a reload has
-        # read older rows, and would drop the new keys from the models.
+        # The command queue runs this after any reload of the models that is under way. Otherwise that
+        # reload, which has read the rows before, would remove the new keys from the models.
         return await self.commands.run(lambda: self.keys.bootstrap(scopes))
 
     async def _login_code(self) -> str | None:
@@ -188,8 +188,9 @@ class Server(ControlParts):
         ]
 
     async def hand_over(self) -> None:
-        """Hand the part over: finish the attempts in flight, then stop. Events are accepted until the
-        attempts have ended, so requests wait only for the successor's start."""
+        """Hand this server's part of the workspaces over: finish the attempts in flight, then stop.
+        Events are accepted until the attempts have ended, so requests wait only for the successor's
+        start."""
         grace_s = self.settings.shutdown_grace
         self.door.part()
         await trio.sleep(min(PARTING_S, grace_s))
@@ -264,8 +265,8 @@ class Server(ControlParts):
             everything.cancel()
 
     async def _cut_in_time(self) -> None:
-        """Close the database connections at the end of the grace time: a read could wait up to a
-        minute."""
+        """Close the database connections at the end of the grace time, because a read that is under way
+        could delay the stop by up to a minute."""
         own_s = 0.0 if self.embedded is None else 2 * DATABASE_STOP_S
         await trio.sleep(max(ANSWER_S, self.settings.shutdown_grace - own_s))
         self.bridge.cut()
@@ -304,8 +305,8 @@ class Server(ControlParts):
         accept: Callable[..., Awaitable[None]],
         task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept other nodes' connections until the part is handed over or the server stops. After that
-        the other nodes retry until the part's next node answers."""
+        """Accept other nodes' connections until the server stops or hands its part of the workspaces
+        over. After that the other nodes retry until the part's next node answers."""
         with trio.CancelScope() as scope:
             self._acceptors.add(scope)
             await accept(task_status=task_status)

@@ -19,8 +19,8 @@ from storage.files.spool import DiskSpool
 
 FOLDER = "files"  # in the data folder
 INCOMING = "incoming"  # in FOLDER, beside one numbered folder for each environment
-# The wait after a takeover before unneeded blobs are removed. The former process can still write until
-# its grace time is over, and would leave content behind.
+# The wait after a takeover before blobs without a row are removed. Until its grace time is over, the
+# former process can still write blobs; an earlier removal would miss these.
 SECOND_LOOK_S = 60.0
 
 

@@ -45,7 +45,8 @@ from storage.replays.running import READERS, REPLAYING, PostgresReplays
 
 
 class Sharing:
-    """The workspaces' shares of the control plane, and the numbers of attempts and requests that wait."""
+    """The shares of the control plane that each workspace can use (`api.shares`), and `Pressure`, which
+    logs the resources that tasks wait for."""
 
     def __init__(self, settings: Settings, client: WireClient, directory: Directory) -> None:
         wire = client.wiring
@@ -78,7 +79,7 @@ class DeliveryParts(Foundation):
         gone: Callable[[Destination, bool, bool], Awaitable[None]],
         address: Callable[[], tuple[str, int]],
     ) -> None:
-        """`gone` disables a destination whose receiver is gone; `Directory` explains its flags.
+        """`gone` disables a destination whose receiver is gone; `Directory` explains the two flags.
         `address` returns the address of this server."""
         super().__init__(settings, bridge, box, embedded, worker)
         now = self.clock.now

@@ -45,8 +45,11 @@ def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
 def asked_in_fork(
     settings: Settings, run: Callable[[Callable[[int], None]], int]
 ) -> tuple[int, int]:
-    """Run a function in a fork, so that it leaves no thread or connection in this process. Its argument
-    is a function that reports a number. Return its exit code and the reported number, or 0."""
+    """Run `run` in a fork, so that it leaves no thread or connection in this process. `run` returns the
+    fork's exit code, and can report a number to this process by calling its argument.
+
+    Return the exit code, and the number; 0 if none was reported.
+    """
     reader, writer = os.pipe()
     try:
         pid = fork("parent", settings, lambda: run(lambda number: _tell(writer, number)))

@@ -6,10 +6,10 @@ import gc
 # object costs 0.3 to 0.9 us, mostly because its memory is not in the processor's cache. So a pass takes
 # 1 to 2 ms for the youngest generation, and some 4 ms for the first two.
 #
-# The interpreter's defaults (700, 10, 10) cost 4 % of all CPU. Thresholds twenty times as large blocked
-# the event loop for 20 to 40 ms each time, and for most of a second after ten thousand destinations
-# became busy (a million new objects). Short passes cost no more in total than long ones: freed objects
-# do not count, and each pass examines only the new objects since the last one.
+# The interpreter's defaults (700, 10, 10) cost 4 % of all CPU. With thresholds twenty times those below,
+# a pass blocked the event loop for 20 to 40 ms, and for most of a second after ten thousand destinations
+# became busy (a million new objects). Many short passes cost no more in total than a few long ones: a
+# pass examines only the objects that were created since the last one and still exist.
 YOUNG = 2_500  # net allocations between two passes
 TIMES_YOUNG = 0  # every other pass also covers the second generation
 # A full pass runs after some five million net allocations, if the surviving objects have grown by a

@@ -42,8 +42,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # At this signal the server reads the certificate again. In a terminal the signal means that the
 # terminal has closed; then the server stops.
 HANG_UP = signal.SIGHUP
-# The time for PostgreSQL's last checkpoint after a second signal. If it takes longer it is cut off, and
-# PostgreSQL's next start replays its log.
+# The time for PostgreSQL's last checkpoint after a second signal. A longer checkpoint is cut off, and
+# PostgreSQL replays its WAL at the next start.
 AT_ONCE_S = 2.0
 
 log = structlog.get_logger("angarium")
@@ -56,8 +56,8 @@ def serve(settings: Settings) -> int:
 
 
 def _serve_shared(settings: Settings) -> int:
-    """Run one server or several workers. A database that several machines share has one worker for each
-    part."""
+    """Run one server or several workers. If several machines share the database, run one worker for each
+    part of the workspaces."""
     read_declared(settings)
     if settings.peer_bind is not None:
         code, parts = asked_in_fork(
@@ -92,8 +92,8 @@ def _serve_workers(settings: Settings, box: SecretBox) -> int:
 
 
 def _agree(settings: Settings, tell: Callable[[int], None]) -> int:
-    """Migrate the database, and call `tell` with the number of parts. Raises PartsError and
-    NameTakenError."""
+    """Migrate the database, and call `tell` with the number of parts into which its workspaces are
+    divided. Raises PartsError and NameTakenError."""
     first = first_parts(settings.workers, MOST_WORKERS)
 
     async def ask(url: str) -> int:
@@ -101,7 +101,7 @@ def _agree(settings: Settings, tell: Callable[[int], None]) -> int:
             upkeep = bridge.connection(UPKEEP)
             await migrate(upkeep)
             parts = await agree_on_parts(upkeep, settings.parts, first)
-            # With one part the other nodes are standbys, and their names do not matter.
+            # With one part, one node is active and all others are standbys: their names do not matter.
             if parts > 1:
                 await require_own_name(upkeep, machine_of(settings.node_name))
             return parts
@@ -182,8 +182,8 @@ def see_that_addresses_are_free(settings: Settings, but: str = "") -> None:
 
 
 async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None = None) -> bool:
-    """Run a server to its end; return True if it has handed its part over and must start again as a
-    standby."""
+    """Run a server to its end; return True if it has handed its part of the workspaces over and must
+    start again as a standby."""
     handed_over = False
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
@@ -219,15 +219,15 @@ async def _run(
 ) -> bool:
     async with open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded, worker=worker)
-        # Look for the file only after this process owns the data folder: before that, a restoration
-        # could still create it.
+        # Look for the file HOLD only now that this process owns the data folder: before, a restoration
+        # could still have created the file.
         if await trio.Path(settings.data_dir / HOLD).exists():
             server.directory.hold()
             log.warning("deliveries are held", until="the file is removed", file=HOLD)
         in_order = False
         async with trio.open_nursery() as nursery:
             if worker is not None and worker.pulse is not None:
-                # Begin before the server is prepared: a worker can also freeze meanwhile.
+                # The signs of life begin before `prepare`, because a worker can hang there too.
                 nursery.start_soon(beat, worker.pulse)
             nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
             if server.standby is not None:

@@ -1,5 +1,5 @@
-"""The standby role of a server on a shared database: it waits for its part, takes it over, and hands it
-over.
+"""The standby role of a server on a shared database: it waits until it can take over its part of the
+workspaces, and later hands the part over.
 
 While it waits, it relays its clients' connections.
 """
@@ -64,8 +64,8 @@ class Standby:
         try:
             taken = await self._relayed(listeners)
         except BaseException:
-            # Close the sockets now, so that new clients connect to another node. The relayed connections
-            # go on for a moment.
+            # Close the listening sockets now, so that new clients connect to another node. Connections
+            # that are already relayed are served for a moment longer.
             for sock in (*listeners, *(client for client, _ in self.relay.waiting)):
                 sock.close()
             raise
@@ -110,9 +110,12 @@ class Standby:
         return None
 
     def _candidates(self, active: str | None, machine: str | None) -> frozenset[str]:
-        """Return the nodes that can take this part over: those of `machine`, or all nodes if it has
-        none. A node that started after the active node's last heartbeat notices its death later than
-        others. Such nodes are returned only if there are no others."""
+        """Return the nodes that can take this part over.
+
+        A node that started after the active node's last heartbeat notices that node's death later than
+        the older nodes do. So such nodes can take over only if there are no older ones. Of the remaining
+        nodes, return those on `machine`, or all if `machine` has none.
+        """
         liveness, part = self._server.membership.liveness, self._server.part
         live = [row for row in liveness.live_rows() if row.part == part and row.id != active]
         live = [row for row in live if liveness.outlives(row.id, active)] or live
@@ -120,8 +123,11 @@ class Standby:
         return there or frozenset(row.id for row in live)
 
     def _steer(self, active: Active | None) -> None:
-        """Direct the relay to the node that has the part, or to any other active node. The relay pauses
-        if a node on this machine has a part, because that node serves the machine's clients."""
+        """Direct the relay to the node that has this part, or to any other active node.
+
+        While an active node runs on this machine, the relay accepts no connections: that node has the
+        same listeners and serves the clients itself.
+        """
         membership = self._server.membership
         liveness = membership.liveness
         working = [row for row in liveness.rows if row.active]

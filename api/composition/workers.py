@@ -34,7 +34,8 @@ log = structlog.get_logger("angarium.workers")
 EXIT_LOST = 64  # of a worker: another server has taken the database or the part over
 EXIT_HANDED_OVER = 65  # of a worker: its part now runs on another machine
 FROZEN_S = 10.0  # without a new sign of life: the parent kills the worker
-# The same limit for the first sign of life, which takes some seconds on a machine under heavy load.
+# Without a first sign of life: the parent kills the worker. The first one takes some seconds on a machine
+# under heavy load.
 STARTING_S = 20.0
 PULSE = struct.Struct("Q")
 STEADY_S = 30.0  # a worker that ran at least this long did not fail to start
@@ -89,7 +90,7 @@ class Workers:
         self._pulses = mmap.mmap(-1, PULSE.size * settings.workers)  # shared with the forks
         self._looked_at = time.monotonic()
         self._signals: list[int] = []
-        # In a terminal a hang-up means that the terminal has closed, as for a single server.
+        # In a terminal SIGHUP means that the terminal has closed, so it ends the workers.
         self._ending = (*ENDING, signal.SIGHUP) if os.isatty(0) else ENDING
         self._stopping = False
         self._end_at = 0.0  # the end of the grace time, while stopping

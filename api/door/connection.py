@@ -40,7 +40,7 @@ REMEMBERED_HEAD = 2048  # bytes of a head kept for comparison; our clients send 
 
 
 def _begun(data: bytes) -> bytes:
-    """Return `data` without all the empty lines before a request (RFC 9112, 2.2)."""
+    """Return `data` without the empty lines that it begins with (RFC 9112, 2.2)."""
     at = 2
     while data.startswith(b"\r\n", at):
         at += 2
@@ -192,10 +192,10 @@ class ClientConnection(Passing):
         self._begin(head)
 
     def _is_like_last(self, head: Head, raw: bytes) -> bool:
-        """Return True if `raw` differs from the last head only in the body's length. Then set the length
-        in `head`.
+        """Return True if `raw` differs from the last head only in the body's length. Then `head`, the
+        parsed last head, gets the new length.
 
-        For ingestion only: the application can still be reading the fields of an earlier head.
+        Call this only if the last request was ingestion. The application could still be reading `head`.
         """
         before = self._before
         length = None if before is None else length_of_like(self._last_raw, raw)

@@ -119,7 +119,8 @@ class LinkReply:
 
 
 class Conversation:
-    """A request on a link, and its answer. `receive` and `send` are the client's.
+    """A request on a link, and its answer. `receive` reads the client's body, and `send` writes the
+    answer to the client, as in ASGI.
 
     `doubtful`: the request can have been served on another link. Then the client must not get a refusal,
     because a refusal promises that the request was not served.
@@ -227,9 +228,9 @@ class Conversation:
 async def _received(link: Link, *, begun: bool) -> bytes:
     """Return the next bytes of the answer.
 
-    Raises NotBegunError if the answer has not `begun` and a link within the machine is reset. Such a
-    reset shows that the other worker ended before it read the whole request. Between machines, a reset
-    has other causes too.
+    Raises NotBegunError if a link to a worker on this machine is reset before the answer has `begun`:
+    then that worker ended before it read the whole request. A reset of a link to another machine can
+    have other causes, so it does not raise NotBegunError.
     """
     try:
         return await link.receive_some(PIECE)
@@ -276,7 +277,10 @@ def see_that_read(link: Link, *, sent: bool) -> None:
 
 
 def _unread(link: Link) -> int:
-    """Return how much memory the bytes take that the other end has not read; 0 if it has read all. On a
-    link to another machine, count the bytes that the other kernel has not confirmed."""
+    """Return 0 if the other end has read everything that was sent.
+
+    Otherwise return the memory that the unread bytes take; on a link to another machine, the number of
+    bytes that its kernel has not confirmed.
+    """
     size = fcntl.ioctl(link.socket.fileno(), termios.TIOCOUTQ, bytes(4))
     return int(struct.unpack("i", size)[0])

@@ -36,8 +36,8 @@ _OUTCOME_UNKNOWN = (
 _AWAY = "the workspace's server process does not respond: try again"
 IDLE_LINKS = 256  # kept for the next request of the same client
 LINK_S = 2.0  # to reach another worker, which can be restarting
-# To reach the part's next worker, for a request whose outcome is unknown. A killed worker or a dead
-# machine is replaced in 1 to 4 s.
+# The time to reach the part's next worker, to send a request again whose outcome is unknown. A killed
+# worker or a dead machine is replaced in 1 to 4 s.
 AFRESH_S = 5.0
 AGAIN_S = 0.05  # between two tries
 # For each try of a request, True if it needs a new link. A kept link can have ended. The worker at the
@@ -64,9 +64,9 @@ class Elsewhere:
         *,
         moved: Callable[[], Iterable[int]] | None = None,
     ) -> None:
-        """`catch_up` waits until this worker has read all configuration written so far. `places`:
-        requests relayed at once; each takes a descriptor on both sides. `moved` returns the parts that
-        have moved to other nodes since its last call; None: parts do not move."""
+        """`catch_up` waits until this worker has read all configuration written so far. `places`: the
+        most requests that are relayed at once; each takes a descriptor in both workers. `moved` returns
+        the parts that have moved to other nodes since its last call; None: parts do not move."""
         self._places = trio.CapacityLimiter(places)
         self._part = part
         self._lookup = lookup
@@ -108,10 +108,12 @@ class Elsewhere:
     ) -> None:
         """Let another worker answer a request.
 
-        The answer is 503 if no worker has begun the request. If the link breaks later, but before the
-        answer, the outcome is unknown. Then the part's next worker serves the request again if a repeat
-        cannot have a second effect. If it can, or the repeat fails, the answer is 500, or 503 for a
-        method that changes nothing.
+        If no worker has begun the request, the answer is 503. If the link breaks after a worker may have
+        begun, and before the answer, the outcome is unknown:
+
+        - If a repeat has no second effect, and the other machine is not silent, the part's next worker
+          serves the request again.
+        - Otherwise, or if that fails too, the answer is 500. For a method that changes nothing it is 503.
         """
         self.relayed += 1
         if self.is_away(part):
@@ -155,7 +157,8 @@ class Elsewhere:
             except (OSError, trio.BrokenResourceError, httptools.HttpParserError) as error:
                 if isinstance(error, SilentError):
                     self.leave_out(part)
-                    # The part's idle links lead to the same machine: the next request needs a new link.
+                    # The idle links of this part lead to the silent machine too: the part's next
+                    # request needs a new link.
                     self._drop_idle(part)
                 await trio.aclose_forcefully(link)
                 if exchange.started or exchange.gone:

@@ -20,8 +20,8 @@ METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}")
 TARGET = re.compile(rb"[!\"$-~]{1,32768}")  # printable ASCII except `#`: no fragments
 _ABSOLUTE = re.compile(rb"(?P<scheme>(?i:https?))://(?P<authority>[^/?@#\\]+)(?P<rest>(?:[/?].*)?)")
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
-# This allows less than RFC 3986: frameworks encode the host name as IDNA, and fail on labels that DNS
-# does not allow.
+# This pattern is stricter than RFC 3986: frameworks encode the host name as IDNA, and fail on labels that
+# DNS does not allow.
 HOST = re.compile(
     rb"(?:(?:[A-Za-z0-9_-]{1,63}\.){0,20}[A-Za-z0-9_-]{1,63}\.?|\[[0-9A-Fa-f:]{2,39}(?:\.[0-9]{1,3}){0,3}\])?(?::[0-9]{0,5})?"
 )

@@ -56,9 +56,10 @@ class FrontDoor:
         elsewhere: Elsewhere | None = None,
         handing: Handing | None = None,
     ) -> None:
-        """`heads` judges every request except ingestion; if None, `app` does. `listens`: the door opens
-        its address; if False, another server has the connections (`api.asgi`). `elsewhere` relays
-        requests to other workers. `handing` exchanges whole connections with other workers."""
+        """`heads` judges every request except ingestion; if None, `app` does. `listens`: the door listens
+        at the address in `settings`; if False, another server has the listeners and the connections
+        (`api.asgi`). `elsewhere` relays requests to other workers. `handing` exchanges whole connections
+        with other workers."""
         self.heads = heads
         self.elsewhere = elsewhere
         self.handing = handing
@@ -285,8 +286,8 @@ class FrontDoor:
     def _evict(self) -> None:
         """Close idle connections: first those of unknown callers, then the longest idle.
 
-        An eighth of them is closed at once, so that not every new connection needs a search. If no
-        connection is idle, calls within the next `rest_s` do nothing.
+        A call closes an eighth of the idle connections, because a search for each new connection would
+        cost too much. If no connection is idle, calls within the next `Limits.rest_s` do nothing.
         """
         now = trio.current_time()
         if now < self._look_again_at:

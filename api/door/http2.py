@@ -131,7 +131,7 @@ class Http2Connection(Sending):
             (request.due for request in self._streams.values()),
             default=self._idle,
         )
-        # Never set a later deadline: a GOAWAY that was just sent has set the short one of lingering.
+        # Never set a later deadline: if a GOAWAY was just sent, the deadline is already `linger_s` later.
         self.sooner(min(due, self._stuck))
 
     def _expire_requests(self, now: float) -> bool:
@@ -192,7 +192,8 @@ class Http2Connection(Sending):
             self._read_on(True)
 
     def _take_direct(self, frame: bytes) -> bool:
-        """Serve a request that came whole, or a frame for one; False: `h2` must get the frame."""
+        """Serve a request whose head and body came together, or handle a later frame of such a request.
+        Return False if the frame is not one of these, and `h2` must get it."""
         kind = frame[3]
         if kind != HEADERS and not self._h2.windows:
             return False
@@ -236,7 +237,8 @@ class Http2Connection(Sending):
         return True
 
     def _meddled(self, number: int, kind: int, frame: bytes) -> bool:
-        """Handle a frame for a request that came whole; False: `h2` must get the frame."""
+        """Handle a later frame of a request whose head and body came together. Return False if `h2` must
+        get the frame."""
         request, data = self._streams[number], frame[HEADER_BYTES:]
         size = int.from_bytes(data[:4], "big")
         if kind == RST_STREAM and len(data) == 4:

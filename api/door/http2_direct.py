@@ -20,7 +20,8 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class DirectProtocol(Protocol):
-    """A connection's state, with the streams that `h2` does not know. Its methods are those of `h2`."""
+    """A connection's state, with the streams that `h2` does not know. It overrides the methods of
+    `H2Connection`, so that they also work for these streams."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +49,8 @@ class DirectProtocol(Protocol):
         return window <= LARGEST_WINDOW
 
     def widen_all(self, size: int) -> bool:
-        """Change the windows of all streams, as a setting does; False if a window becomes too large."""
+        """Change the windows of all streams by `size`, because the client has changed the setting
+        INITIAL_WINDOW_SIZE. Return False if a window becomes too large."""
         for number in self.windows:
             self.windows[number] += size
         return max(self.windows.values(), default=0) <= LARGEST_WINDOW

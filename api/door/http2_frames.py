@@ -18,10 +18,10 @@ HEADER_BYTES = 9  # of a frame
 # request bypasses `h2`, which would take 100 us.
 LOOK_AHEAD = 128
 FRAME_BYTES = 16 * 1024  # of a payload: the protocol's default, which this server keeps
-# CONTINUATION frames of one header block. One frame holds half of the largest block; real clients do
-# not cut the other half into small frames.
+# The most CONTINUATION frames of one header block. The largest block fits into two frames, and real
+# clients do not use smaller ones.
 CONTINUATIONS = 8
-# Entries of one SETTINGS frame: a dozen are defined, and browsers add one or two of their own.
+# The most entries of one SETTINGS frame. A dozen settings are defined, and browsers send one or two more.
 SETTINGS_ENTRIES = 32
 ENTRY_BYTES = 6
 

@@ -14,8 +14,8 @@ from h2.settings import SettingCodes, Settings
 from api.door.framing import MAX_HEAD, Head
 
 STREAMS = 100  # requests at once on one connection; more would only wait for the same event loop
-# Kinds of settings that a client can send on one connection. `h2` keeps the unknown ones too: all
-# 65,536 of them, sent in 400 KB, took 56 MB for each connection.
+# The most kinds of settings that a client can send on one connection. `h2` keeps unknown kinds too: all
+# 65,536 kinds, sent in 400 KB, took 56 MB for each connection.
 SETTINGS = 32
 # The window of a connection. The door always reopens it, because the windows of the streams bound the
 # bytes held. The protocol's default, 64 KiB, allowed 0.65 MB/s over a round trip of 100 ms.
@@ -31,8 +31,8 @@ _CONFIG = H2Configuration(
     validate_outbound_headers=False,
     normalize_outbound_headers=False,
 )
-# A header block that begins with three changes of the table's size. Two are enough (RFC 7541, 4.2), but
-# `hpack` would carry out the 30,000 that fit into a block.
+# A header block that is refused because it begins with three changes of the table's size. Clients need at
+# most two (RFC 7541, 4.2), and `hpack` would carry out all of the 30,000 that fit into a block.
 _RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]{0,4}[\x00-\x7f]){3}")
 # The entries of HPACK's static table that answers use.
 _NAMES = {
@@ -55,8 +55,8 @@ class Decoder(hpack.Decoder):
     """A decoder of requests' header blocks that remembers the last block. If the last block did not
     change HPACK's table, an equal block has the same fields, and is not decoded again.
 
-    `head`: the head that the connection has parsed from the last block. `decoded`: `ahead` has already
-    decoded the block that `h2` decodes next.
+    `head`: the head that the connection has parsed from the last block. `decoded`: the door has already
+    decoded, with `ahead`, the block that `h2` will pass to `decode` next.
     """
 
     def __init__(self) -> None:
@@ -110,8 +110,9 @@ def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class Encoder(hpack.Encoder):
-    """The encoder of answers' header blocks. `h2` passes only the status: it would copy and examine each
-    field several times. `fields` are the other fields of the next block, encoded by `literals`."""
+    """The encoder of answers' header blocks. `h2` passes only the status to it, because `h2` would copy
+    and examine each field several times. The caller encodes the block's other fields with `literals`, and
+    sets them as `fields` before."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -172,7 +173,8 @@ _PREFIXES = {
 class Protocol(H2Connection):
     """One connection's state."""
 
-    # Closed streams that are remembered, for frames that arrive late: 65,536 of them would take 6 MB.
+    # The most closed streams that are remembered, for frames that arrive late. `h2` remembers 65,536 by
+    # default, which would take 6 MB.
     MAX_CLOSED_STREAMS = 1_000
 
     decoder: Decoder

@@ -255,8 +255,8 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def stream(self, exchange: Exchange) -> None:
-        """Stream the body. The application, not the door, then draws the bytes held from the budget. The
-        body can take longer, and a long body can get a larger window."""
+        """Stream the body from now on. The application, not the door, then draws the bytes held from the
+        budget. A slow body is allowed while it keeps coming, and a long one can get a larger window."""
         if self._exchange is not exchange:
             return
         held, self._held = self._held, bytearray()

@@ -9,14 +9,14 @@ class Limits:
     """The limits of the door, in seconds and counts. The specification fixes `head_s` and `body_s`."""
 
     head_s: float = 15.0  # from a head's first byte (or from the accept) to its end
-    # From the first step of a TLS handshake. A longer handshake is closed if another client waits. Two
-    # round trips take a second by satellite. With 15 s, as for a head, stalling clients of a few networks
-    # could keep all others waiting.
+    # The time for a TLS handshake, from its first step. A longer handshake is closed if another client
+    # waits. Its two round trips take a second by satellite. With the 15 s of `head_s`, stalling clients
+    # of a few networks could keep all others waiting.
     handshake_s: float = 2.0
     body_s: float = 30.0  # of waiting for the client, without the application's own time
-    # For a streamed body. With `body_s` alone, a client that sends a byte every 29 s could keep a
-    # request open for years. So after a minute the mean rate must be at least 2 KiB/s; a modem of 56
-    # kbit/s has three times that rate.
+    # After `stream_grace_s`, a streamed body must come at a mean rate of `stream_floor` bytes a second. A
+    # modem of 56 kbit/s has three times that rate. With `body_s` alone, a client that sends a byte every
+    # 29 s could keep a request open for years.
     stream_grace_s: float = 60.0
     stream_floor: int = 2_048
     idle_s: float = 75.0  # between requests; proxies close first, usually after 60 s
@@ -26,11 +26,11 @@ class Limits:
     rest_s: float = 0.1  # the pause of a listener when descriptors have run out
     connections: int = 4_096  # the inbound share of the descriptor limit
     overflow: int = 32  # connections beyond that number that get 503 at a time
-    # Bytes of a refused body that the door reads over HTTP/2. A client sends a body to its end. If the
-    # door resets the stream before that, the client can lose the answer (Node.js always does).
+    # The most bytes of a refused body that the door reads over HTTP/2. A client sends a body to its end.
+    # If the door resets the stream before that, the client can lose the answer (Node.js always does).
     http2_drain_bytes: int = 1024 * 1024
-    # Requests that a client can open and reset on one connection (CVE-2023-44487): a number at once,
-    # and a rate, so that a few resets an hour do not end a connection that is kept for weeks.
+    # The most requests that a client can open and reset on one connection (CVE-2023-44487): a number at
+    # once, and then a rate. So a few resets an hour do not end a connection that is kept for weeks.
     http2_resets: int = 200
     http2_resets_a_second: float = 10.0
     # The most that a client's frames can cost without useful work, in units of 25 us of CPU
@@ -38,8 +38,8 @@ class Limits:
     # for the pings of a client that only waits.
     http2_credit: int = 4_000
     http2_credit_a_second: float = 20.0
-    # Successive answers on one connection that were aborted because the client took nothing for
-    # `write_s`. A client can forget to read one answer. A client that takes none of eight never reads.
+    # A connection ends after this many successive answers that were aborted because the client took
+    # nothing for `write_s`. A client can forget to read one answer, but not eight.
     http2_stalls: int = 8
     # The window of a streamed upload, if the budget of bodies has room for several of them: 10 MB/s
     # over a round trip of 100 ms. Otherwise an upload has the 64 KiB of every request.

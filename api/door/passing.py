@@ -140,8 +140,8 @@ class Passing(Answering):
             self._read_on(True)
 
     def stream(self, exchange: Exchange) -> None:
-        """Stream the body. The application, not the door, then draws the bytes held from the budget. The
-        body can take longer."""
+        """Stream the body from now on. The application, not the door, then draws the bytes held from the
+        budget. A slow body is allowed while it keeps coming."""
         if self._exchange is exchange:
             self._give_back()
             self._progress.stream()

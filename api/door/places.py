@@ -16,9 +16,9 @@ from engine.model.errors import Refusal
 from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.tally import Tally
 
-# Requests that can begin between two passes of the reactor. The framework takes 0.5 ms to begin each.
+# The most requests that begin between two passes of the reactor. The framework takes 0.5 ms to begin one.
 STARTS = 4
-# A waiting request takes about 10 KB; with more waiting requests, some would wait longer than WAIT_S.
+# The most waiting requests. Each takes about 10 KB, and with more of them some would exceed WAIT_S.
 WAITING = 1_024
 WAIT_S = 5.0  # the same as in `api.shares`, where requests of one workspace wait for each other
 RETRY_AFTER_S = 1
@@ -153,8 +153,11 @@ class UntakenAnswers:
         self.refused = 0
 
     def has_room(self, account: str, size: int = LEAST_BYTES) -> bool:
-        """Return True if an account can draw `size` bytes more. An account without bytes always can;
-        another one only if its bytes, with these, are at most the free bytes of the budget."""
+        """Return True if an account can draw `size` bytes more.
+
+        An account that holds no bytes always can. Any other account can if the bytes that it would then
+        hold are at most the present free bytes of the budget.
+        """
         own = self._drawn_by.get(account, 0)
         return not own or own + size <= self._total - self.drawn
 

@@ -39,7 +39,8 @@ class Certificate:
 
     async def renew(self) -> None:
         """Read the files now. New connections use the certificate if it is usable."""
-        # Read the stamps first: if the files change while they are read, the next `look` notices it.
+        # Take the stamps (size and times) before reading the files: if a file changes meanwhile, the next
+        # `look` notices it.
         self._seen = self._stamps()
         try:
             self.context, self.digest = await trio.to_thread.run_sync(
@@ -69,7 +70,8 @@ def server_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["h2", "http/1.1"])
     try:
-        # Without the callback OpenSSL would prompt at the terminal, and the server would wait.
+        # Without `password`, OpenSSL would ask for an encrypted key's password at the terminal, and the
+        # server would wait.
         context.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         files = str(certificate) if key is None else f"{certificate} and its key {key}"

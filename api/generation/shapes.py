@@ -11,7 +11,7 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
-# Shapes of a large group that have a module of their own: by the end of the shape's name.
+# The modules for shapes whose names have these endings: some groups would have too large a module.
 APART = {"Authentication": "authentication", "Patch": "patches"}
 
 

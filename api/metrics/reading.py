@@ -85,8 +85,8 @@ def buckets_of(histogram: Histogram) -> list[tuple[str, float]]:
 
 
 def _copied(by_environment: Mapping[int, T]) -> Iterable[tuple[int, T]]:
-    """Yield the items of a mapping to which other tasks can add items meanwhile. Copying a key takes
-    8 ns."""
+    """Yield the items of a mapping to which other tasks can add items meanwhile. The keys are copied
+    first, which takes 8 ns for each."""
     return ((number, by_environment[number]) for number in list(by_environment))
 
 

@@ -25,7 +25,8 @@ from engine.runtime.slices import in_slices, no_pause
 if TYPE_CHECKING:
     from api.composition import Server
 
-# Environments with their own labels. Each has a dozen series: some 6,000 lines, or 0.5 MB a scrape.
+# The most environments with their own labels. Each has a dozen series, so a scrape has at most some 6,000
+# lines for them, or 0.5 MB.
 ENVIRONMENTS = 500
 BUSIEST = 50  # destinations with labels for the most work: more than a person looks at
 FAILING = 50  # destinations with labels for the most failures in a row: they can have little work
@@ -110,7 +111,8 @@ class Scrape:
 
     @property
     def dead_letters(self) -> Iterable[Sample]:
-        """The counts of dead letters, without those of 0 in environments that have no labels yet."""
+        """The counts of dead letters. A count of 0 is left out if its environment has no labels yet, so
+        that it does not get labels only for this."""
         return self.by_environment(
             (number, (), size)
             for number, size in list(self._dead_letters.items())
@@ -118,8 +120,8 @@ class Scrape:
         )
 
     def by_environment(self, values: Iterable[tuple[int, Labels, int]]) -> Iterable[Sample]:
-        """Return the counts by labels; counts with equal labels are added. `values`: environment, further
-        labels, count."""
+        """Return the counts by labels; counts with equal labels are added. `values` are triples: an
+        environment, further labels, and a count."""
         found: Counter[Labels] = Counter()
         for index, (number, more, count) in enumerate(values, 1):
             found[*self._labels(number), *more] += count

@@ -9,9 +9,9 @@ from typing import Any
 
 REFERENCE = re.compile(r"#/components/schemas/(\w+)")
 _KINDS = ("object", "array", "string", "number", "boolean", "null")
-# The types that a JSON Schema, an object or a boolean, cannot have: `not` excludes them. The direct ways
-# fail: openapi-generator makes Java that does not compile from an `anyOf` of an object and a boolean, and
-# oapi-codegen refuses a list of types.
+# A field that holds a JSON Schema can be an object or a boolean. The document says this with `not`, which
+# excludes the types below. The direct ways fail: openapi-generator makes Java that does not compile from
+# an `anyOf` of an object and a boolean, and oapi-codegen refuses a list of types.
 _JSON_SCHEMA = [kind for kind in _KINDS if kind not in ("object", "boolean")]
 
 
@@ -34,8 +34,8 @@ def readable(schema: dict[str, Any]) -> dict[str, Any]:
             "not": {"type": _JSON_SCHEMA, "items": {}},
         }  # Spectral requires `items` for arrays
     if "default" in schema and len([kind for kind in kinds if kind != "null"]) > 1:
-        # Go code of openapi-generator does not compile: it assigns the default to a variable whose type
-        # is that of the whole choice.
+        # A default of a choice is only described: for a real one, openapi-generator makes Go code that
+        # assigns the default to a variable of the choice's own type, and does not compile.
         default = rest.pop("default")
         return {
             **rest,

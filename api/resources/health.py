@@ -75,9 +75,11 @@ def health_view(
     report: DestinationReport,
     stored_age_s: float | None = None,
 ) -> shapes.DestinationHealth:
-    """Return the view of a destination's health. `stored_age_s`: the destination's age in the result of
-    `ages_in_store`. Without it, the age of the oldest waiting delivery is shown only if all waiting
-    deliveries are in memory."""
+    """Return the view of a destination's health.
+
+    `stored_age_s`: the age of the oldest waiting delivery, from `ages_in_store`. If it is None, that age
+    is shown only if all waiting deliveries are in memory.
+    """
     known = report.health or _at_rest(record, report)
     return {
         "destinationId": record.id,

@@ -83,8 +83,9 @@ async def _by_key(call: Call, text: str) -> list[Found]:
 
 
 async def _by_part(call: Call, head: str, tail: str) -> list[Found]:
-    """Return the events and deliveries whose ids begin with `head` and end with `tail`. `head` has their
-    time; only the latest of that time are compared."""
+    """Return the events and deliveries whose ids begin with `head` and end with `tail`. An id begins with
+    its time, so `head` gives a period. Only the latest RECENT events and deliveries of that period are
+    compared."""
     time = head.replace("-", "")[:_TIME_DIGITS]
     low = int(time.ljust(_TIME_DIGITS, "0"), 16)
     high = int(time.ljust(_TIME_DIGITS, "f"), 16) + 1

@@ -27,8 +27,7 @@ class DemoTally:
     _arrived: set[int] = field(default_factory=set)
 
     def sent(self, number: int, now: float | None) -> None:
-        """Count an event before it is sent to the service; without an instant its latency is not
-        measured."""
+        """Note the time at which an event is sent. `now` None: its latency is not measured."""
         self._sent[number] = now
 
     def arrived(self, number: object, now: float) -> None:

@@ -155,8 +155,8 @@ class Story:
             answer = await self.client.events.send_batch(
                 [self.event("invoice.paid", number) for number in chunk]
             )
-            # Duplicates are from a batch that was sent again after a lost answer: they were accepted
-            # before.
+            # The client sends a batch again if its answer was lost. The events that the first try
+            # had accepted are then reported as duplicates.
             tally.accepted += answer["accepted"] + answer["duplicates"]
 
     async def count_delivered(self, destination: str, expected: int) -> int:

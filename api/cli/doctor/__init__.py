@@ -23,7 +23,8 @@ MARKS = {
     Level.FAILURE: click.style("FAILURE", fg="red", bold=True),
 }
 
-# A server started by a service unit, for example, does not have the shell's variables.
+# This says whose settings were checked: a server that a service unit started, for example, does not have
+# the variables of this shell.
 VALID = "valid: the flags and environment of this command. A running server can have others"
 
 HELP = """Find the problems of a setup, and what to do about them. The command changes nothing.

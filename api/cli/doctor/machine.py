@@ -199,7 +199,8 @@ def check_locale() -> Finding:
 
 
 def check_workers() -> Finding:
-    """Check the confinement of the processes that run scripts: start one that reports it."""
+    """Check the confinement of the processes that run scripts. Start such a process: its exit code
+    reports the confinement."""
     try:
         done = subprocess.run(  # noqa: S603 - our own file, by our own interpreter
             [sys.executable, "-I", "-S", "-B", worker.__file__],

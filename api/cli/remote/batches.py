@@ -99,7 +99,7 @@ def _send(client: "Client", chunk: list[Line], tally: BatchTally) -> None:
     try:
         answer = client.events.send_batch([line.raw for line in chunk])
     except InvalidRequestError as error:
-        # no event of the batch is valid, or the batch cannot be read as a whole
+        # The server refuses a batch if it has no valid event, or cannot be parsed.
         for line in chunk:
             told = f"events[{line.number - chunk[0].number}]"
             own = [d.message for d in error.details if d.path.startswith(told)]

@@ -21,8 +21,8 @@ Fetch = Callable[[int, str | None], Any]
 
 
 class Output:
-    """The output in one form. Without a flag it is a table on a terminal and lines of JSON
-    elsewhere."""
+    """The output as a table, JSON or lines of JSON. By default it is a table on a terminal, and lines of
+    JSON elsewhere."""
 
     def __init__(self, form: str | None) -> None:
         self.form = form or ("table" if sys.stdout.isatty() else "jsonl")

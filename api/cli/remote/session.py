@@ -34,7 +34,7 @@ SUGGESTED = 3
 
 
 def with_ids(client: Callable[[], "Client"], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a command's options with an id for each name of a destination or rule.
+    """Return a command's options, with each name of a destination or rule replaced by its id.
 
     Raises NotFoundTrouble for an unknown name, and Trouble for an ambiguous name.
     """

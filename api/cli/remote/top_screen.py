@@ -1,4 +1,4 @@
-"""The screen of `angarium top` as text, and the function of its keys. Nothing here reads or draws."""
+"""The screen of `angarium top` as text, and the effects of its keys. Nothing here does I/O."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -144,7 +144,7 @@ _MOVES = {"up": -1, "k": -1, "down": 1, "j": 1, "page up": -10, "page down": 10,
 
 
 def stepped(concurrency: int, *, up: bool) -> int:
-    """Return the next concurrency: a step of 1 for small values, otherwise of a quarter."""
+    """Return the next concurrency: a step of a quarter, but of 1 below 8."""
     step = max(1, concurrency // 4)
     return min(max(concurrency + (step if up else -step), 1), MOST_CONCURRENCY)
 
