@@ -51,7 +51,7 @@ class Cors:
 
         The answer to a preflight is the answer to any OPTIONS request, with further headers. Its allowed
         methods come from the header Allow in `own`. A preflight has no credential, so its workspace is
-        not known: the Origin needs to be listed by any workspace.
+        not known: it is enough that any workspace lists the Origin.
         """
         origin = fields.get(b"origin")
         if origin is None or not self._models.is_listed(origin):

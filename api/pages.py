@@ -64,9 +64,11 @@ def searched_page(
     limit: int,
     at_ms: int | None = None,
 ) -> Page[Item]:
-    """Return a page of a filtered list. If the page is short but not the last, the search was stopped,
-    and `searchedTo` is the instant that it has reached: `at_ms`, or if that is None, the creation of
-    `below`."""
+    """Return a page of a filtered list.
+
+    A page that is short but not the last shows that the search was stopped. Then the page's `searchedTo`
+    is the instant up to which it searched: `at_ms`, or by default the creation of `below`.
+    """
     found = page(items, listing, environment, below)
     if below is not None and len(items) < limit:
         found["searchedTo"] = iso(created_at_ms(below) if at_ms is None else at_ms)

@@ -62,8 +62,8 @@ def _withhold(value: Any, path: list[str]) -> None:
 
 
 def _is_asked(value: object, *, patch: bool) -> bool:
-    """Return True if a body asks for something with this value. An empty object and false ask for
-    nothing. Null removes a value in a change, and asks for nothing in a creation."""
+    """Return True if a field with this value needs a permission. An empty object and false
+    need none. Null needs it in a change, where it removes a value, and not in a creation."""
     return value != {} and value is not False and (patch or value is not None)
 
 

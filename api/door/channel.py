@@ -146,8 +146,8 @@ class Channel:
             self._watch()
 
     def _write(self, data: bytes) -> bool:
-        """Send `data`. Returns True if the socket has taken everything. Otherwise `_flushed` is called
-        when it has, or `_expired` at the write deadline."""
+        """Send `data`. Returns True if the socket has taken everything. Otherwise `_flushed` is called as
+        soon as the socket has taken everything, or `_expired` at the write deadline."""
         try:
             if self._transport.write(data):
                 return True
@@ -159,7 +159,8 @@ class Channel:
         return False
 
     def _again(self) -> None:
-        """Call `_flushed` in the next pass: work remains, and other channels get their turn first."""
+        """Let the reactor call `_flushed` in its next pass: the protocol has more work, and the other
+        channels get their turn first."""
         self._recall = True
         self._watch()
 

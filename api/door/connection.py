@@ -60,8 +60,8 @@ class ClientConnection(Passing):
         self._within(self._limits.head_s if due is None else due - self._instant())
 
     def begin(self, data: bytes | None) -> None:
-        """Serve the bytes that came with the end of a handshake. b"": the client has ended. None: no
-        bytes came."""
+        """Serve `data`, the bytes that came with the end of a handshake. `data` is b"" if the client has
+        ended the connection, and None if no bytes came."""
         try:
             if data:
                 self._arrived(data)

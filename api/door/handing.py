@@ -100,8 +100,9 @@ class Handing:
         self.stop_receiving()
 
     def stop_receiving(self) -> None:
-        """Close the passages from other workers. Their senders take the unconfirmed connections back
-        and relay the requests to the part's next worker."""
+        """Close the passages through which other workers send connections to this one. Each of those
+        workers takes back the connections that this worker has not confirmed, and relays their requests
+        to the part's next worker."""
         for arrivals in list(self._arrivals):
             arrivals.close()
 

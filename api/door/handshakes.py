@@ -34,8 +34,8 @@ class HandshakeStatistics:
 
 
 class HandshakeTurns:
-    """The owner of the queue. While a client waits, each pass of the reactor calls `ready`, with the
-    priority of new connections."""
+    """The owner of the queue. While a client waits, each pass of the reactor calls `ready`. For the
+    reactor it has the priority of new connections."""
 
     def __init__(
         self, reactor: Reactor, timers: Timers, patience_s: float, at_once: int = AT_ONCE

@@ -131,7 +131,7 @@ class Http2Connection(Sending):
             (request.due for request in self._streams.values()),
             default=self._idle,
         )
-        # Never set a later deadline: if a GOAWAY was just sent, the deadline is already `linger_s` later.
+        # Never set a later deadline: if a GOAWAY was just sent, the deadline is only `linger_s` away.
         self.sooner(min(due, self._stuck))
 
     def _expire_requests(self, now: float) -> bool:

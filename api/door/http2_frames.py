@@ -191,7 +191,7 @@ def _size(data: bytes, at: int) -> int:
     return size
 
 
-# What the frames of all connections can cost in one pass of the reactor, in the units above: 6 ms.
+# The most that the frames of all connections cost in one pass of the reactor, in the units above: 6 ms.
 PASS_COST = 256
 LEAST_COST = 8  # of one connection: a request or two, as many as over HTTP/1.1
 MOST_COST = 64  # of one connection: a dozen requests, 1.5 ms
@@ -208,8 +208,8 @@ class Turns:
         self._share = MOST_COST
 
     def begin(self, number: int) -> int:
-        """Begin a connection's turn in the pass `number`; return how much its frames can cost. All
-        connections share PASS_COST equally, by the number of turns in the previous pass."""
+        """Begin a connection's turn in the pass `number`; return how much its frames can cost: PASS_COST
+        divided by the number of turns in the previous pass, from LEAST_COST to MOST_COST."""
         if number != self._pass:
             self._share = max(LEAST_COST, min(MOST_COST, PASS_COST // max(1, self._at_work)))
             self._pass, self._at_work = number, 0

@@ -11,7 +11,7 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
-# The modules for shapes whose names have these endings: some groups would have too large a module.
+# The modules of shapes whose names have these endings. Otherwise a large group's module would be too long.
 APART = {"Authentication": "authentication", "Patch": "patches"}
 
 

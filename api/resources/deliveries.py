@@ -221,7 +221,7 @@ async def _stored(
 
 async def own(call: Call, which: DeliveryFilter) -> DeliveryFilter:
     """Limit a filter to deliveries that the caller can see: in an embed session, deliveries to its
-    customer's destinations. Few destinations are named, so that only their index entries are read."""
+    customer's destinations. Up to FEW of these are named, so that only their index entries are read."""
     customer = call.customer
     if customer is None or which.customers == ():
         return which

@@ -114,8 +114,8 @@ def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bo
 
 
 async def aged(call: Call, survey: Survey) -> Survey:
-    """Return the survey with more ages of queues: for the longest queues whose age only the database
-    knows."""
+    """Return the survey, completed with ages that only the database knows: those of the `MOST_AGES`
+    longest queues that have no age yet."""
     unknown = (each for each, found in survey.items() if found.pending and found.oldest_s is None)
     asked = nsmallest(MOST_AGES, unknown, key=lambda each: -survey[each].pending)
     sent = call.services.directory.in_flight(call.number)

@@ -148,7 +148,7 @@ async def _stored(
 
 
 def _given(call: Call, event: dict[str, Any]) -> tuple[bytes, str]:
-    """Return the outbound body of the event in a request, and the event's type."""
+    """Return the outbound body and the event type of the event that the request contains."""
     if "eventType" in event:
         found = event_of(call)
         return outbound_body(found), found.type
@@ -159,7 +159,8 @@ def _given(call: Call, event: dict[str, Any]) -> tuple[bytes, str]:
 
 
 async def _event(call: Call, definition: Definition, identifier: str | None) -> tuple[bytes, str]:
-    """Return the outbound body and the event type of an accepted event, or of the template's example."""
+    """Return the outbound body and the event type of the accepted event with this id. Without an id,
+    return those of the template's example."""
     if identifier is None:
         event = definition.example.event
         return json.dumps(event).encode(), _type(event)

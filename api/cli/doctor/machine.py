@@ -111,7 +111,7 @@ def _is_angarium(url: str) -> bool:
 def check_data_dir(settings: Settings) -> list[Finding]:
     """Check that the data folder can be written and has room."""
     folder = settings.data_dir.absolute()
-    # `os.path.exists` returns False below a folder that this account cannot read, instead of raising.
+    # `Path.exists` would raise an error below a folder that this account cannot read.
     if os.path.exists(folder) and not folder.is_dir():
         return [failure("data folder", f"{folder} is not a folder", f"set {PREFIX}DATA_DIR")]
     place = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))

@@ -1,7 +1,8 @@
-"""The follower of deliveries: it reads them repeatedly, and remembers a bounded number.
+"""The follower of deliveries: it reads the list of deliveries repeatedly, and remembers a bounded number.
 
 A delivery is new if its id is above the highest id seen. New deliveries displace unsettled ones from the
-first page. Each turn therefore reads some unsettled deliveries singly, the longest unread first.
+first page. Therefore each turn, after the list, also reads a few unsettled deliveries one by one: those
+that were not read for the longest time.
 """
 
 import time
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 PAGE = 100
 MOST_PAGES = 10  # of new deliveries in one turn; further ones are skipped with a note
 MOST_WATCHED = 1_000  # unsettled deliveries that are read again
-# Deliveries that each turn reads singly. With the read of the list, this makes 90 requests a minute at
+# The deliveries that each turn reads one by one. With the list these are 3 requests, or 90 a minute at
 # the default interval. The smallest plan allows 120.
 LOOKS = 2
 AWAY_S = 5.0  # between two attempts while the server does not respond
