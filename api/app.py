@@ -136,7 +136,7 @@ def _judged(heads: Heads, request_id: str) -> Response | None:
 
 
 def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
-    """Register the beginning of every request, the end of every answer, and the answers to errors."""
+    """Register the functions that begin every request, complete every answer, and answer errors."""
 
     @app.before_request
     async def begin() -> Response | None:  # Quart runs a function that is not async in a thread

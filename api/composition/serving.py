@@ -187,8 +187,8 @@ async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None =
     handed_over = False
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
-    # Ignore signals before and after the signal receiver below, which restores the handlers set here. So a
-    # late signal cannot change the exit code.
+    # Ignore signals before and after the signal receiver below, which restores the handlers set here. So
+    # a late signal cannot change the exit code.
     for number in (*SIGNALS, HANG_UP):
         signal.signal(number, signal.SIG_IGN)
     # The receiver stays open during PostgreSQL's start and stop: a signal must not leave PostgreSQL

@@ -195,7 +195,7 @@ class ClientConnection(Passing):
         """Return True if `raw` differs from the last head only in the body's length. Then `head`, the
         parsed last head, gets the new length.
 
-        Call this only if the last request was ingestion. The application could still be reading `head`.
+        Return False if the last request was not ingestion: the application can still be reading `head`.
         """
         before = self._before
         length = None if before is None else length_of_like(self._last_raw, raw)

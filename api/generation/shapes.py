@@ -11,7 +11,7 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
-# The modules of shapes whose names have these endings. Otherwise a large group's module would be too long.
+# The modules of shapes with these name endings: a large group's module would be too long with them.
 APART = {"Authentication": "authentication", "Patch": "patches"}
 
 

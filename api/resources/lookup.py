@@ -17,7 +17,7 @@ from engine.model.documents import is_uuid
 from engine.model.words import Word, word
 
 MOST = 20  # objects of each kind that are found by something else than their id
-RECENT = 200  # events and deliveries of a part's time that are compared with it: some milliseconds
+RECENT = 200  # events and deliveries that are compared with a part of an id: some milliseconds
 # The beginning of an id, with or without its end: `01939b2e`, or `01939b2e…6b10` as in the lists of the
 # console. The first 12 digits of an id are its time in milliseconds.
 _PART = re.compile(r"([0-9a-f]{8}[0-9a-f-]*)(?:(?:…|\.\.\.)([0-9a-f]{1,12}))?")
