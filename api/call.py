@@ -25,11 +25,11 @@ class Answer:
     given, is sent unchanged as `content_type`.
 
     `chunks`, if given, are the body instead: `length` bytes in parts of 64 KiB or less. The door reads
-    them as fast as the client takes them. The application always closes `chunks` (`aclose`, if there is
-    one), even if nothing reads them. Until then the answer counts as one of the streams that the
-    workspace `account` can have at once; None: the caller's workspace.
+    them as fast as the client takes them. The application always closes them (`aclose`, if they have
+    it), even if nothing reads them. While the door sends them, they take one of the streams that the
+    workspace `account` (None: the caller's) can have at once.
 
-    `headers` are added to the usual headers and replace those of the same name.
+    `headers` are added to the usual headers, and replace usual headers of the same name.
     """
 
     status: int

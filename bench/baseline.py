@@ -23,8 +23,8 @@ class System(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
-    """Other systems, and how they were measured. `send_micros`: the CPU of a bare request on that
-    machine."""
+    """Other systems, and how they were measured. `send_micros`: the CPU time of a bare request, in
+    microseconds, on the computer where they were measured."""
 
     measured: str
     machine: str
@@ -33,7 +33,8 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     systems: list[System]
 
     def beside(self, scenario: str) -> dict[str, dict[str, float]]:
-        """Return each system's figures for one scenario. CPU is also given as a multiple of the floor."""
+        """Return each system's figures for one scenario. `timesFloor` is the CPU time of an event as a
+        multiple of `send_micros`."""
         found = {}
         for system in self.systems:
             figures = dict(system.figures.get(scenario, {}))

@@ -235,7 +235,8 @@ class Found:
 
 
 def _fresh(service: Service, healthy: Healthy) -> None:
-    """Restart a server, so that its longest step and its memory come from one neighbour only."""
+    """Restart a server before the next neighbour, so that the server's longest step and memory show the
+    effect of that neighbour alone."""
     service.stop()
     service.start()
     service.wait_known(service.key)

@@ -100,9 +100,11 @@ class Handing:
         self.stop_receiving()
 
     def stop_receiving(self) -> None:
-        """Close the passages through which other workers send connections to this one. Each of those
-        workers takes back the connections that this worker has not confirmed, and relays their requests
-        to the part's next worker."""
+        """Close the passages over which other workers send connections to this one.
+
+        If this worker has not confirmed a connection, its sender takes it back, and relays its requests
+        to the next worker of this part.
+        """
         for arrivals in list(self._arrivals):
             arrivals.close()
 

@@ -22,8 +22,8 @@ EndUnsent = Callable[[Delivery, DeliveryStatus, DeliverySignal, float], None]
 class Order(IntEnum):
     """A person's request for one delivery."""
 
-    RETRY = 0  # it is due now, ahead of its schedule, and passes the circuit and a Retry-After
-    CANCEL = 1  # no attempt of it begins any more: FAILED and DISCARDED
+    RETRY = 0  # due now, whatever the schedule, an open circuit or a Retry-After says
+    CANCEL = 1  # no further attempt begins; the delivery becomes FAILED, with DLQ status DISCARDED
 
 
 class Orders:

@@ -101,8 +101,8 @@ class Throttle:
         return wanted
 
     def allow_urgent(self, now: float, wanted: int) -> int:
-        """Return how many of `wanted` attempts that a person asked for may begin now. They pass the
-        circuit and a Retry-After, but not the rate."""
+        """Return how many of `wanted` attempts that a person asked for may begin now. Only the rate
+        limits them: an open circuit and a Retry-After do not hold them back."""
         return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
 
     def note_rate(self, now: float) -> None:

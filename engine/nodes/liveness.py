@@ -15,7 +15,8 @@ BEAT_S = 0.5  # between two heartbeats of a node
 
 
 class Active(Struct, frozen=True):
-    """The node that has a part. `beat` counts its heartbeats; -1: the node has no row."""
+    """The node that owns the database or a part of it. `beat` is its last heartbeat, or -1 if the node
+    has no row."""
 
     id: str
     beat: int

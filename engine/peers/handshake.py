@@ -85,8 +85,10 @@ async def dial(
 async def accept(
     stream: trio.abc.Stream, keys: Mapping[bytes, bytes], digest: bytes = NO_TLS
 ) -> Caller:
-    """Accept a link and return its client. Raise LinkError. `digest`: the digest of this server's TLS
-    certificate, which is sent on REQUESTS links; NO_TLS if it has no TLS."""
+    """Accept a link and return its client. Raise LinkError.
+
+    `digest`: the digest of the certificate that this end shows on REQUESTS links, NO_TLS if it has none.
+    """
     with _within():
         mine = secrets.token_bytes(NONCE)
         await stream.send_all(MAGIC + mine)

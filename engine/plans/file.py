@@ -23,8 +23,8 @@ from engine.settings import Settings
 # Ten years. With a longer retention and a wrong clock, the earliest shown day could be before 1970.
 MOST_DAYS = 3_650
 MOST = 1_000_000_000  # of anything that is counted; it must fit an integer column
-# Fields that a new plan can omit, because files of earlier releases lack them. An omitted field has the
-# value of the plan `scale`.
+# Fields that a new plan can omit, because files of earlier releases lack them. The plan then has the
+# value of the built-in plan `scale`.
 LATER: Mapping[str, int] = MappingProxyType(
     {
         name: getattr(BUILT_IN[FIRST], name)

@@ -218,7 +218,7 @@ log = structlog.get_logger("angarium.replay")
 
 
 def withdraw(job: str, queued: QueuedReplays, actors: ReplayActors) -> None:
-    """Order the actors to cancel a job's queued replays, except those in flight."""
+    """Tell the actors to cancel a job's queued replays, except those in flight."""
     for destination, ids in queued.of_job(job).items():
         flying = actors.delivering(ids)
         left = tuple(each for each in ids if each not in flying)

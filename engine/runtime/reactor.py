@@ -27,11 +27,13 @@ PASS_EVENTS = 64
 # After this time, a pass pauses until every other task has run: 64 costly requests, which take 2 to 4 ms
 # each, would delay them too long.
 PASS_S = 0.005
-# The priority of a descriptor. A client's connection is a NEWCOMER until its first request; then it is
-# KNOWN if its last request was admitted, else a STRANGER. In a pass, newcomers together get STRANGERS_S,
-# and strangers together get STRANGERS_S. So neither delays known callers for long, and strangers do not
-# delay newcomers. The reactor polls these two classes for only STRANGERS_AT_ONCE descriptors at a time,
-# because each can need a step of a TLS handshake, which takes a millisecond.
+# The priority class of a descriptor. A client's connection is a NEWCOMER until its first request; then it
+# is KNOWN if its last request was admitted, else a STRANGER.
+#
+# In a pass, NEWCOMER and STRANGER have a budget of STRANGERS_S seconds each. So neither class delays
+# known callers for long, and strangers do not delay newcomers. The reactor polls these two classes for
+# only STRANGERS_AT_ONCE descriptors at a time: a descriptor can need a step of a TLS handshake, which
+# takes a millisecond.
 KNOWN, NEWCOMER, STRANGER = range(3)
 STRANGERS_S = 0.002
 STRANGERS_AT_ONCE = 4

@@ -114,7 +114,8 @@ def _rounded(number: int | Decimal) -> float:
 
 
 def _long(value: Any, divides: bool) -> Iterator[tuple[int, float]]:
-    """Yield each long number as (digits, float). The exponent counts as digits."""
+    """Yield the number of digits, and the nearest float, of each long number. The digits are those of the
+    number written without an exponent: 1e400 has about 400."""
     waiting = [value]
     while waiting:
         each = waiting.pop()

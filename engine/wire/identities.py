@@ -104,7 +104,8 @@ def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
 def _judged_key(text: str) -> _Key:
     """Return the key if it signs quickly enough. Raises ValueError, whose message quotes no key."""
     try:
-        # No test of the primes: it would take half a second, and the key must match the certificate.
+        # The primes are not tested, which would take half a second. A wrong key is found anyway, because
+        # it does not match the certificate.
         key = load_pem_private_key(text.encode(), None, unsafe_skip_rsa_key_validation=True)
     except TypeError:
         raise ValueError("has a passphrase: give the key without one") from None

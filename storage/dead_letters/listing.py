@@ -123,7 +123,8 @@ class PostgresDeadLetterLog:
     """Implements `engine.log.delivery_log.DeadLetterLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. None: pages are read in order only."""
+        """`searchers`: connections of the profile SEARCH. If None, a page with filters ends after a
+        bounded walk along an index, and no search continues it."""
         self._pool = pool
         self._searchers = searchers
 

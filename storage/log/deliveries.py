@@ -96,7 +96,8 @@ class PostgresDeliveries:
     """Implements `engine.log.delivery_log.DeliveryLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. None: lists are read in order only."""
+        """`searchers`: connections of the profile SEARCH. If None, a page with filters ends after a
+        bounded walk along an index, and no search continues it."""
         self._pool = pool
         self._searchers = searchers
 

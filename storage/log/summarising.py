@@ -22,8 +22,9 @@ LOCK_WAIT_MS = 300
 
 # A table's number of pages.
 _PAGES = "SELECT pg_relation_size(to_regclass($1::text)) / current_setting('block_size')::bigint"
-# Summarises only full ranges of pages: an insert into a summarised range writes the summary again, with
-# 500 bytes of PostgreSQL's log. $4: summarise the last range too, although it is not full.
+# Summarises the full page ranges of BRIN indexes. A range that still grows has no summary: each insert
+# would rewrite the summary, which costs 500 bytes of WAL. $1 partition, $2 the pages summarised before,
+# $3 the partition's pages, $4 true to summarise the last range although it is not full.
 _SUMMARISE = """
 SELECT brin_summarize_range(i.indexrelid, first)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam,

@@ -412,8 +412,11 @@ class World:
             self.awake()
 
     def step_clock(self, by_s: float) -> None:
-        """Step the clock. Pauses and the rate last as long as before. A waiting row keeps its earliest
-        time, but at most the schedule's shortest wait from now."""
+        """Step the clock.
+
+        Pauses, and waits for the rate, end after the same time as without the step. A row's next attempt
+        keeps its time, but comes after at most the schedule's shortest wait.
+        """
         self.awake()
         was, self.now = self.now, self.now + by_s
         self.tokens_at += by_s

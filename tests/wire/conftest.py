@@ -1,4 +1,5 @@
-"""The street with production settings, except that loopback is allowed."""
+"""A street (receivers and a wire client) with production settings, except that the client can connect to
+loopback addresses."""
 
 from collections.abc import AsyncIterator
 
@@ -9,6 +10,6 @@ from tests.wire.street import Street, open_street
 
 @pytest.fixture
 async def street() -> AsyncIterator[Street]:
-    """A wire client that can connect to 127.0.0.0/8."""
+    """A street whose client can connect to 127.0.0.0/8."""
     async with open_street() as street:
         yield street

@@ -16,8 +16,8 @@ BOOKS: tuple[tuple[type[Disturbance], ...], ...] = (
 def books(
     servers_count: int, workers_count: int = 1, parts: int = 1
 ) -> tuple[tuple[type[Disturbance], ...], ...]:
-    """Return the books for a round with `servers_count` servers, `workers_count` workers in each, and
-    `parts` shares of the workspaces."""
+    """Return the books for a round with `servers_count` servers, `workers_count` workers in each, and the
+    workspaces divided into `parts` parts."""
     if parts > 1:
         return (machines.BOOK, *BOOKS[1:])
     if workers_count > 1:

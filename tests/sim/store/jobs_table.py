@@ -27,11 +27,11 @@ class JobsTable:
         return replace(found, delivered=delivered, failed=failed)
 
     def leg(self, environment: int, job: str, destination: str) -> Leg | None:
-        """Return a leg's row itself, which the caller can change."""
+        """Return a leg's row. It is no copy: a change to it changes the table."""
         return self.legs.get((environment, job), {}).get(destination)
 
     def lanes(self, environment: int, job: str, destination: str) -> dict[str, str]:
-        """Return the rows of a leg's parked lanes, which the caller can change."""
+        """Return the rows of a leg's parked lanes. A change to this dictionary changes the table."""
         return self.parked.setdefault((environment, job, destination), {})
 
     def has_parked(self, environment: int, job: str) -> bool:
