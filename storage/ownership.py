@@ -1,8 +1,8 @@
 """The right to write: this process's row and its leases, each with an epoch that only rises.
 
-Every statement of the hot path carries `INTAKE_OWNER` or `SETTLE_OWNER`, which read those rows FOR
-SHARE. A takeover updates the rows first, and so waits for a predecessor's running statement. That
-statement either commits before the takeover, or comes later and writes nothing.
+Every statement of the hot path contains `INTAKE_OWNER` or `SETTLE_OWNER`, which read those rows FOR
+SHARE. A takeover locks the rows FOR UPDATE, so it waits for a predecessor's statement that has read them.
+A later statement of the predecessor finds no row of its own, and writes nothing.
 """
 
 import uuid
@@ -116,7 +116,8 @@ def of_part(sql: str, part: WorkerPart, column: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """The result of a takeover. `live_writers`: the connections of a predecessor that was still alive."""
+    """The result of a takeover. `live_writers`: how many connections of other processes could write when
+    it began. It is 0 if the part is not the whole database."""
 
     process: str
     epoch: int
@@ -169,7 +170,7 @@ class Ownership:
     async def _take(
         self, upkeep: Connection, may_succeed: Callable[[Active | None], bool]
     ) -> Takeover | None:
-        # With several parts, other processes write too, rightfully.
+        # With several parts, other processes have the right to write other parts.
         live = await upkeep.fetch_value(_LIVE_WRITERS) if self.part.whole else 0
         for tries_left in reversed(range(_TRIES)):
             try:

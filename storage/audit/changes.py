@@ -27,8 +27,9 @@ CHECK_S = 1.0  # between two checks of the connection; a silent loss is noticed 
 MAX_WAITING = (
     10_000  # queued notifications; beyond this, reading the whole configuration is cheaper
 )
-# Rows per call of `on_changes`, which waits until no command runs. With one row per call, the listener
-# would never catch up with a busy writer. A larger batch would delay the commands.
+# The most rows of one call of `on_changes`. A call and the commands that change the configuration wait
+# for each other. With one row per call, the listener would never catch up with a busy writer. A larger
+# batch would delay the commands.
 AT_ONCE = 100
 
 
@@ -79,8 +80,8 @@ class Changes:
         on_changes: Callable[[Sequence[Change]], Awaitable[None]],
         on_lost: Callable[[], Awaitable[None]],
     ) -> None:
-        """`on_changes` takes the changed rows in order, each row once. `on_lost` reads the whole
-        configuration: at the start, and after each loss of the connection or of a notification."""
+        """`on_changes` reads the changed rows, which it gets in order, each row once. `on_lost` reads the
+        whole configuration, at the start and after the loss of the connection or of a notification."""
         self._bridge = bridge
         self._on_changes = on_changes
         self._on_lost = on_lost
@@ -138,8 +139,8 @@ class Changes:
 
     @property
     def dropped(self) -> int:
-        """The number of notifications for which the queue had no room. After a drop, `run` reads the
-        whole configuration again."""
+        """The number of notifications that were lost because the queue was full. After each loss, `run`
+        reads the whole configuration again."""
         return self._dropped + (0 if self._line is None else self._line.dropped)
 
     async def _release(self, line: _ListenLine) -> None:
@@ -160,9 +161,9 @@ class Changes:
         self._hurried = False
         # When PostgreSQL answers this statement, the queue has every notification sent before it.
         await line.connection.fetch("SELECT 1")
-        # `_take` leaves notifications that arrive from now on. Otherwise a process that writes without
-        # pause would keep it busy for ever: `confirmed_at` would grow old, and admission control would
-        # refuse every request.
+        # `_take` takes only the notifications that are in the queue now. If it also took later ones, a
+        # process that writes without pause would keep it busy for ever: `confirmed_at` would grow old,
+        # and admission control would refuse every request.
         await self._take(line.receive)
         self.confirmed_at = asked_at
         self._confirmed.set()

@@ -92,8 +92,8 @@ def values(entry: AuditEntry) -> tuple[Any, ...]:
 _COLUMNS = """
     d.id::text AS id, d.workspace::text AS workspace, d.environment, d.action, d.object_type,
     d.object_id, d.actor_type, d.actor_id, d.request_id, d.changes, d.previous_fingerprint"""
-# The columns and their filters, the most selective first. The first filter that a caller gives determines
-# the index. The other given filters are conditions on the rows that the index yields.
+# The columns, each with the name of its filter, the most selective column first. The first filter that a
+# caller gives determines the index. The other given filters are conditions on the rows of the index.
 _BY_RARITY = (
     ("object_id", "object_ids"),
     ("actor_id", "actor_ids"),
@@ -104,7 +104,8 @@ _ENTRY = f"""
 SELECT {_COLUMNS} FROM audit_log d
 WHERE d.workspace = $1::uuid AND d.id = $2::uuid
   AND (d.environment = $3::integer OR (d.environment IS NULL AND $4::boolean))"""  # noqa: S608 - constants
-# The entries of a workspace without an environment. They are few: one stream reads them for all filters.
+# The entries that belong to a workspace, but to no environment. They are few, so whatever the filters
+# are, a single stream (see `storage.log.walk`) reads them.
 _OF_WORKSPACE = """
     SELECT NULL AS stream, x.* FROM (
         SELECT d.* FROM audit_log d

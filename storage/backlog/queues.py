@@ -9,7 +9,7 @@ from engine.model.identity import created_at_ms
 from storage.backlog.reading import EXAMINED, stretch
 from storage.database.bridge import Pool
 
-# The lowest seq that an unsettled delivery of a destination can have. At a destination without lanes, a
+# A destination's `low_seq`: no PENDING delivery has a lower seq. At a destination without lanes, a
 # RETRYING delivery can have a lower seq.
 _LOW = """
 SELECT low_seq FROM destination_backlog WHERE environment = $1::integer AND destination = $2::uuid"""
@@ -50,8 +50,8 @@ _ROW = """
 SELECT destination::text AS destination, seq, class, lane, status
 FROM deliveries WHERE environment = $1::integer AND id = $2::uuid"""
 
-# The first PENDING delivery of each class, and the RETRYING delivery with the lowest id, without the
-# deliveries in flight. $1 environment, $2 destinations, $3 deliveries in flight.
+# The first PENDING delivery of each class, and the RETRYING delivery with the lowest id. Deliveries in
+# flight are left out. $1 environment, $2 destinations, $3 deliveries in flight.
 _FIRST_PENDING = """
     (SELECT x.id FROM (
         SELECT d.id, d.status FROM deliveries d

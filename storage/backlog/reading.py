@@ -26,7 +26,8 @@ BACKLOG = Profile(
     # `count_waiting` can count a million rows from the disk, which takes seconds. An actor calls it once.
     statement_timeout_s=60.0,
     command_timeout_s=65.0,
-    # Each new actor reads its queue. The reads of 20,000 actors cost a third of what their events cost.
+    # Every new actor reads its queue. If 20,000 destinations get an event each, these reads cost a third
+    # of what the events cost.
     lean=True,
     settings={
         "plan_cache_mode": "force_generic_plan",
@@ -55,8 +56,9 @@ _STRETCH = """
      WHERE d.environment = $1::integer AND d.destination = $2::uuid
        AND d.class = ($3::smallint[])[{place}] AND d.seq > $4::bigint{bound}
      ORDER BY d.seq LIMIT {examined})"""
-# The examined rows with one of the statuses $5: at most $6 deliveries and about $7 bytes. For fewer than
-# $6, `tail` adds the last examined seq and the number of examined rows, from the same snapshot.
+# The examined rows with one of the statuses $5: at most $6 deliveries and about $7 bytes. If fewer than
+# $6 rows have such a status, `tail` has the last examined seq and the number of examined rows, from the
+# same snapshot.
 _QUEUE = """
 WITH picked AS MATERIALIZED (
     SELECT * FROM ({stretch}) x
@@ -102,7 +104,8 @@ def queue_statement(classes: int, lanes: str) -> str:
 
 @cache
 def passed_statement(classes: int) -> str:
-    """Return the statement that finds each skipped lane's first seq, after the seq $4, up to $7."""
+    """Return the statement that finds the first waiting seq of each lane in $6, the lanes that a read
+    skipped. It examines seqs after $4, up to $7."""
     bound = " AND d.seq <= $7::bigint"
     return _PASSED.format(stretch=stretch("d.seq, d.lane, d.status", classes, bound))
 
@@ -214,7 +217,8 @@ class PostgresBacklog:
         self._snapshots_after = of_part(_SNAPSHOTS_AFTER, part, "environment")
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
-        """Return the backlog rows of the shards: their destinations with unsettled deliveries."""
+        """Return the backlog rows of some shards: a row for each destination with unsettled
+        deliveries."""
         rows = await self._pool.fetch(self._backlog, list(shards))
         return await made_in_slices(lambda row: BacklogRow(*row), rows, SLICE)
 

@@ -1,7 +1,7 @@
 """The making of a backup of an embedded database with its files, while its server runs. Blocks.
 
-pg_basebackup copies the database as it is when the copy ends. File contents are copied before and after
-that. None is missed: a content is stored before a row refers to it, and stays for days after none does.
+pg_basebackup copies the database as it is when the copy ends. The contents of files are copied before and
+after that. None is missed: each is stored before any row refers to it, and kept for days after the last.
 """
 
 import fcntl
@@ -52,7 +52,7 @@ _NAMED = """
     TO STDOUT"""
 _SCHEMA = "SELECT count(*), max(name) FROM schema_migrations"
 
-# Arguments: the step's name, the bytes done, and the bytes in total (0: not known yet).
+# Called with the step's name, the bytes done, and the bytes in total (0: not known yet).
 Progress = Callable[[str, int, int], None]
 
 
@@ -77,9 +77,9 @@ class Backup:
         keys: Sequence[bytes] = (),
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`keys` are the master keys, if they differ from those in the data folder. The first key proves
-        the backup's origin. `master_key`: include the data folder's keys. `files_elsewhere`: the files
-        are in an object store, and are left out."""
+        """`keys`: the master keys, unless the data folder has them. The first key makes the proof of the
+        backup's origin. `master_key`: include the data folder's keys in the backup. `files_elsewhere`:
+        the files are in an object store, so leave them out."""
         self._data = data_dir.absolute()
         self._target = target.absolute()
         self._draft = self._target.with_name(f"{self._target.name}.partial")

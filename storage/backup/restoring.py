@@ -48,8 +48,8 @@ _NO_KEY = """\
 # (Or give the key to the server by ANGARIUM_MASTER_KEY.) Without it every secret in the database is lost.
 """
 STATED = f"{DATABASE}/backup_manifest"
-# Members that are left out without a warning: every archive has them. (The tablespace map is empty,
-# since a backup has no tablespaces.)
+# The members that a restoration leaves out without a warning, because every archive has them. (The
+# tablespace map is empty, since a backup has no tablespaces.)
 LEFT_OUT = {*CONFIGURATION, "tablespace_map", ".s.PGSQL.5432.lock"}
 _OURS = frozenset({"lock"})
 
@@ -70,9 +70,12 @@ class Restore:
         unauthenticated: bool = False,
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`key_file` holds master keys, and is copied into the data folder if the backup has no keys.
-        One of its keys, or of `keys`, must have made the backup. `unauthenticated`: restore without
-        that proof. `hold`: a server on the folder delivers nothing until its operator allows it."""
+        """`key_file` holds master keys. It is copied into the data folder if the backup has no keys.
+
+        The proof of the backup's origin must have been made with a key in `key_file` or `keys`.
+        `unauthenticated`: restore without the proof. `hold`: a server on the folder delivers nothing
+        until its operator allows it.
+        """
         self._source = source.absolute()
         self._data = data_dir.absolute()
         self._draft = self._data / RESTORING

@@ -76,9 +76,13 @@ _USED = """
 
 
 def own_tally(first: int) -> str:
-    """Return the WITH query `own`, which locks a customer's account and raises its tally. The account is
-    `$first`, and the next parameter is the expected tally: if it differs, `own` has no row. Every
-    statement locks the account first, which prevents deadlocks."""
+    """Return the WITH query `own`. It locks a customer's account and raises the account's tally, which
+    rises with every object that the customer adds.
+
+    The parameter `$first` is the account. The next one is the tally that the account had when its quota
+    was checked: if the tally has changed since, `own` has no row. Every statement locks the account
+    first, which prevents deadlocks.
+    """
     return f"""own AS (
         UPDATE customer_accounts SET tally = tally + 1
         WHERE environment = $1::integer AND id = ${first}::uuid AND tally = ${first + 1}::bigint

@@ -330,7 +330,8 @@ def _secrets(record: DestinationRecord) -> bytes:
 
 
 def _place(identifier: str) -> str:
-    """Return the place to which an encrypted value is bound: it cannot be decrypted elsewhere."""
+    """Return the `place` with which a destination's secrets are encrypted: `SecretBox` decrypts them only
+    with the same place."""
     return f"destinations/{identifier}"
 
 

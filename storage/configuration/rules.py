@@ -196,7 +196,8 @@ class Rules:
         return int(await self._pool.fetch_value(_COUNT, environment) or 0)
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return the rules with a filter of an account's destinations, or of those without an account."""
+        """Return the rules that have a filter and a destination of `account` (None: a destination without
+        an account). If they have more than `at_most` event types, return only enough to show that."""
         if account is None:
             rows = await self._pool.fetch(_FILTERED_OF_NONE, environment, at_most)
         else:
@@ -242,7 +243,8 @@ class Rules:
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
     ) -> list[str]:
-        """Remove rules of one environment whose given version is the stored one; return their ids."""
+        """Remove those rules of one environment whose stored version is still the given version. Return
+        the ids of the removed rules."""
         entries = zip(*map(values, audits), strict=True)
         rows = await write(
             self._pool,

@@ -51,8 +51,8 @@ class ConfigurationTables:
         self.customers = Customers(pool)
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read the whole configuration as of one instant, without the destinations and rules whose
-        present version is known. Raises SecretBoxError if a secret cannot be decrypted."""
+        """Read the whole configuration as of one instant. Leave out destinations and rules of which the
+        caller knows the present version. Raises SecretBoxError if a secret cannot be decrypted."""
         async with self._pool.transaction("REPEATABLE READ") as reading:
             workspaces = await reading.fetch(SELECT_TENANTS)
             keys = await reading.fetch(SELECT_KEYS + ORDER_KEYS)

@@ -74,8 +74,8 @@ _REMOVE = audited(
         )
     """,
 )
-# At most $4 rows and $5 bytes of sources, with at least one row. `found` is the number of matching rows,
-# counted up to $4 + 1.
+# Reads at most $4 rows and $5 bytes of sources, though always the first row. `found` is the number of
+# matching rows, counted up to $4 + 1.
 _PAGE = f"""
     SELECT * FROM (
         SELECT p.*, count(*) OVER () AS found, row_number() OVER (ORDER BY p.id DESC) AS number,

@@ -61,7 +61,8 @@ class Workspaces:
         return await self.get(workspace.id) if created else None
 
     async def set_plan(self, workspace: WorkspaceModel, plan: str, audit: AuditEntry) -> bool:
-        """Put a workspace on another plan, if the stored plan is that of `workspace`."""
+        """Change the plan of a workspace. Return False if its stored plan is no longer that of
+        `workspace`."""
         arguments = (workspace.id, plan, workspace.plan, *values(audit))
         return bool(await write(self._pool, _SET_PLAN, *arguments))
 

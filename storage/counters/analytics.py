@@ -66,7 +66,7 @@ class PostgresAnalytics:
     """Implements `engine.log.observability.AnalyticsStore` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, str], None] | None = None) -> None:
-        """`long_read` receives the destinations whose hours are worth rolling up."""
+        """`long_read` gets the destination after a read of LONG_MINUTES or more, to roll up its hours."""
         self._pool = pool
         self._long_read = long_read
 
@@ -87,7 +87,8 @@ class PostgresAnalytics:
 
 
 def tally(row: Record) -> tuple[int, CounterSums]:
-    """Convert a row of sums: the number of its stretch of time, the errors or null, and `COUNTED`."""
+    """Convert a row of sums to the number of its stretch of time, and the sums. The row has the number,
+    the errors or null, and the columns `COUNTED`."""
     number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
     return number, CounterSums(attempts, delivered, failed, retried, dead_lettered, latency, errors)
 
@@ -146,7 +147,8 @@ class PostgresEnvironmentCounters:
     """Implements `engine.log.observability.EnvironmentCounters` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, Sequence[str]], None]) -> None:
-        """`long_read` receives the destinations whose hours are worth rolling up."""
+        """`long_read` gets the busiest destinations after a read of LONG_MINUTES or more, to roll up
+        their hours."""
         self._pool = pool
         self._long_read = long_read
 

@@ -1,7 +1,8 @@
 """The hourly counters: reads of long periods roll them up from minutes; old counters are deleted.
 
-When the settle statement counts a late outcome, it reopens that hour: the next roll-up computes the hour
-again. Both lock the destination's row in `destination_rolled`, so the second waits for the first.
+When the settle statement counts a late outcome, it reopens the outcome's hour: the next roll-up computes
+this hour again. The settle statement and the roll-up lock the destination's row in `destination_rolled`,
+so the second of them waits for the first.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,7 +68,8 @@ class Rollup:
         self._spawn(self._try, environment, destination, hour)
 
     def wanted_all(self, environment: int, destinations: Sequence[str]) -> None:
-        """Roll up the first destinations that are due; the next long read calls this for the others."""
+        """Roll up as many of the destinations that are due as `AT_ONCE` allows. The next long read rolls
+        up others."""
         for each in destinations:
             self.wanted(environment, each)
 

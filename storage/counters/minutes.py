@@ -11,8 +11,8 @@ from storage.database.columns import Arguments, Column, rows
 ERRORS = len(ErrorCategory)
 BUCKETS = 24  # of latency
 # The age from which a minute counts as late. An outcome is recorded within seconds, unless the database
-# was away. A group with a late minute also reopens that minute's hour. An hour is rolled up only when it
-# ended at least twice this long ago.
+# was away. A group of outcomes with a late minute reopens the minute's hour. An hour is rolled up only
+# when it ended at least twice this long ago.
 LATE_MINUTES = 60
 
 _MINUTE = (
@@ -53,7 +53,7 @@ def early_minute(group: SettleGroup) -> int:
 
 
 def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
-    """Return True if a minute of a group can be in an hour that is rolled up."""
+    """Return True if `minutes`, those of a group of outcomes, can be in an hour that is rolled up."""
     # The time of a repeated group's first run is not known here.
     early = early_minute(group)
     return bool(minutes) and (group.again or any(minute.minute < early for minute in minutes))
@@ -62,9 +62,9 @@ def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
 def minutes_clause(before: int, *, late: bool, uniform: bool, condition: str) -> tuple[str, int]:
     """Return the WITH query that adds to counters, and the number of its last parameter.
 
-    `late`: it also reopens hours. `condition` is a further condition on the rows. The latencies and
-    errors of all minutes are one flat argument: an array for each column would cost 0.1 us more a row
-    and 3 us more a statement.
+    `late`: the query also reopens the hours of the minutes. `condition` is appended to its WHERE. The
+    latencies and errors of all minutes are one flat argument: an array for each column would cost 0.1 us
+    more a row and 3 us more a statement.
     """
     minute = rows("m", _MINUTE + _PLACE, before, uniform=uniform)
     number = minute.parameters + 1

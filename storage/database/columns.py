@@ -40,16 +40,18 @@ def rows(
     bound: Sequence[Column] = (),
     bound_before: int = 0,
 ) -> Rows:
-    """Return the SQL of rows. The parameters of `columns` begin after parameter number `before`.
+    """Return the SQL of rows with the columns `bound` and `columns`.
 
-    `bound`: further columns, which come first, and use parameters of another `rows` in the same
-    statement. These begin after number `bound_before`. `uniform`: each shared column is sent as one
-    value. Otherwise it is sent as an array and a value, one of which is empty. `ordinal`: add a column
-    of that name, which counts from 1.
+    The parameters of `columns` begin after number `before`. The columns `bound` have the same values as
+    columns of another call of `rows` for this statement, and reuse the parameters of that call: those
+    after number `bound_before`.
 
-    A statement must compare with the columns of the source, and not with a parameter. For a parameter,
-    the planner assumes that one row in 200 matches, and reads all rows of an environment instead of
-    looking ten rows up.
+    `uniform`: each shared column is sent as one value. Otherwise it is sent as an array and a value, one
+    of which is empty. `ordinal`: add a column `ordinal`, which counts the rows from 1.
+
+    In the statement, compare a table's column with a column of these rows, never with a parameter. For a
+    parameter, the planner assumes that one row in 200 matches, and reads all rows of an environment
+    instead of looking up ten rows.
     """
     value: dict[str, str] = {}
     sets: list[str] = []

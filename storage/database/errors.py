@@ -63,9 +63,10 @@ _POISON_CLASSES = frozenset({"22", "23", "54"})  # data, constraint, a program l
 _CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
 _CANCELLED = "57014"  # by `statement_timeout`, since nothing else cancels our statements
 _LOCKED = "55P03"  # lock not available
-# A row's position in the context of a lock timeout: the statement waited for this row. (The words around
-# it are in the server's language.) Without a position, the whole table was locked, for example by a
-# migration. Rows of the tables `_OURS` are locked by our own sessions. Both are contention.
+# The position of a row, in the context of a lock timeout: the statement waited for a lock on this row.
+# (The words around the position are in the server's language.) Without a position, the whole table was
+# locked, for example by a migration: this is contention. It is contention too if the row is in one of the
+# tables `_OURS`, because only our own sessions lock their rows.
 _AT_A_ROW = re.compile(r"\(\d+,\d+\)")
 _OURS = re.compile(r"\b(?:destination_backlog|processes|shard_leases)(?:_pkey)?\b")
 # A prepared statement does not exist, or exists already. Only we name statements in our sessions, so a

@@ -23,8 +23,8 @@ class PlanRefresh:
         self._remake_at = 0.0
 
     async def keep(self, sql: str) -> None:
-        """Discard the plans if they are due. Call this before each statement. A statement that is new to
-        the connection starts again with the shortest pause."""
+        """Discard the plans if that is due. Call this before each statement. If the statement is new to
+        the connection, the pauses begin again with the shortest one."""
         now = trio.current_time()
         if sql not in self._known:
             self._known[sql] = None

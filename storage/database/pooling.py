@@ -23,9 +23,10 @@ async def require_sessions(first: Connection, second: Connection) -> bool:
     await second.ensure()
     if not (first.pooled or second.pooled):
         return False
-    # The two transactions overlap, so they use two backends. The second returns its backend first. For
-    # the next transaction, a pooler that lends by transaction takes either the backend returned last or
-    # the one returned first. In both cases, one of our two connections gets a different backend.
+    # The transactions of `first` and `second` overlap, so they use two backends. The transaction of
+    # `second` ends earlier. Therefore the next two transactions show whether the pooler lends backends by
+    # transaction. If it lends the backend that was returned earliest, `first` gets the backend of
+    # `second`. If it lends the one that was returned latest, `second` gets the backend of `first`.
     async with first.transaction():
         mine = await first.fetch_value(_BACKEND)
         async with second.transaction():

@@ -54,15 +54,15 @@ FROM (
 ) d ON true
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC"""
 # The search for a rare value, with the index for searches over all deliveries (`storage.log.searching`).
-# $6 rows wanted. `coalesce` prevents the use of the indexes of `trouble`, which would read 12,000 pages
-# in a month with a million deliveries.
+# $6 rows wanted. `coalesce` keeps the planner from the indexes on the column `trouble`: with them, a
+# search reads 12,000 pages of a month with a million deliveries.
 _SEARCH = f"""
 SELECT {ENTRY_COLUMNS} FROM deliveries d
 WHERE d.environment = $1::integer AND coalesce(d.trouble, 0) = 3 AND d.id >= $2::uuid
   AND (d.dead_lettered_at_ms, d.id) < ($3::bigint, $4::uuid)
   AND d.dead_lettered_at_ms >= $5::bigint{{matches}}
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC LIMIT $6::integer"""  # noqa: S608 - constants
-# Dead letters that are equal in all columns of a signature are counted first, so that few signatures are
+# `alike` counts the dead letters that are equal in all columns of a signature, so that few signatures are
 # computed. `place` 1 is the latest death. The rows are narrow, so that they are sorted in memory.
 _DEATHS = """d.id, d.destination, d.customer, d.event_type, d.error_category, d.response_status,
     d.last_error, d.dead_lettered_at_ms"""
@@ -190,8 +190,8 @@ class PostgresDeadLetterLog:
 
 
 def _way(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
-    """Return the plan for a filter: True if it names one destination, whose index is read; and the
-    conditions that each row of the index must still meet."""
+    """Return how to read the dead letters that match a filter: whether to read the index of one
+    destination, the only one that the filter names; and the conditions on the rows that are read."""
     one = which.destinations is not None and len(which.destinations) == 1
     served = {"dead_from_ms", "dead_to_ms"} | ({"destinations"} if one else set())
     return one, left_to_rows(which, served)

@@ -88,7 +88,8 @@ SELECT ARRAY(SELECT id::text FROM picked ORDER BY id) AS ids,
 
 @lru_cache(KNOWN)
 def stretch_statement(way: str, filters: tuple[str, ...]) -> str:
-    """Return the statement that reads the next dead letters; `way`, a key of `_WAYS`, says how."""
+    """Return the statement that reads the next dead letters. `way` is a key of `_WAYS`, which has the
+    queries for the rows to examine."""
     first = 7 if way == "in order" else 8
     matches = conditions(filters, first)
     rows = _WAYS[way].format(columns=_COLUMNS, where=_WHERE)

@@ -73,8 +73,8 @@ class Account:
 
 
 def account_for(data: Path) -> Account:
-    """Return the account for a server on `data`: our own; for root the folder's owner, or an unprivileged
-    account if root owns it."""
+    """Return the account for a server on `data`. Unless this process runs as root, it is the process's
+    own account. For root, it is the owner of `data`, or an unprivileged account if root owns `data`."""
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid(), switches=False)
     if data.exists() and (owner := data.stat()).st_uid != 0:

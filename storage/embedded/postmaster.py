@@ -46,9 +46,10 @@ class Postmaster:
     def stop(self, fast_s: float = 30.0, immediate_s: float = 8.0) -> bool:
         """Stop the server. Returns False if it did not stop normally within `fast_s` seconds.
 
-        A normal stop (fast mode) ends sessions and writes a checkpoint. After `fast_s` the server must
-        quit without a checkpoint. This loses nothing, because its next start replays the log. (It gives
-        its own processes five seconds to quit.)
+        A normal stop (fast mode) ends sessions and writes a checkpoint. If that takes longer than
+        `fast_s`, the server is told to quit without a checkpoint, and killed if it has not quit after
+        `immediate_s`. (It gives its own processes five seconds to quit.) Nothing is lost, because its
+        next start replays the WAL.
         """
         for number, patience_s in (
             (signal.SIGINT, fast_s),
@@ -108,8 +109,8 @@ def reap(pid: int) -> None:
 
 
 def _works_in(pid: int, folder: Path) -> bool:
-    """Return True if the process's working directory is `folder`, as it is for a server; also if that is
-    unknown."""
+    """Return True if the working directory of a process is `folder`, or is unknown. A server's working
+    directory is its data folder."""
     try:
         return Path(f"/proc/{pid}/cwd").samefile(folder)
     except OSError:  # no /proc, or a process of another account

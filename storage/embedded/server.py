@@ -148,8 +148,8 @@ class EmbeddedServer:
     def stop(self) -> None:
         """Stop the server if it runs, and release the data folder.
 
-        A server that does not stop normally within `stop_within_s` seconds is killed. Nothing is lost:
-        its next start replays its log.
+        A server that does not stop normally within `stop_within_s` seconds is forced to end. Nothing is
+        lost: its next start replays the WAL.
         """
         postmaster, self._postmaster = self._postmaster, None
         try:

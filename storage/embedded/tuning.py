@@ -44,8 +44,8 @@ fsync = {"on" if durable else "off"}
 synchronous_commit = {"on" if durable else "off"}
 full_page_writes = {"on" if durable else "off"}
 
-# Checkpoints write each changed page in full once more, so they are rare and slow; 1 GB of log is
-# replayed in some ten seconds after a crash.
+# After a checkpoint, the first change of a page writes the whole page to the WAL, so checkpoints are rare
+# and slow. After a crash, 1 GB of WAL is replayed in some ten seconds.
 max_wal_size = '1GB'
 min_wal_size = '128MB'
 checkpoint_timeout = '15min'
@@ -59,7 +59,7 @@ max_wal_senders = 2             # for pg_basebackup
 max_replication_slots = 2
 random_page_cost = 1.1          # solid state
 
-# Nothing but our own socket, in a folder that only its owner enters.
+# The server listens only on its socket, in a folder that only its owner can enter.
 listen_addresses = ''
 unix_socket_permissions = 0700
 
@@ -70,7 +70,7 @@ log_destination = 'stderr'
 log_line_prefix = '%m [%p] %a '
 log_checkpoints = on
 log_lock_waits = on
-# Neither keys nor payloads: DETAIL lines quote rows, STATEMENT lines quote scripts.
+# No keys or payloads in the server's messages: DETAIL lines would quote rows, STATEMENT lines scripts.
 log_error_verbosity = terse
 log_min_error_statement = panic
 """

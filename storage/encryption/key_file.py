@@ -124,8 +124,8 @@ def key_file_of(setting: str | None, data_dir: Path, given: Path | None) -> KeyF
 
 
 def given_keys(setting: str | None, given: Path | None) -> list[bytes]:
-    """Return the keys that the operator gave, or no keys if the file in the data folder has them.
-    Raises SecretBoxError."""
+    """Return the keys of the operator's setting or file. Return no keys if the operator gave neither:
+    then the file in the data folder has the keys. Raises SecretBoxError."""
     if setting is not None:
         return parse_keys(setting)
     return [] if given is None else KeyFile(given).again()

@@ -20,8 +20,8 @@ BATCH = 500  # rows that are sealed again, and locked, at a time: about 20 ms
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A column of sealed values. `place` is the place to which each is bound, with `{}` for the row's
-    id."""
+    """A column of encrypted values. `place` is the argument `place` of `SecretBox` for each value, with
+    `{}` for the row's id."""
 
     table: str
     column: str
@@ -145,8 +145,8 @@ async def forget(connection: Connection, but: Sequence[bytes]) -> None:
 
 
 async def finish(connection: Connection, first: bytes, entries: Sequence[AuditEntry]) -> bool:
-    """Record that everything is sealed with `first`, also in the audit log. Return False if that was
-    recorded before."""
+    """Record that every value is sealed with `first`, and write `entries` to the audit log. Return False
+    and write nothing if that was recorded before."""
     async with connection.transaction():
         if not await connection.fetch(_RESEALED, first):
             return False

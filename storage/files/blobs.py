@@ -54,7 +54,7 @@ class ObjectBlobs:
         self._stopped = False
 
     async def put(self, key: str, path: Path) -> None:
-        """Store the bytes of a file under a key. A folder takes the file itself."""
+        """Store the bytes of a file under a key. `FolderBlobs` moves the file into its folder."""
         await self._run(lambda: self._put(key, path))
 
     async def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:

@@ -252,7 +252,8 @@ def sealed_url(file: FileRecord, box: SecretBox) -> bytes | None:
 
 
 def place(identifier: str) -> str:
-    """Return the place to which an encrypted URL is bound: it cannot be decrypted elsewhere."""
+    """Return the `place` with which a file's URL is encrypted: `SecretBox` decrypts the URL only with the
+    same place."""
     return f"files/{identifier}"
 
 

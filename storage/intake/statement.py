@@ -167,9 +167,12 @@ def accept_statement(
     traced: bool = False,
     paired: bool = False,
 ) -> str:
-    """Return the statement for groups with these kinds of rows and columns. `part`: the base of the seqs
-    is the third parameter, and the statement does not draw it. `paired`: each event has one delivery, in
-    the same order, so that the columns of both can share parameters."""
+    """Return the statement for groups with these kinds of rows and columns.
+
+    `part`: the third parameter is the base of the seqs; otherwise the statement draws the base from a
+    sequence. `paired`: each event has one delivery, in the same order, so that events and deliveries can
+    share parameters.
+    """
     number = 3 if part else 2
     parts = ["WITH ", _OWNER, _PART if part else _GROUP]
     if claims:
@@ -214,8 +217,8 @@ def bound(
 ) -> tuple[str, Sequence[Any]]:
     """Return the statement for a group, and its arguments from the third on.
 
-    `box` encrypts the secrets of a file's row. `base`: the seq of the first delivery, if it was drawn
-    before.
+    `box` encrypts the secrets of a file's row. `base`: the seq of the first delivery; None: the statement
+    draws it.
     """
     events, deliveries = group.events, group.deliveries
     rare_events = list(map(_rare, events)).count(_NOT_RARE) < len(events)

@@ -33,7 +33,7 @@ _HOLDERS = """
     JOIN idempotency i ON i.environment = c.environment AND i.key = c.key"""
 DRAW = "SELECT nextval('intake_group') << 20"
 # Like the intake statement, this one checks the right to write. Otherwise a process that has lost that
-# right could delete a row that its successor needs, and would write again only at its next start.
+# right could delete a row that its successor needs. The successor would not know that the row is missing.
 _FORGET = (
     "WITH "  # noqa: S608 - constants
     + INTAKE_OWNER.format(process="$1", epoch="$2")

@@ -40,9 +40,9 @@ SENT_AMONG = 1_000  # older attempts among which the last sent request is search
 _ENTRY = f"""
 SELECT {ENTRY_COLUMNS}
 FROM deliveries d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
-# At most $4 rows and $5 bytes of answers and messages, with at least one row. `found` is the number of
-# matching rows, counted up to $4 + 1. `octet_length` reads only a value's header, so values that are not
-# returned are not read.
+# Reads at most $4 rows and $5 bytes of answers and messages, though always the first row. `found` is the
+# number of matching rows, counted up to $4 + 1. `octet_length` reads only a value's header, so values
+# that are not returned are not read.
 _ATTEMPTS = f"""
 SELECT * FROM (
     SELECT a.*, count(*) OVER () AS found, row_number() OVER newest AS place,

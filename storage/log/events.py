@@ -32,7 +32,8 @@ _HELD = f"""
 SELECT {EVENT_COLUMNS} FROM events d
 WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid AND d.id = (
     SELECT event FROM idempotency WHERE environment = $1 AND key = $4::text)"""  # noqa: S608 - constants
-# The streams for filters by these ids, one for each given id. The indexes leave out events without an id.
+# By column: the streams (see `storage.log.walk`) for a filter by that column, one for each id that the
+# filter names. The indexes on these columns leave out events without an id.
 _BY_ID = {
     name: stream(
         "events",

@@ -17,7 +17,8 @@ from storage.log.partitions import lowest_id
 # Rows that a walk examines before a search, if each row is probably in another page. It takes about 5 ms.
 SCATTERED = 500
 WIDER = 8  # the factor between windows: six windows reach from a minute to a month
-# The least length of the first window, because a busy second says little about the time before it.
+# The least length of the first window, which is longer if the walk before the search went far back. If
+# all rows of the walk are from one busy second, they do not show how many rows the time before has.
 SHORTEST_MS = 60_000
 LONGEST_MS = 100 * 86_400_000  # beyond this, one window reads all the rest; few servers keep more
 
@@ -47,8 +48,8 @@ async def search(
     continue, None at the end.
 
     `take` reads a window. Its arguments are the lowest id, the id to stay below, and the rows wanted. If
-    it raises TooSlowError, the search ends with the rows of the windows before. `walked_from`: the id at
-    which the walk began that ended at `high`.
+    it raises TooSlowError, the search ends with the rows of the windows before. The search continues a
+    walk from the id `walked_from` down to `high`.
     """
     top_ms = created_at_ms(high)
     begun_ms = min(created_at_ms(walked_from), int(time.time() * 1000))

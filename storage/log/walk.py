@@ -79,8 +79,8 @@ def stream(
 ) -> str:
     """Return the SQL for streams of a table's rows: one for each row of `source`, identified by `key`.
 
-    `led`: the columns of the index before the id, each with its value as SQL. None: the index of the
-    primary key. `only`: further conditions.
+    `led`: the columns that come before the id in the index, each with its value as SQL; None for the
+    index of the primary key. `only`: further conditions.
     """
     order = ""
     if led is not None:
@@ -115,7 +115,8 @@ def _clamped(instant_ms: int) -> int:
 
 
 def _floors(low: str, high: str) -> Iterator[str]:
-    """Yield the lowest id of each stage of `DAYS`, then `low`. The clock only gives the newest day."""
+    """Yield the lowest id of the newest day, that of the seven newest days (`DAYS`), and `low`. A wrong
+    clock changes only these stages: the walk still finds all rows."""
     newest = day_of(min(created_at_ms(high), int(time.time() * 1000)))
     for days in DAYS:
         floor = lowest_id(max(0, midnight_ms(newest) - (days - 1) * DAY_MS))

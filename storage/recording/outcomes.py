@@ -42,7 +42,8 @@ _SNAPSHOT = (
     Column("destination", "uuid"),
     Column("state", "bytea"),
 )
-# A missing backlog row is not inserted: only the intake inserts it, when a destination becomes dirty.
+# Does not insert a missing backlog row: the statement that adds unsettled deliveries to a destination
+# inserts it.
 _CLAUSES = """,
 marked AS (
     UPDATE destination_backlog b
@@ -59,7 +60,7 @@ saved AS (
 
 
 def checkpoint_clauses(before: int) -> str:
-    """Return the clauses that raise backlog rows and replace snapshots."""
+    """Return the clauses that raise the `low_seq` of backlog rows, and replace snapshots."""
     mark = rows("w", _MARK, before, uniform=False)
     snapshot = rows("s", _SNAPSHOT, mark.parameters, uniform=False)
     return _CLAUSES.format(mark=mark, snapshot=snapshot, now=snapshot.parameters + 1)
@@ -151,9 +152,9 @@ SELECT CASE WHEN {whole} THEN c.changed
        ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
 FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
 _WHOLE = "c.changed = $4::integer"
-# When a group runs again, its first run has written everything or nothing, and this condition accepts
-# both. A settlement that only changes the time of a retry is not `lasting`: it passes the guard in each
-# run, and is written again.
+# When a group runs again, its first run has written everything or nothing. This condition accepts both
+# cases: the second run writes everything, or it makes no attempt and no lasting change. A settlement that
+# only changes the time of a retry is not `lasting`: the UPDATE accepts it in each run.
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
 _MADE = """, (SELECT (SELECT count(*) FROM made) AS made,
          (SELECT count(*) FROM changed WHERE lasting) AS lasting) a"""

@@ -21,7 +21,7 @@ from storage.log.responses import lines_of_each
 # If fewer than one in this many successes is single, a clause for single successes costs more than it
 # saves.
 _ONE_IN = 2
-# The first duration beyond each bound. Durations are whole milliseconds.
+# The lowest duration, in whole milliseconds, above each bound of the latency buckets.
 _BEYOND = ", ".join(str(int(bound) + 1) for bound in BOUNDS_MS)
 # The columns of each row that the update returns.
 SINGLES_COLUMNS = f"""d.environment, d.destination,
@@ -51,7 +51,8 @@ SINGLES_CLAUSE_OF_SOME = _clause(" WHERE c.single")
 
 
 class Singles(Enum):
-    """How many of a group's successes are single: the only success of their destination in the group."""
+    """How many of a group's successes are single. A single success is the only one of its destination in
+    the group."""
 
     NONE = auto()
     SOME = auto()
@@ -59,8 +60,8 @@ class Singles(Enum):
 
 
 def mark_singles(group: SettleGroup) -> tuple[Singles, list[bool]]:
-    """Return how many counted successes of a group are single, and which ones. Return NONE if a success
-    is so old that its hour can be rolled up."""
+    """Return how many of a group's successes are single and counted, and which ones. Return NONE if they
+    are too few (`_ONE_IN`), or if a success is so old that its hour can be rolled up."""
     settlements = group.settlements
     to = [settlement.delivery.destination for settlement in settlements]
     # There are at most as many single successes as destinations.
@@ -192,7 +193,7 @@ def bind_successes(
 ) -> Successes:
     """Add the arguments of `success_clauses`; return the properties that determine its SQL.
 
-    `marks` says for each settlement whether it is single, `single` how many are.
+    `single` and `marks` are the result of `mark_singles`.
     """
     attempts = [s.attempt for s in settlements if s.attempt is not None]
     deliveries = [s.delivery for s in settlements]

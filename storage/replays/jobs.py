@@ -183,7 +183,8 @@ class PostgresJobs:
     async def pace(
         self, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
     ) -> bool:
-        """Change the rate of an unfinished job, if `present` has the stored rate."""
+        """Change the rate of a job. Return False if the job has ended, or if its stored rate is no longer
+        that of `present`."""
         place = (present.environment, present.id, rate_per_second, present.rate_per_second)
         return bool(await write(self._pool, _PACE, *place, *values(audit)))
 

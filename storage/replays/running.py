@@ -94,7 +94,8 @@ class PostgresReplays:
     # --- reads
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all unfinished jobs, oldest first. Those in `known` have no list of deliveries."""
+        """Return all unfinished jobs, oldest first. The lists of deliveries of the jobs `known` are not
+        read: these jobs are returned without their lists."""
         rows = await self._pool.fetch(self._unfinished, list(known))
         return await made_in_slices(job_record, rows)
 

@@ -31,6 +31,7 @@ _NAMED = """
         WHERE d.environment = $1::integer AND d.id = n.id AND d.destination = $2::uuid
           AND d.id > $3::uuid AND d.id < $4::uuid LIMIT 1
     ) x ORDER BY x.id LIMIT $5::integer"""
+# The queries for the rows to examine, by name.
 _WAYS = {"straight": _STRAIGHT, "troubled": _TROUBLED, "named": _NAMED}
 # The deliveries that were settled before the job's creation ($9), and have not changed since.
 _MATCHES = """
@@ -80,21 +81,21 @@ _EVENT_OF = EVENT_OF.replace("id = d.event", "id = d.event AND erased_at_ms IS N
 @cache
 def types_statement(way: str) -> str:
     """Return the SQL that reads the event types of the examined rows, each with its number of rows and
-    last id. `way` is a key of `_WAYS`."""
+    last id. `way`: the name of the query for the rows (`_WAYS`)."""
     return _TYPES.format(way=_WAYS[way].replace("$10", "$6"))
 
 
 @cache
 def count_statement(way: str) -> str:
-    """Return the SQL that counts the matches among the examined rows, by event type. `way` is a key of
-    `_WAYS`."""
+    """Return the SQL that counts the matches among the examined rows, by event type. `way`: the name of
+    the query for the rows (`_WAYS`)."""
     return _COUNT.format(way=_WAYS[way], matches=_MATCHES)
 
 
 @cache
 def read_statement(way: str) -> str:
-    """Return the SQL that reads the matches among the examined rows, with their events. `way` is a key
-    of `_WAYS`."""
+    """Return the SQL that reads the matches among the examined rows, with their events. `way`: the name
+    of the query for the rows (`_WAYS`)."""
     first = 10 if way == "straight" else 11
     return _READ.format(
         way=_WAYS[way],

@@ -15,7 +15,7 @@ from storage.database.writing import write
 from storage.log.walk import LOWEST
 
 # $2 events, $3 the instant. The deliveries that were accepted with an event are a range of the primary
-# key, from $4 to $5; there are few others.
+# key, from $4 to $5. An event has few other deliveries (replays).
 _ITS = """
     SELECT w.event, d.id, d.status, d.trouble
     FROM unnest($2::uuid[], $4::uuid[], $5::uuid[]) w (event, first, last)

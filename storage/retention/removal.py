@@ -71,7 +71,8 @@ async def remove_old_partitions(
     A day with an unsettled delivery is kept. Events are kept while a delivery of another day (a replay)
     needs them.
     """
-    # The earlier of our clock and the database's decides: one wrong clock must not cost the whole log.
+    # Use the earlier of this server's time and the database's: a single clock that is ahead must not
+    # cause the removal of the whole log.
     theirs = await connection.fetch_value("SELECT (extract(epoch FROM now()) * 1000)::bigint")
     oldest_kept = day_of(min(now_ms, theirs)) - timedelta(days=retention_days)
     removed: list[str] = []
@@ -151,7 +152,8 @@ async def delete_old_files(connection: Connection, now_ms: int, retention_days: 
 
 async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
     """Delete expired idempotency keys; return their number."""
-    # SKIP LOCKED leaves rows that the intake has locked for the next run: waiting could deadlock.
+    # SKIP LOCKED passes over rows that the intake has locked; the next run deletes them. To wait for them
+    # could deadlock.
     return await _delete_in_chunks(
         connection,
         """
