@@ -39,8 +39,8 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     """The content of `manifest.json`."""
 
     format: int
-    made_at: str  # when it was begun; it includes every event accepted before
-    ended_at: str  # when the copy had ended; it includes the events accepted until shortly before
+    made_at: str  # when the backup began; it has every event that was accepted before
+    ended_at: str  # when the copy had ended; the backup has the events until shortly before
     postgres: str  # major version
     migrations: int
     newest_migration: str

@@ -38,7 +38,7 @@ _SOURCE = """
 SELECT_DESTINATIONS = _COLUMNS + _SOURCE + " FROM destinations"
 # Lists of destinations do not read the sources of scripts, which can have 64 KiB each.
 _LISTED = _COLUMNS + " NULL::bytea AS transform_source FROM destinations"
-_COLUMN_COUNT = 30  # arguments of a row, see `_columns`; the audit entry's follow
+_COLUMN_COUNT = 30  # the arguments of a row, see `_columns`; those of the audit entry follow
 _VERSION = """version AS (
         INSERT INTO destination_versions
             (environment, destination, version, status, url, headers, algorithm, written_at_ms,

@@ -20,8 +20,8 @@ from storage.log.walk import LOWEST
 log = structlog.get_logger("angarium.storage")
 
 EVERY_HOURS = 6  # between two roll-ups; reading 6 hours by the minute takes 1 ms
-REMEMBERED = 10_000  # destinations; beyond this, all are forgotten
-AT_ONCE = 2  # roll-ups; a month's takes 30 ms, and other reads need the pool's connections
+REMEMBERED = 10_000  # destinations whose last roll-up is remembered; beyond this, all are forgotten
+AT_ONCE = 2  # roll-ups at once; a month's takes 30 ms, and other reads need the pool too
 
 _KNOWN = """
 INSERT INTO destination_rolled (environment, destination, through)

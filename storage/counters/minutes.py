@@ -54,7 +54,7 @@ def early_minute(group: SettleGroup) -> int:
 
 def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
     """Return True if `minutes`, those of a group of outcomes, can be in an hour that is rolled up."""
-    # The time of a repeated group's first run is not known here.
+    # For a group that runs again (`again`), the time of its first run is not known here.
     early = early_minute(group)
     return bool(minutes) and (group.again or any(minute.minute < early for minute in minutes))
 

@@ -134,7 +134,7 @@ NODE = Profile(
 )
 
 
-SLOW_S = 1.0  # statements of a profile with a time limit take milliseconds
+SLOW_S = 1.0  # a longer statement is logged; if its profile has a time limit, it should take milliseconds
 
 log = structlog.get_logger("angarium.database")
 

@@ -49,7 +49,7 @@ def conditions(names: Collection[str], first: int) -> str:
 
 EXAMINED = 2_000  # rows that one search examines: about 5 ms
 COUNTED = (
-    20_000  # rows that one count examines: about 30 ms; then the connection is free for others
+    20_000  # rows that one count examines: about 30 ms; then other statements get the connection
 )
 
 # $1 environment, $2 the id to begin after, $3 lowest id, $4 the id to stay below, $5 rows to examine,

@@ -35,13 +35,13 @@ log = structlog.get_logger("angarium.storage")
 MAJOR = "18"  # the packaged server's version; data of another version must be converted
 SUPERUSER = "postgres"
 SOCKET_PATH_LIMIT = 103  # bytes: 107 on Linux, 103 on macOS
-START_TIMEOUT_S = 120.0  # after a crash, a start replays up to 1 GB of log
+START_TIMEOUT_S = 120.0  # after a crash, a start replays up to 1 GB of WAL
 ORPHANS_S = 15.0  # how long a start waits for the end of a killed server's children
 DYING_S = 0.1  # a killed server can look alive for this time
 FOLDER = "postgres"  # the cluster's folder in the data folder
 STOP_S = 30.0  # for the server's last checkpoint
 FORCE_S = 8.0  # a server that must quit gives its own processes five seconds
-LOG_LIMIT = 10 * MIB  # a start renames a longer log
+LOG_LIMIT = 10 * MIB  # a start renames the server's log file if it is longer
 RESTORING = "restoring"  # a folder that exists while the restoration of a backup is incomplete
 HOLD = "hold-deliveries"  # while this file exists, the server delivers nothing
 
@@ -265,7 +265,7 @@ class EmbeddedServer:
         (draft / "postgresql.conf").write_text(MAIN_FILE, "utf-8")
         sync_file(draft / "postgresql.conf")
         draft.rename(self.cluster)
-        sync_folder(self.data_dir)  # accepted events would be lost with the folder's name
+        sync_folder(self.data_dir)  # without the name, all events are lost
 
     def _launch(self, account: Account) -> Postmaster:
         settings = configuration(memory_of_machine(), durable=self._durable, servers=self._servers)

@@ -57,7 +57,7 @@ EXAMINED = 2_000  # rows that one step examines: about 5 ms
 # Once a dry run has counted this many event types, it counts no new types: callers can invent any number.
 # The step that reaches the number still counts all its types.
 TYPES_MOST = 1_000
-TYPES_PLACE = 5  # the first arguments of `place_of`, which determine the rows to examine
+TYPES_PLACE = 5  # how many arguments of `place_of`, the first ones, determine the rows to examine
 HIGHEST_MS = (1 << 48) - 1
 
 REPLAYING = Profile(
@@ -73,7 +73,7 @@ REPLAYING = Profile(
         "enable_mergejoin": "off",
     },
 )
-LEGS_AT_ONCE = 500  # about 5 ms of the loop
+LEGS_AT_ONCE = 500  # legs read by one statement; their conversion takes about 5 ms
 READERS = 2  # one for jobs that are counted, one for jobs that replay
 
 
