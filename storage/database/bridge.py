@@ -24,8 +24,8 @@ from storage.database.profiles import POOL, Profile
 
 log = structlog.get_logger("angarium.storage")
 
-# asyncio receives into 256 KiB, which glibc maps and unmaps at each call; 64 KiB come from the heap. At
-# full rate, this saves 10 % of the server's CPU.
+# asyncio receives into a new buffer of 256 KiB, which glibc maps and unmaps each time. A buffer of 64 KiB
+# comes from the heap. At full rate, this saves 10 % of the server's CPU.
 selector_events._SelectorSocketTransport.max_size = 65_536  # type: ignore[attr-defined]
 # asyncpg asks an ABC whether each element of an array is itself an array: 0.2 us for each text, a quarter
 # of a large group's cost. A tuple of types is quicker, but then only these types can be sent as arrays.

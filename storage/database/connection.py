@@ -186,7 +186,7 @@ class Connection:
     # --- turns: a task holds the connection for a statement, or for a transaction with its statements
 
     async def _claim(self, *, connect: bool = False) -> bool:
-        """Take the connection, and connect it if needed. Return False if this task has it already."""
+        """Take the turn for this task, and connect if needed. Return False if the task has it already."""
         task = trio.lowlevel.current_task()
         if self._owner is task:
             await trio.lowlevel.checkpoint_if_cancelled()

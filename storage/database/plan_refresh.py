@@ -14,7 +14,7 @@ LONGEST_S = 60.0
 
 
 class PlanRefresh:
-    """The timer of one connection's plans. Each renewal comes after twice the pause of the one before."""
+    """The timer of one connection's plans. The pause before a renewal is twice the previous pause."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

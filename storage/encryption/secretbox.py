@@ -81,7 +81,7 @@ class SecretBox:
         }
 
     def seal(self, plain: bytes, place: str) -> bytes:
-        """Encrypt a value. `place` names table and row: the value cannot be decrypted for another."""
+        """Encrypt a value. `place` names its table and row: `open` needs the same place."""
         ring = self._ring
         nonce = secrets.token_bytes(_NONCE_BYTES)
         head = FORMAT + ring.first + nonce

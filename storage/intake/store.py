@@ -148,7 +148,7 @@ class PostgresIntake:
         there = {row[0] for row in written}
         claims = [claim for claim in group.claims if claim.event not in there]
         lost = await self._holders(claims)
-        # `lost` has no entry for a claim whose holder's row is gone: return its event as unknown.
+        # `lost` has no entry for a claim whose key no event holds now: return its event in `unheld`.
         return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
 
     async def _present(self, sql: str, keys: list[tuple[int, str]]) -> list[Any]:

@@ -50,7 +50,7 @@ class Housekeeping:
         removes: bool = True,
     ) -> None:
         """`connection` has the profile `UPKEEP`. `on_range` receives the range of time that has
-        partitions, which limits new ids. `removes`: this process removes old rows."""
+        partitions: the instants of new ids must lie in it. `removes`: this process removes old rows."""
         self._due = trio.Event()
         self._removes = removes
         self._connection = connection
