@@ -98,7 +98,7 @@ def drop(key_id: str, **flags: Any) -> None:
     """Remove the former key ID from the key file, if nothing needs the key any more.
 
     Backups from before the rotation still need the key: keep a copy while you keep them. With keys
-    in ANGARIUM_MASTER_KEY, the command only reports if you can remove the key there.
+    in ANGARIUM_MASTER_KEY, the command only reports whether you can remove the key there.
     """
     try:
         key = bytes.fromhex(key_id)

@@ -78,7 +78,7 @@ def _bulk(decorated: Any) -> Any:
 @_bulk
 @over_http
 def retry_all(session: Session, **given: Any) -> None:
-    """Retry all waiting deliveries of a destination that match, as a job. The command asks first."""
+    """Retry all waiting deliveries of a destination that match the filters, as a job. Asks first."""
     _all(session, "retry", **given)
 
 
@@ -86,7 +86,7 @@ def retry_all(session: Session, **given: Any) -> None:
 @_bulk
 @over_http
 def cancel_all(session: Session, **given: Any) -> None:
-    """Cancel all waiting deliveries of a destination that match, as a job. The command asks first."""
+    """Cancel all waiting deliveries of a destination that match the filters, as a job. Asks first."""
     _all(session, "cancel", **given)
 
 
