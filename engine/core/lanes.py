@@ -229,8 +229,8 @@ class Lanes:
         return None
 
     def recall(self, latest: float) -> None:
-        """Ask at once for all lanes that are parked beyond `latest`, because their waits are too long
-        now."""
+        """Ask at once for all lanes that are parked until after `latest`: the present schedule does not
+        allow such a long wait."""
         for key, lane in self.skipped.items():
             if lane.head is None and lane.due > latest:
                 lane.due = 0.0
@@ -244,10 +244,10 @@ class Lanes:
     def reload(
         self, lane: Lane, deliveries: list[Delivery], through: int, *, end: bool, now: float
     ) -> int:
-        """Take the answer of a lane's read. Returns how many of its deliveries entered memory.
+        """Take the answer of a read of a skipped lane. Returns how many of `deliveries` entered memory.
 
-        `deliveries`: none is beyond the cursor. `through`: the last seq that the read looked at. `end`:
-        the lane had no later deliveries up to the cursor.
+        `deliveries`: in order; all are at or before the window's cursor. `through`: the last seq that
+        the read looked at. `end`: the store has no later deliveries of the lane up to the cursor.
         """
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
@@ -303,8 +303,8 @@ class Lanes:
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Return whether the only lane of a STRICT destination is skipped. Then reads of that lane bring
-        its deliveries, and no read begins at the cursor."""
+        """Return whether the ordering is STRICT and the destination's only lane is skipped. Then only
+        reads of that lane are made: reads from the cursor on would bring the same deliveries."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:

@@ -83,7 +83,8 @@ class Seen(Struct, frozen=True):
 
 
 class AdaptiveLimit:
-    """Owner of one destination's limit. `most` is its upper bound, even if a snapshot has more."""
+    """Owner of one destination's limit. `most` is the upper bound: a higher limit from a snapshot is
+    reduced to it."""
 
     __slots__ = (
         "_before", "_careful", "_ended", "_failed_ms", "_failures", "_full", "_kept", "_more",
@@ -116,8 +117,8 @@ class AdaptiveLimit:
         return not self._kept / KEPT_WITHIN <= self.limit <= self._kept * KEPT_WITHIN
 
     def ended(self, outcome: Outcome, full: bool, now: float) -> bool:
-        """Count an attempt's end. `full`: as many attempts were in flight as allowed. Returns whether
-        `width` may have changed."""
+        """Count an attempt's end. `full`: at the last send, the attempts in flight reached the width.
+        Returns whether `width` may have changed."""
         if outcome.started_at < self._since:
             return False  # the attempt began at another width
         if self._settling:

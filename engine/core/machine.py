@@ -235,8 +235,8 @@ class DestinationMachine:
         self._backlog.retried(known, now)
 
     def quarantine(self, delivery: Delivery, now: float) -> None:
-        """Settle a delivery that crashed its actor again and again: FAILED, INTERNAL, IN_DLQ. Only for a
-        temporary machine after a crash: it restores nothing, sends nothing and reads nothing."""
+        """Dead-letter a delivery that crashed its actor again and again, with the category INTERNAL.
+        Only for the temporary machine after a crash, which restores, sends and reads nothing."""
         if self._adopt(delivery) is not None:
             state = waiting_state(delivery)
             self._end_unsent(delivery, state, DeliverySignal.QUARANTINE, now)
@@ -333,7 +333,7 @@ class DestinationMachine:
         return self._backlog.low_seq()
 
     def next_due(self) -> float | None:
-        """Return when the next retry is due, or, if earlier, when the destination counts as failing."""
+        """Return when the next retry is due, or when the destination will be failing, if earlier."""
         return self._throttle.failing.before(self._backlog.reader.earliest_due())
 
     def idle(self, now: float) -> bool:
@@ -359,7 +359,7 @@ class DestinationMachine:
         return not self._archived() or self._backlog.reader.no_more_dead
 
     def health(self, now: float, asleep: int = 0) -> Health:
-        """Return the destination's health. `asleep`: waiting deliveries that `pending` leaves out."""
+        """Return the destination's health. `asleep`: deliveries that wait but are not in `pending`."""
         known = self.config, self._throttle, self._counters, self._backlog, self.pending + asleep
         return health_of(*known, len(self.in_flight), len(self.uncommitted), now)
 
@@ -378,7 +378,8 @@ class DestinationMachine:
         return self.config.status == DestinationStatus.ARCHIVED
 
     def _judge_wait(self, delivery: Delivery, now: float) -> float:
-        """Cut a wait that the present schedule does not allow. Returns the latest allowed due time."""
+        """Shorten a delivery's wait if the present schedule does not allow it. Returns the latest due
+        time that the schedule allows."""
         latest, correction = corrected_wait(delivery, self.config, now)
         if correction is not None and delivery.id not in self._correcting:
             self._correcting[delivery.id] = None

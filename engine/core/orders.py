@@ -61,7 +61,8 @@ class Orders:
                 self._backlog.reader.named[identifier] = None
 
     def give_again(self, delivery: str, now: float) -> None:
-        """Carry out the open order for a delivery, if any, after the commit that shortened its wait."""
+        """Carry out the open order for a delivery, if any. The order had to wait until the settlement
+        that shortened the delivery's wait was durable."""
         if delivery in self.open:
             self.give(self.open[delivery], (delivery,), now)
 
@@ -128,7 +129,7 @@ class Orders:
 
     def _hasten(self, delivery: Delivery, now: float, *, stored: bool) -> bool:
         """Put a delivery ahead of its schedule: it is sent as soon as it heads its lane. Returns True if
-        the caller must first settle it with a due time of now."""
+        a settlement must first make the new due time (now) durable."""
         backlog, lanes = self._backlog, self._backlog.lanes
         waits = delivery.next_attempt_at is not None and delivery.next_attempt_at > now
         backlog.queue.hastened[delivery.id] = None

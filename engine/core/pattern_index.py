@@ -167,8 +167,8 @@ class PatternIndex(Generic[T]):
     def find(self, event_type: str, steps: Steps | None = None) -> list[T]:
         """Return the entries that have a pattern that names the type, in no particular order.
 
-        Patterns with a `*` are followed side by side. Each node is visited once, so that no look-up takes
-        more steps than all patterns have segments.
+        Patterns with a `*` are followed side by side. Each node is visited at most once, so the number of
+        steps is at most the number of segments of all patterns together.
         """
         found: dict[str, T] = {}
         for entries, portion in self._portions(event_type, Steps() if steps is None else steps):
@@ -184,8 +184,8 @@ class PatternIndex(Generic[T]):
             yield [entry for _, entry in entries.found(portion)]
 
     def _portions(self, event_type: str, steps: Steps) -> Iterator[tuple[SplitTable[T], list[str]]]:
-        """Yield slices of ids, each with the table that holds them. During a pause, entries can be
-        removed from the table."""
+        """Yield ids of the found entries, in slices, each with the table that maps its ids to entries.
+        During a pause, entries can be removed from the table."""
         for entries in self._found(event_type, steps):
             identifiers = entries.ids()
             while portion := list(islice(identifiers, SLICE_STEPS)):
@@ -266,7 +266,8 @@ def _same(labels: list[str], parts: list[str], at: int) -> int:
 
 
 def _starts(segments: list[str]) -> list[int]:
-    """Return where each segment begins in the type, and last, where a further segment would begin."""
+    """Return the position in the type at which each segment begins. The last item is the position at
+    which a further segment would begin."""
     starts = [0]
     for segment in segments:
         starts.append(starts[-1] + len(segment) + 1)

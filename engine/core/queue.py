@@ -15,7 +15,7 @@ FAVOURED = 9
 
 class EligibleQueue:
     """Owner of the eligible deliveries of one destination. A more urgent class goes first, except for one
-    place in ten, which the other live classes get in turns. Replays go last.
+    place in ten, which the other classes get in turns. Replays go last: they get no such places.
 
     A class has a deque only while one of its deliveries waits: a deque takes 700 bytes, and in most
     destinations nothing waits.
@@ -58,8 +58,8 @@ class EligibleQueue:
         return waiting
 
     def promote(self, now: float) -> None:
-        """Make due deliveries eligible. They go ahead of their class, because they were accepted
-        earlier."""
+        """Make due deliveries eligible. They go to the front of their class's deque, because they were
+        accepted before the other deliveries there."""
         waits = self.waits
         due: list[Delivery] = []
         while waits and waits[0][0] <= now:
@@ -76,11 +76,13 @@ class EligibleQueue:
         return self.any_ready() or (bool(self.waits) and self.waits[0][0] <= now)
 
     def live(self) -> list[deque[Delivery]]:
-        """Return the eligible deliveries of each live class, the most urgent class first."""
+        """Return the deques of the classes with eligible deliveries, without replays, the most urgent
+        class first."""
         return [queue for queue in self.ready[: DeliveryClass.REPLAY] if queue]
 
     def turn(self, live: list[deque[Delivery]]) -> deque[Delivery]:
-        """Return the queue that gets the next place. `live`: at least two queues, as from `live()`."""
+        """Return the deque whose first delivery is to be sent next. `live`: the deques that `live()`
+        returns, at least two."""
         if self.favoured < FAVOURED:
             self.favoured += 1
             return live[0]
@@ -89,7 +91,8 @@ class EligibleQueue:
         return live[1 + self.others % (len(live) - 1)]
 
     def pop(self) -> Delivery | None:
-        """Remove and return an eligible delivery, of the most urgent class."""
+        """Remove and return an eligible delivery: first those that a person ordered to be sent, then
+        those of the most urgent class."""
         for identifier in self.urgent:
             return self.urgent.pop(identifier)
         for queue in self.ready:

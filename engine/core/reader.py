@@ -1,8 +1,8 @@
 """The reader: it chooses the next read from the store, one at a time. Answers are handled elsewhere.
 
 For an unordered destination, it reads due RETRYING deliveries first, then the most urgent class with
-deliveries beyond its cursor. For an ordered destination, it reads a skipped lane and the deliveries
-beyond the cursor in turns, so that neither starves.
+deliveries beyond its cursor. For an ordered destination, reads of skipped lanes (which wait only in the
+store) and reads from the cursor on take turns, so that neither starves.
 """
 
 from collections.abc import Callable
@@ -43,8 +43,8 @@ class Outstanding(Struct):
     settled: dict[str, int] = {}  # deliveries whose rows changed since, with their seqs
 
     def is_stale(self, delivery: Delivery) -> bool:
-        """Return whether this row of a delivery can be older than the row's last change. A requeue raises
-        the seq. So a row with a higher seq than the changed row's was read later, and is not stale."""
+        """Return whether a delivery as it was read can be older than its last settlement. Only a requeue
+        raises the seq, so a delivery with a higher seq than the settled one was read later."""
         return delivery.seq <= self.settled.get(delivery.id, -1)
 
 
@@ -174,7 +174,7 @@ class Reader:
     def _end(
         self, request: AnyRequest, signal: ReadSignal, *, useless: bool, rest_until: float = 0.0
     ) -> Outstanding | None:
-        """End a read. If it was `useless`, note that it must be repeated."""
+        """End a read. `useless`: it failed or its answer is void. Then note that it must be repeated."""
         outstanding = self.outstanding
         if outstanding is None or outstanding.request != request:
             return None
@@ -253,7 +253,9 @@ class Reader:
         return at if at > now else None
 
     def choose_to_discard(self, now: float, *, quiet: bool) -> AnyRequest | None:
-        """Return the next read of an archived destination; `quiet`: nothing else is under way."""
+        """Return the next read of an archived destination, to discard its deliveries: those beyond the
+        cursors, then the RETRYING ones. If `quiet` (nothing else is under way), the dead letters follow.
+        """
         if not self._becomes_idle(now) and self.state is not ReadState.STARVED:
             return None
         limit = min(READ_CHUNK, self._window.free())
@@ -328,7 +330,8 @@ class Reader:
         for queue in CLASSES:
             if window.cursors[queue] < window.lasts[queue]:
                 room, size = window.room(queue)
-                # A read into little room is worthwhile only if none of the class waits in memory.
+                # If there is little room, a read brings few rows. So it waits until no delivery of the
+                # class waits in memory.
                 few = room < min(READ_CHUNK, window.limits.deliveries // 4)
                 if room > 0 and size > 0 and not (few and self._queue.ready[queue]):
                     return self._begin_stretch(queue, min(room, READ_CHUNK), size)

@@ -126,6 +126,6 @@ class Settlement(Struct, gc=False):
 
     @property
     def discards_dead_letter(self) -> bool:
-        """Return True if this discards an IN_DLQ delivery of an archived destination. A person can retry
-        or discard the same delivery, so its row can have changed meanwhile."""
+        """Return True if this discards an IN_DLQ delivery of an archived destination. The database
+        refuses such a settlement if a person has retried or discarded the delivery meanwhile."""
         return self.attempt is None and self.delivery.dlq_status is DlqStatus.IN_DLQ

@@ -21,9 +21,10 @@ def state_of(
     waiting: int,
     failures: int,
 ) -> HealthState:
-    """Return a destination's health state. `waiting`: how many deliveries wait or are under way;
-    `failures`: how many attempts failed since the last success. A destination whose last attempt failed
-    stays FAILING while deliveries wait, even if no attempt was made for five minutes."""
+    """Return a destination's health state. `waiting`: how many deliveries wait or are under way.
+    `failures`: how many attempts failed since the last success. `success_rate`: None if no attempt ended
+    in the last five minutes. Then a destination whose last attempt failed is FAILING while deliveries
+    wait."""
     if config.status != DestinationStatus.ACTIVE:
         return HealthState.DISABLED
     if circuit is not CircuitState.CLOSED:
@@ -56,7 +57,7 @@ def hold_of(config: Destination, throttle: Throttle, waiting: int, now: float) -
 
 
 def oldest_made_at(backlog: Backlog) -> float | None:
-    """Return when the oldest delivery that waits in memory was made, None if none does."""
+    """Return when the oldest delivery that waits in memory was created; None if none waits there."""
     made = [at for delivery in backlog.waiting() if (at := made_at(delivery)) is not None]
     return min(made, default=None)
 
@@ -84,7 +85,8 @@ def health_of(
     uncommitted: int,
     now: float,
 ) -> Health:
-    """Return a destination's health, whose `in_flight` counts attempts sent and not yet recorded."""
+    """Return a destination's health. Its `in_flight` also counts ended attempts whose outcomes are not
+    yet recorded."""
     success_rate = counters.success_rate(now)
     p50, p95, p99 = counters.percentiles_ms(now, (0.5, 0.95, 0.99))
     under_way = in_flight + uncommitted

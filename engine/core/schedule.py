@@ -36,10 +36,11 @@ def exhausted(delivery: Delivery, config: Destination) -> bool:
 
 
 def retry_at(config: Destination, failures: int, now: float, chance: float) -> float | None:
-    """Return when to try again after the schedule's `failures`-th failure (from 1), None for never.
+    """Return when to try again, None for never. `failures`: how many attempts have failed so far, since
+    the schedule began.
 
-    `chance` (0 <= x < 1) spreads the delay by ±20 %. The result is in whole milliseconds, as in rows, and
-    rounded up. So a delivery that is read back is due no earlier than one that stayed in memory.
+    `chance` (random, 0 <= x < 1) spreads the delay by ±20 %. The result is rounded up to whole
+    milliseconds, as rows have them, so a row has exactly the due time that memory has.
     """
     schedule = config.retry_schedule_s
     if failures > len(schedule):

@@ -1,8 +1,8 @@
-"""The throttle of a destination: its circuit, rate, concurrency and Retry-After, and the reasons to
-disable it (a 410, or failing for too long).
+"""The throttle of a destination: its circuit, rate, concurrency and Retry-After. It also notes the
+reasons to disable the destination: a 410, or failing for too long.
 
 The circuit's probe is the next eligible delivery, so its schedule, the rate and a Retry-After still apply
-to it. A new URL makes the probe due at once; so does enabling the destination. A new URL also ends a
+to it. If the URL changes or the destination is enabled, the probe is due at once. A new URL also ends a
 Retry-After, because the old receiver asked for it.
 """
 
@@ -19,7 +19,7 @@ from engine.core.schedule import retry_after_s
 from engine.core.snapshot import CircuitSnapshot, Snapshot
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering, Origin
 
-# A name that leads to a forbidden address for this long will not be repaired.
+# If a destination's host name has resolved to a forbidden address for this long, no retry will help.
 BLOCK_CONFIRMED_S = 3600.0
 _CLOSED = CircuitState.CLOSED  # the look-up of an enum's member costs more than a call
 
@@ -106,15 +106,16 @@ class Throttle:
         return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
 
     def note_rate(self, now: float) -> None:
-        """Set `opens_at` to when the rate allows an attempt, if that is earlier: an attempt that a person
-        asked for can then begin."""
+        """Set `opens_at` to when the rate allows an attempt, unless `opens_at` is earlier. Then an
+        attempt that a person asked for can begin, because only the rate holds it back."""
         if self.bucket is not None:
             at = self.bucket.next_at(now)
             self.opens_at = at if self.opens_at is None else min(self.opens_at, at)
 
     def sent(self, deliveries: list[Delivery], now: float, in_flight: int) -> None:
         """Note attempts that begin; `in_flight`: the number in flight now."""
-        # One slot is reserved for live deliveries, so one fewer than `width` already counts as full.
+        # One of the `width` slots is kept free for live deliveries, so replays alone can fill only
+        # width - 1. That already counts as full.
         self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))
@@ -171,13 +172,13 @@ class Throttle:
                 self.changed = True
 
     def failed_too_long(self) -> tuple[bool, bool]:
-        """Return whether the destination must be disabled for failing too long, and whether only
-        deliveries of the service's own events failed."""
+        """Return whether the destination must be disabled for failing too long; and, if so, whether all
+        failed deliveries were of the service's own events."""
         return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:
-        """Note whether deliveries wait. Set `opens_at` to when the destination will count as failing, if
-        that is earlier."""
+        """Note whether deliveries wait. Set `opens_at` to when the destination will begin to count as
+        failing, unless `opens_at` is earlier."""
         if self.failing.look(now, waits=waits):
             self.changed = True
         due = self.failing.due_at()
@@ -240,8 +241,8 @@ class Throttle:
         self.changed = self.changed or not self.calm
 
     def snapshot(self, now: float, version: int, counters: Counters) -> Snapshot:
-        """Return the state that must outlive this process. It includes `version` (of the configuration)
-        and the state of the counters."""
+        """Return the state that must outlive this process. It includes the configuration's `version` and
+        the state of the `counters`."""
         circuit = self.circuit
         kept = None
         if circuit.state is not _CLOSED:
@@ -264,10 +265,10 @@ class Throttle:
         )
 
     def start_empty(self, now: float) -> None:
-        """Begin with an empty bucket, because the attempts just before a crash are unknown.
+        """Empty the bucket if the rate is at least one a second: the snapshot lacks the attempts just
+        before a crash. This costs at most a second.
 
-        This applies to rates from one a second, where it costs at most a second. At a lower rate, each
-        attempt is in the snapshot.
+        At a lower rate, a snapshot is taken after each attempt, so the bucket's level is known.
         """
         if self.bucket is not None and self.bucket.rate >= 1:
             self.bucket = TokenBucket(self.bucket.rate, now, 0.0)
@@ -315,7 +316,8 @@ class Throttle:
 
     def _restore(self, config: Destination, now: float, snapshot: Snapshot) -> LimitState | None:
         """Take over a snapshot. Changes of the configuration since then have the same effects as in
-        `configure`. Returns the kept limit, None if it was another receiver's."""
+        `configure`. Returns the snapshot's adaptive limit; None if there is none, or if the URL has
+        changed since then, because the limit is that of the old receiver."""
         seen = config.version if snapshot.seen is None else snapshot.seen
         moved, enabled = config.moved_version > seen, config.enabled_version > seen
         if snapshot.circuit is not None:

@@ -126,8 +126,8 @@ def failed(
     cancelled: bool = False,
     lost: bool = False,
 ) -> Settlement:
-    """Settle a failed attempt by the present configuration, without a change of `delivery`. `lost`: the
-    destination's address has been forbidden for so long that no retry will help."""
+    """Return the settlement of a failed attempt, by the present configuration; `delivery` stays as it is.
+    `lost`: the destination's address has been forbidden for so long that no retry will help."""
     number = delivery.attempt_count + 1
     retry = retry_at(config, number - delivery.schedule_start, now, chance)
     if config.status == DestinationStatus.ARCHIVED:
@@ -159,7 +159,8 @@ def failed(
 def settled_unsent(
     delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float
 ) -> Settlement:
-    """Settle a delivery without an attempt: exhaustion, dry run, archive, quarantine, an order.
+    """Return the settlement of a delivery without an attempt. The signal is the reason: a used-up
+    schedule, a dry run, an archived destination, a quarantine, or a person's order.
 
     If the settlement has no error, the row keeps the last attempt's error.
     """
@@ -186,11 +187,12 @@ def settled_unsent(
 def corrected_wait(
     delivery: Delivery, config: Destination, now: float
 ) -> tuple[float, Settlement | None]:
-    """Cut a wait to the longest that the present schedule allows. Returns the latest allowed due time,
-    and the settlement that makes the cut durable, if the wait was cut.
+    """Shorten a delivery's wait to the longest that the present schedule allows.
 
-    A longer wait was computed with a wrong clock or an earlier schedule. Without the settlement, the
-    longer wait would return at the next restart. A delivery whose schedule is used up is due at once.
+    Returns the latest due time that the schedule allows and, if the wait was longer, the settlement that
+    makes the shorter wait durable: otherwise the longer wait would return at the next restart. A longer
+    wait was computed with a wrong clock or an earlier schedule. A delivery whose schedule is used up is
+    due at once, without a settlement.
     """
     latest = math.ceil((now + longest_wait_s(config)) * 1000) / 1000
     due = delivery.next_attempt_at

@@ -1,10 +1,11 @@
 """The window of a destination's backlog: counts of the deliveries in memory, and cursors into the store.
 
-The rule: for each group of classes, all unsettled deliveries with a seq up to the cursor are in memory.
-Exceptions are skipped lanes, and RETRYING deliveries, which are read when due. Nothing beyond the cursor
-is in memory. A cursor at the last known seq is *direct*: arrivals go into memory at once.
+An unordered destination has a cursor for each class. An ordered destination has one cursor for all
+classes together. The classes of one cursor are a group.
 
-Unordered destinations have one cursor per class, ordered ones a single cursor over all classes.
+The rule: all unsettled deliveries of a group with a seq up to its cursor are in memory. Exceptions are
+skipped lanes, and RETRYING deliveries, which are read when due. Nothing beyond the cursor is in memory.
+A cursor is *direct* while it is at the last known seq: then arrivals go into memory at once.
 """
 
 from functools import lru_cache
@@ -21,7 +22,7 @@ SOON_S = 5.0  # a retry that is due within this time stays in memory, if there i
 
 @lru_cache(maxsize=16)
 def _caps(limit: int, *, ordered: bool) -> tuple[int, ...]:
-    """Return, by class, how much memory can be used before the class finds no room.
+    """Return, by class, how much memory can be in use while a delivery of the class still fits.
 
     Each class leaves room for the more urgent ones. All leave room for due retries. Destinations share
     the tuple.
@@ -31,7 +32,8 @@ def _caps(limit: int, *, ordered: bool) -> tuple[int, ...]:
 
 
 class LostTrackError(Exception):
-    """A delivery was reported out of order, so others may have been missed. Restart from the store."""
+    """A delivery was reported out of order, so the machine may have missed others. A new machine must be
+    restored from the store."""
 
 
 def size_of(delivery: Delivery) -> int:
@@ -122,8 +124,8 @@ class Window:
         return True
 
     def fits_aside(self, delivery: Delivery) -> bool:
-        """Return whether an arrival can be set aside in memory until the read of its group is answered.
-        It can use the room that is reserved for the read's answer."""
+        """Return whether memory has room for an arrival that waits for the answer of its group's read.
+        The room that is reserved for the answer counts as free."""
         queue = delivery.queue
         size = self.bytes + size_of(delivery)
         return self.held < self.caps[queue] and size <= self.byte_caps[queue]
@@ -136,7 +138,8 @@ class Window:
         return self.held < limits.deliveries and self.bytes + size_of(delivery) <= limits.bytes
 
     def room(self, queue: DeliveryClass | None) -> tuple[int, int]:
-        """Return the deliveries and bytes that may be read for a class (None: due retries and lanes)."""
+        """Return the number of deliveries and of bytes that may be read for a class. `queue` is None for
+        reads of due retries and of lanes."""
         cap = self.limits.deliveries if queue is None else self.caps[queue]
         byte_cap = self.limits.bytes if queue is None else self.byte_caps[queue]
         if not self.held:
@@ -154,9 +157,9 @@ class Window:
     # --- cursors
 
     def note(self, group: int, seq: int, count: int) -> None:
-        """Count committed deliveries that stay in the store.
+        """Count committed deliveries that stay in the store. `seq`: the highest seq of these.
 
-        Raises LostTrackError if an arrival has moved the cursor past them.
+        Raises LostTrackError if the cursor is already beyond `seq`, because of a later arrival.
         """
         self.stored += count
         if seq > self.lasts[group]:
