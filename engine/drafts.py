@@ -84,15 +84,15 @@ class NullIs:
 
 @dataclass(frozen=True, slots=True)
 class DocumentedAs:
-    """The annotation of an answer's field that is documented with the schema of `model`. The field's own
-    type is another: a model with the same fields, or a JSON fragment."""
+    """The annotation of a field of an answer. The API documents the field with the schema of `model`, but
+    the code's type differs: another model with the same fields, or a JSON fragment."""
 
     model: Any
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Return the schema of the other type."""
+        """Return the schema of `model`."""
         return handler.generate_schema(self.model)
 
 
@@ -113,8 +113,8 @@ Few = BeforeValidator(_few)
 
 @dataclass(frozen=True, slots=True)
 class OrAuto:
-    """The annotation of a field that is "auto" or a whole number. Errors about its bounds name only the
-    number."""
+    """The annotation of a field that is "auto" or a whole number from `least` to `most`. The error for a
+    number outside these bounds does not mention "auto"."""
 
     least: int
     most: int
@@ -131,7 +131,7 @@ class OrAuto:
     ) -> JsonSchemaValue:
         """Return the schema of a number or "auto"."""
         number = {"type": "integer", "minimum": self.least, "maximum": self.most}
-        # `enum`, because client generators would read `const` as the only value of the field.
+        # `enum` with one value, because client generators take `const` for the whole field's only value.
         return {"anyOf": [number, {"type": "string", "enum": [AUTO]}]}
 
 
@@ -355,8 +355,8 @@ class RuleDraft(Document):
 def patch_of(
     draft: type[Document], name: str, without: tuple[str, ...] = (), **replaced: Any
 ) -> type[Document]:
-    """Return the merge patch of a draft: any of its fields. Null stands for a field's default, if it has
-    one. `without`: fields that a patch cannot change. `replaced`: fields with another type."""
+    """Return the model of a draft's merge patch, without the fields `without`. All fields are optional;
+    null stands for a default. `replaced`: the types of fields that differ from the draft's or are new."""
     fields: dict[str, Any] = {}
     for field, info in draft.model_fields.items():
         if field in without:

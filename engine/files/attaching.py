@@ -30,7 +30,8 @@ from engine.submission.receipts import Accepted
 
 AT_ONCE = 8  # attachments stored at once: each costs two flushes to disk and three short statements
 WAITING_MOST = (
-    # events that can wait for their attachments: a batch, or some seconds' worth; more get 503
+    # The most events that can wait until their attachments are stored: one batch, or the single events of
+    # some seconds. Further events get 503.
     1_000
 )
 BATCH_FILES = 1_000  # of one request: some seconds of flushes, like BATCH_DELIVERIES of commits
@@ -178,7 +179,8 @@ class Attaching:
     async def _shared(
         self, file: FileRecord, index: int, uri: str, attached: Attached
     ) -> FileRecord:
-        """Return the row of an attachment that shares the content, or the source, of another file."""
+        """Return the row of an attachment that names an existing file. The new row shares that file's
+        content if it is stored, otherwise its source URL."""
         lender = await self._files.get(file.environment, uri.lower()) if is_file_id(uri) else None
         if lender is None:
             raise no_such_file(index)

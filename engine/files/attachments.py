@@ -110,7 +110,7 @@ def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
     """Return `attachments` as receivers get them.
 
     Each entry names its file as its source, and has the file's measured size and hash if they are known.
-    A name or type that the caller did not give is the file's.
+    If the caller gave no name or type, the entry gets the file's.
     """
     shown = []
     for entry, file in zip(_entries.decode(raw), files, strict=True):
@@ -129,7 +129,8 @@ def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
 
 
 def measured(raw: bytes, files: Sequence[FileRecord]) -> bytes:
-    """Return stored `attachments` with the measured size and hash of their `files`, given in order."""
+    """Return stored `attachments` with the measured size and hash of their `files`, which are in the same
+    order."""
     left = iter(files)
     shown = []
     for entry in _entries.decode(raw):
@@ -193,7 +194,7 @@ def is_file_id(uri: str) -> bool:
 
 
 def payload_of(file: FileRecord) -> bytes:
-    """Return the payload of a file's event: the file's record as JSON, with its metadata unchanged."""
+    """Return the payload of a file's event: the file's record as JSON, with `metadata` byte for byte."""
     shown = {
         "id": file.id,
         "fileName": file.file_name,

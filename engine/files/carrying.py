@@ -29,7 +29,8 @@ KNOWN_S = (
     60.0  # how long a look-up of files stays valid: files are removed only days after their event
 )
 KNOWN_EVENTS = 4_096  # whose look-up is kept, with the ids of at most twenty files each: some KB
-# The most bytes of payloads and attachments that are kept with these events, mostly less than 1 KiB each.
+# The most bytes of payloads and attachments that are kept for all known events together. One event mostly
+# has less than 1 KiB of them.
 KNOWN_BYTES = 16 * 1024 * 1024
 # A source that failed is not asked again for this long: at most two requests a second, however many
 # destinations retry. Even the shortest schedule waits longer.
@@ -52,7 +53,7 @@ class ReadyFiles(Struct, frozen=True):
 
 
 class KnownFiles(Struct, frozen=True):
-    """The state of an event's files, valid until an instant of trio's clock."""
+    """The state of an event's files. It is valid until trio's clock reaches `until`."""
 
     result: ReadyFiles | Failure
     until: float
@@ -67,7 +68,8 @@ class KnownFiles(Struct, frozen=True):
 
 
 class FileCarrier:
-    """The `engine.outbound.ports.FileStage`. Owner of the known files, and of the attempts that wait."""
+    """The `engine.outbound.ports.FileStage`. Owner of the known files, and of the attempts that wait for
+    files."""
 
     def __init__(
         self,
@@ -153,7 +155,8 @@ class FileCarrier:
         return await self._outage.outlast(lambda _: self._sources.fetch(file))
 
     async def _measured(self, event: Event, files: list[FileRecord]) -> bytes | None:
-        """Return the event's attachments with the size and hash of their files, and store them."""
+        """Return the event's attachments with the size and hash of their files. If they have changed,
+        also write them to the event's row."""
         if event.attachments is None:
             return None
         found = measured(event.attachments, files if event.file is None else files[1:])

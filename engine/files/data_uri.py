@@ -1,4 +1,4 @@
-"""A strict reader of `data:` URIs (RFC 2397). It refuses an ambiguous text."""
+"""A strict reader of `data:` URIs (RFC 2397). It refuses URIs that readers can understand differently."""
 
 import base64
 import binascii
@@ -13,7 +13,8 @@ _HEAD = re.compile(
     rf"data:(?P<type>{_NAME}/{_NAME})?(?P<parameters>(?:;{_NAME}=(?:{_VALUE}))*)(?P<base64>;base64)?,",
     re.IGNORECASE | re.ASCII,
 )
-# Characters of a URI (RFC 3986), matched in long runs. `%` only before two hexadecimal digits.
+# The characters of a URI (RFC 3986), which `_DATA` matches in long runs. Only `_DATA` allows `%`, before
+# two hexadecimal digits.
 _PLAIN = r"[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=]*"
 _DATA = re.compile(rf"{_PLAIN}(?:%[0-9A-Fa-f]{{2}}{_PLAIN})*")
 DEFAULT_TYPE = "text/plain;charset=US-ASCII"

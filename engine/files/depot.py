@@ -1,9 +1,12 @@
 """The depot: it stores streams as blobs by hash, and removes blobs that no row names.
 
-Content has a key of environment and hash. Equal files of one environment are stored once, and no
-environment can learn of another's files. The depot marks a hash before it puts the blob, and the removal
-of rows marks their hashes. To settle a mark is to look for a row, remove the blob if there is none, and
-remove the mark. A crash leaves at most a mark, which the next start settles.
+The key of content is its environment and hash. Equal files of one environment are stored once, and no
+environment can learn of another's files.
+
+A mark says that a hash can have a blob without a row. The depot writes the mark before it puts the blob.
+The statement that removes a file's row marks the row's hash. To settle a mark, the depot looks for a row,
+removes the blob if there is none, and removes the mark. A crash leaves at most a mark, which the next
+start settles.
 """
 
 from collections import Counter
@@ -48,7 +51,8 @@ class Kept:
         return self.environment, self.sha256
 
     def lend(self) -> None:
-        """Keep holding after the block, for a caller that releases it later with `Depot.let_go`."""
+        """Hold the content even after the block of `Depot.keep` ends. The caller must release it later
+        with `Depot.let_go`."""
         self.lent = True
 
 
@@ -100,7 +104,7 @@ class Depot:
     async def _put(self, kept: Kept, path: Path) -> None:
         key = blob_key(*kept.key)
         async with self._alone(kept.key):
-            # The mark comes first, so that after a crash it leads to the blob.
+            # The mark is written before the blob. Otherwise, after a crash, no mark would name the blob.
             await self._suspects.suspect(*kept.key)
             try:
                 if await self._blobs.size(key) != kept.size:
@@ -109,8 +113,8 @@ class Depot:
                 raise _no_place(error) from error
 
     def hold(self, environment: int, sha256: bytes, size: int) -> Kept:
-        """Hold content that a row named a moment ago. The caller must then read the row again: if the row
-        still exists, so does the content."""
+        """Hold content that a row named a moment ago. The caller must then read the row again: only if
+        the row still exists is the content certain to exist."""
         kept = Kept(environment, sha256, size)
         kept.lend()
         self._held[kept.key] += 1
@@ -125,7 +129,7 @@ class Depot:
             await self._settled(kept.key)
 
     async def settle_all(self) -> int:
-        """Settle all marks except of held content. Return the number of removed blobs. Never raise."""
+        """Settle the marks of content that is not held. Return how many blobs it removed. Never raise."""
         removed = 0
         after: Key = (0, b"")
         while True:

@@ -34,7 +34,8 @@ class FetchStatistics(Struct, frozen=True):
 
 
 class Sources:
-    """The fetcher of files, one file at a time for each caller. It owns only its counts."""
+    """The fetcher of files. A call fetches one file; several calls can run at once. Owner of the counts
+    of fetches."""
 
     def __init__(
         self,
@@ -97,7 +98,8 @@ class Sources:
         return await self._found(file)
 
     async def _found(self, file: FileRecord) -> FileRecord:
-        """Return a file that was no longer PENDING. Raise SourceError if it is not STORED."""
+        """Return the present row of a file that another task has made final meanwhile. Raise SourceError
+        if the file is not STORED."""
         found = await self._files.get(file.environment, file.id)
         if found is None or found.state is not FileState.STORED:
             raise SourceError(ErrorCategory.INTERNAL, "the file is gone")

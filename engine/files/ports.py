@@ -35,7 +35,7 @@ class Spool(Protocol):
 
     async def write(self, chunks: AsyncIterator[bytes], at_most: int) -> Spooled:
         """Write a stream to a new file and hash it. Raise BlobsAwayError, or Refusal
-        `payload_too_large` past `at_most` bytes; an error leaves no file."""
+        `payload_too_large` if it has more than `at_most` bytes. After an error there is no file."""
 
     async def discard(self, spooled: Spooled) -> None:
         """Remove a file from the spool, if it exists."""
@@ -80,11 +80,12 @@ class SuspectStore(Protocol):
         """Return the state of a hash; None if the hash is not marked."""
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
-        """Remove a hash's mark, unless the hash was marked again: then it has more than `marks` marks."""
+        """Remove a hash's mark, unless the hash was marked again since it was read. `marks`: how often
+        the hash had been marked when it was read."""
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        """Return at most `limit` marked hashes with their environments, in the order of (environment,
-        hash), beyond the pair `after`."""
+        """Return at most `limit` marked hashes as pairs (environment, hash), in order: those that follow
+        the pair `after`."""
 
 
 class FileStore(SuspectStore, Protocol):
@@ -107,12 +108,15 @@ class FileStore(SuspectStore, Protocol):
         """Return files with ids below `below`, newest first."""
 
     async def stored(self, file: FileRecord, payload: bytes | None) -> bool:
-        """Make a PENDING file STORED, with size, hash and content type of `file`, and give its event the
-        `payload` if there is one. Return False if the file is not PENDING. `Depot.keep` must hold the
-        content."""
+        """Make a PENDING file STORED, with size, hash and content type of `file`. Give its event the
+        `payload`, unless that is None. Return False if the file is not PENDING.
+
+        `Depot.keep` must hold the content meanwhile.
+        """
 
     async def measured(self, environment: int, event: str, attachments: bytes) -> None:
-        """Replace an event's attachments by these, with size and hash, unless the event was erased."""
+        """Replace an event's attachments by `attachments`, which have the size and hash of their files.
+        Do nothing if the event was erased."""
 
     async def failed(self, environment: int, file: str, error: str) -> bool:
         """Make a PENDING file FAILED. Return False if the file is not PENDING."""
@@ -125,5 +129,5 @@ class UnfetchedStore(Protocol):
         """Return PENDING files that are due, the earliest first, each with its number of tries."""
 
     async def postpone(self, environment: int, file: str, tries: int, due_ms: int) -> bool:
-        """Count one more try after `tries`, and set the time of the next try. Return False if the file is
-        no longer PENDING or another process has tried it."""
+        """Set a file's number of tries to `tries` + 1, and the time of its next try. Return False if the
+        file is no longer PENDING or its number is not `tries`: another process has tried it."""

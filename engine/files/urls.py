@@ -16,7 +16,8 @@ from engine.model.token_keys import KEY_ID_BYTES, SIGNATURE_BYTES, TokenKeys
 
 PURPOSE = b"angarium file url v1"  # the label of the keys derived from the master keys
 PATH = "/downloads/"
-# The signing key's id, the environment's number, the file's id, the end in Unix time.
+# The claims of a token: the signing key's id, the environment's number, the file's id, and the Unix time
+# at which the token expires.
 _CLAIMS = struct.Struct(f">{KEY_ID_BYTES}sI16sI")
 TOKEN_CHARACTERS = (_CLAIMS.size + SIGNATURE_BYTES) * 4 // 3  # 80: no padding is needed
 _TOKEN = re.compile(f"[A-Za-z0-9_-]{{{TOKEN_CHARACTERS}}}")  # the decoder also accepts `+` and `/`

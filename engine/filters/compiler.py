@@ -46,7 +46,7 @@ _EXACT = 2**53  # below this, a double holds every integer exactly
 
 
 class FilterCompiler:
-    """The compiler of one source. It keeps only the source, for messages."""
+    """The compiler of one filter. It keeps nothing but the filter's source, which error messages show."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -168,8 +168,8 @@ class FilterCompiler:
         return lambda facts: calculate(left(facts), right(facts), facts)
 
     def _equality(self, node: Binary) -> Evaluate:
-        """Return the closure of `==`. It is Python's `==` or `is` if one side is a literal for which CEL
-        gives the same result."""
+        """Return the closure of `==`. If one side is a literal for which Python's `==` or `is` gives the
+        same result as CEL, the closure uses these operators."""
         one, other = node.left, node.right
         if isinstance(one, Literal):
             one, other = other, one

@@ -1,4 +1,5 @@
-"""The functions of the filter language and their forms. A call of any other function is refused."""
+"""The functions of the filter language, and how each is written: `f(x)`, or as a method `x.f(y)`. A call
+of any other function is refused."""
 
 from msgspec import Struct
 
@@ -6,7 +7,8 @@ from engine.filters.syntax import FilterError, FunctionCall, Literal, Node, chil
 
 
 class Function(Struct, frozen=True):
-    """A function: its numbers of arguments (the target of a method counts), and its forms."""
+    """A function. `arguments`: how many it can have, counting the `x` of `x.f(y)`. `method`: it can be
+    written `x.f(y)`. `function`: it can be written `f(x)`."""
 
     arguments: tuple[int, ...]
     method: bool = False
@@ -39,7 +41,7 @@ FUNCTIONS = {
 
 
 def check(source: str, node: Node) -> None:
-    """Raise FilterError for a call of an unknown function or in a wrong form."""
+    """Raise FilterError if a call in the tree names an unknown function, or is written wrongly."""
     for child in children(node):
         check(source, child)
     if not isinstance(node, FunctionCall):

@@ -1,6 +1,6 @@
 """The macros of the filter language: loops over a list or a map's keys.
 
-Each round takes its steps (see `engine.filters.scope.STEPS`) before it begins.
+A macro spends the steps of each round (see `engine.filters.scope.STEPS`) before the round begins.
 
 As in the library, and unlike in CEL's specification, the first element whose body fails ends the macro.
 """
@@ -16,7 +16,8 @@ Make = Callable[[Evaluate, int, Evaluate, Evaluate | None, int], Evaluate]
 
 
 def cost_of(macro: Macro) -> int:
-    """Return the steps of one round: the nodes of the body, except those that an inner macro counts."""
+    """Return how many steps a round of a macro costs: one more than the nodes of condition and body. The
+    body of an inner macro is left out, because the inner macro spends steps for its own rounds."""
     bodies = (macro.body,) if macro.condition is None else (macro.condition, macro.body)
     return 1 + sum(_nodes(body) for body in bodies)
 

@@ -81,7 +81,8 @@ def _within(value: Any, part: str | int) -> bool:
 
 
 def _shortened(value: Any, left: list[int]) -> Any:
-    """Return the shown part of a value; `left` counts the nodes that can still be visited."""
+    """Return the part of a value that is shown. `left` has one item: how many more nodes of the value can
+    be visited."""
     left[0] -= 1
     if isinstance(value, str):
         return value[:TEXT]

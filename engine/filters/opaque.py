@@ -1,7 +1,7 @@
-"""Subtrees that only the CEL library can evaluate; closures evaluate the operands below them.
+"""Subtrees that only the CEL library can evaluate. Their operands are evaluated by closures first.
 
-A subtree that the library evaluates holds no macro and no `&&`, `||` or `?:`, so that its work is
-bounded by its length. The length of its operands is bounded too. Each evaluation takes steps: see
+A subtree for the library holds no macro and no `&&`, `||` or `?:`, so the library's work is bounded by
+the subtree's length. The length of the operands' values is bounded too. Each evaluation spends steps: see
 `engine.filters.scope.STEPS`.
 """
 
@@ -86,7 +86,8 @@ class _Writer:
         raise AssertionError("no such opaque node")
 
     def root(self, node: Node) -> str:
-        """Return the topmost node as source, never as a variable. Its value is of a JSON kind."""
+        """Return a subtree's topmost node as source. Unlike `write`, never make it a variable, although
+        its value is of a kind that JSON has."""
         match node:
             case FunctionCall():
                 return self.call(node)
@@ -162,7 +163,8 @@ def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) 
 
 
 def _characters(value: Any, facts: Facts) -> int:
-    """Return how many characters a value has. Take steps for the conversion of its parts."""
+    """Return how many characters the strings in a value have. Spend steps for the conversion of its lists
+    and maps to the library's values."""
     kind = type(value)
     if kind is str:
         return len(value)

@@ -10,7 +10,8 @@ from engine.filters.library import cel
 from engine.filters.syntax import FilterError
 
 LENGTH = 256
-# Characters and classes, each counted as often as it is repeated: 500 compile in some 300 us.
+# The most that a pattern can weigh; it then compiles in some 300 us. A character weighs 1, a class
+# _CLASS_WEIGHT, and a dot or a negated class _DOT_WEIGHT, each as often as it is repeated.
 WEIGHT = 500
 TEXT = 4096  # characters of a text that can be matched
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}

@@ -16,8 +16,8 @@ RECENT = 256  # filters that stay compiled although no route uses them: 25 MB, a
 
 
 class Filter:
-    """A compiled expression. `fields`: the event's fields that it reads. `members`: the event's members
-    that it names."""
+    """A compiled expression. `fields`: the fields of the event that it reads, such as `payload`.
+    `members`: the members that it names, with their whole paths, such as `payload.items[0]`."""
 
     __slots__ = ("__weakref__", "_evaluate", "fields", "members", "source")
 

@@ -11,10 +11,10 @@ from engine.filters.syntax import EvaluationError
 from engine.model.instants import iso
 from engine.model.json_members import without_surrogates
 
-# A step is a node of a macro's body, a part of a list that is visited, or 64 characters: 0.1 to 0.3 us.
-# An evaluation thus ends within some 3 ms, whatever the expression and the payload, and all evaluations
-# of an event together within 10 ms. An evaluation without steps left fails. Plain comparisons take no
-# steps.
+# The most steps of one evaluation, and of all evaluations of an event together. A step is a node of a
+# macro's body, an element of a list that is visited, or 64 characters, and takes 0.1 to 0.3 us. So an
+# evaluation ends within some 3 ms, and all evaluations of an event within 10 ms, whatever the expression
+# and the payload. An evaluation that needs more steps fails. Plain comparisons need no steps.
 STEPS = 10_000
 EVENT_STEPS = 30_000
 SLICE_STEPS = 2_000  # between two pauses: some half a millisecond
@@ -38,7 +38,7 @@ class Facts:
         self.variables: list[Any] = [None, None]
 
     def begin(self) -> None:
-        """Begin another evaluation, which can take `STEPS` of the steps left."""
+        """Begin another evaluation. It can spend at most `STEPS` of the steps that the event has left."""
         self._floor = max(0, self.steps - STEPS)
         self._look = max(self._floor, self._slice_ends)
 
@@ -61,11 +61,12 @@ class Facts:
 def facts_of(
     event: Event, wanted: Collection[str], pause: Callable[[], None] | None = None
 ) -> Facts:
-    """Return the facts of an event for filters that read the `wanted` fields. A field that the event
-    lacks is left out.
+    """Return an event as filters see it, for filters that read the `wanted` fields. Fields that the event
+    lacks are left out.
 
-    Numbers are as in CEL: 64-bit integers, and doubles for longer numbers and for fractions, up to
-    infinity. The last member of a repeated name counts. A lone surrogate is U+FFFD.
+    Numbers become CEL's: integers of 64 bits, and doubles for longer integers and for fractions (infinity
+    if a double cannot hold the number). If an object repeats a name, the last member counts. U+FFFD
+    replaces a lone surrogate.
     """
     fields: dict[str, Any] = {"eventType": event.type}
     if "payload" in wanted:

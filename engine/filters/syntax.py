@@ -65,7 +65,7 @@ class Select(Node, frozen=True):
 
 
 class Has(Node, frozen=True):
-    """`has(operand.name)`; of a field of the event, `operand` is None."""
+    """`has(operand.name)`. In `has(event.name)`, which asks for an event's field, `operand` is None."""
 
     operand: Node | None
     name: str

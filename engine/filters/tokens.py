@@ -28,7 +28,7 @@ _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 class Token(Struct, frozen=True):
     """A token. `kind` is `float`, `uint`, `int`, `string`, `bytes`, `name`, `sign` or `end`. `text` is
-    the token as written, for a string its value."""
+    the token as written; if `kind` is `string`, the string's value."""
 
     kind: str
     text: str

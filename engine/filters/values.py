@@ -1,8 +1,8 @@
 """Equality, order and arithmetic of CEL over the values that JSON has.
 
 Python's own operators differ: in Python 1 equals True, and a quotient is rounded down. Python compares
-an integer with a double exactly, but CEL converts the integer. Nothing here takes more than linear time,
-and work longer than a step takes steps.
+an integer with a double exactly, but CEL converts the integer to a double first. Nothing here takes more
+than linear time. Work that takes longer than one step (`engine.filters.scope.STEPS`) spends steps.
 """
 
 import math
@@ -102,7 +102,7 @@ def multiply(left: Any, right: Any, facts: Facts) -> Any:
 
 
 def divide(left: Any, right: Any, facts: Facts) -> Any:
-    """`left / right`: of integers without the fraction, towards zero."""
+    """Return `left / right`. The quotient of two integers is rounded towards zero."""
     if _number(left, right) is float:
         if right != 0.0:
             return left / right
@@ -146,15 +146,15 @@ def negated(value: Any) -> Any:
 
 
 def size(value: Any) -> int:
-    """`size(value)`: code points of a text, elements of a list, keys of a map."""
+    """Return `size(value)`: the number of a text's code points, a list's elements or a map's keys."""
     if type(value) in (str, list, dict):
         return len(value)
     raise EvaluationError(NO_OVERLOAD)
 
 
 def searched(text: str, part: str, facts: Facts) -> None:
-    """Take the steps of a search for `part` in `text`. A long text is read once. In a short text, Python
-    can compare at each place, so a longer part takes more steps."""
+    """Spend the steps of a search for `part` in `text`. In a long text, Python searches in linear time.
+    In a short text, it can compare all of `part` at each place, so a longer `part` costs more steps."""
     length = len(text)
     if length < 30_000:
         length *= min(len(part), 100) // 16 + 1
@@ -169,8 +169,8 @@ def _number(left: Any, right: Any) -> type:
 
 
 def _int(left: int, right: int, result: int) -> int:
-    """Return the result. Raise EvaluationError if it, or an operand, is not a signed 64-bit integer. In
-    CEL, JSON's larger integers are unsigned, and this arithmetic is only of signed integers."""
+    """Return `result`. Raise EvaluationError if it or an operand is not a signed 64-bit integer. CEL
+    reads larger integers in JSON as unsigned, and does not mix signed and unsigned integers."""
     if left > INT_MAX or right > INT_MAX or not INT_MIN <= result <= INT_MAX:
         raise EvaluationError("more than a 64-bit integer holds")
     return result
