@@ -40,7 +40,7 @@ _LONE_OUTSIDE = "malformed JSON, or a lone surrogate outside the payload"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,256}")
-# Matches a decoded batch up to its first event: the key is surely `events`, perhaps with escapes.
+# Matches a decoded batch up to its first event. The key can have escapes; the decoder has checked it.
 _BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"]{6,36}"[ \t\r\n]*:[ \t\r\n]*\[')
 
 NAME_LENGTH = 256  # characters of a name or key that a client chooses
@@ -77,8 +77,8 @@ class _Batch(Struct, forbid_unknown_fields=True):
     events: list[Raw]
 
 
-# The array of a large batch, decoded into a field for each event. A list would be made whole before its
-# items are counted: 5 MiB can hold millions. Small bodies use a list, which is 15 us faster.
+# The array of a large batch, as a struct with a field for each event: msgspec stops at the first one too
+# many. It would make a whole list, and 5 MiB can hold millions. For small bodies, a list is 15 us faster.
 _Events = msgspec.defstruct(
     "_Events",
     [(f"event{number}", Raw | UnsetType, UNSET) for number in range(BATCH_EVENTS)],
@@ -97,8 +97,8 @@ class _OddBatch(Struct, forbid_unknown_fields=True):
     events: Raw
 
 
-# A body can repeat its key `events` as often as it has room, and msgspec decodes the events each time. In
-# a body with more than this many, only the last value is decoded.
+# If a body repeats its key `events`, msgspec decodes the value of each. If the body has more than
+# _MANY_KEYS such keys, only the value of the last is decoded.
 _MANY_KEYS = 64
 _event = msgspec.json.Decoder(DecodedEvent)
 _batch = msgspec.json.Decoder(_Batch)
@@ -199,7 +199,8 @@ def _too_many() -> Refusal:
 
 
 def _spans(body: bytes, events: list[bytes]) -> list[tuple[int, int]] | None:
-    """Return the spans of a batch's events. None: the batch has its key `events` twice."""
+    """Return where each of a batch's events begins and ends in the body. None: the events do not fill the
+    first array, so the batch has its key `events` twice."""
     head = _BATCH_HEAD.match(body)
     return None if head is None else tile(body, head.end(), events)
 
@@ -222,8 +223,8 @@ def invalid(path: str, message: str) -> Refusal:
 def _plain(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> bool:
     """Return True if counts alone exclude duplicate keys and too much depth.
 
-    The quotes outside of the payload are counted. If there are no more than the decoded keys and texts
-    need, no key is given twice. Metadata, attachments, and escapes elsewhere need `_check_whole`.
+    Each key, and each text outside the payload, has two quotes. If the body has no other quotes, no key
+    is given twice. With metadata, attachments, or escapes outside the payload, `_check_whole` decides.
     """
     # `replace` is faster than `count`: it jumps to the next bracket, `count` looks at each byte.
     bare = body.replace(b"{", b"", max_depth + 1).replace(b"[", b"", max_depth + 1)
@@ -297,8 +298,8 @@ def _check_attachments(event: DecodedEvent) -> None:
 def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> None:
     """Check a body that msgspec decoded for duplicate keys and too much depth. Raises Refusal.
 
-    If the quotes outside of raw values are as many as the decoded keys and texts need, no key is given
-    twice. Otherwise all keys are compared.
+    Each key, and each text outside payload, metadata and attachments, is written with two quotes. If the
+    body has no other quotes, no key is given twice. Otherwise all keys are compared.
     """
     if deepest(body) > max_depth:
         raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
@@ -323,8 +324,8 @@ def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: in
 def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> DecodedEvent:
     """Decode a body whose payload holds lone surrogates. JSON allows them; msgspec does not.
 
-    The body is decoded twice, with different replacements for the surrogates. If the two bodies differ in
-    more places than the two payloads, a surrogate is outside the payload.
+    Two copies of the body are decoded, each with another replacement for the surrogates. If the copies
+    differ outside their payloads, a surrogate is there, and the body is refused.
     """
     fixed = without_surrogates(body)
     if fixed == body:

@@ -44,13 +44,13 @@ from engine.submission.submission import Fate, Submission, claim_of
 __all__ = ["Done", "Ingest", "Reply"]
 
 SLICE_S = 0.0005  # how long a batch may hold the loop at a time
-# Bytes between two looks at the clock: some 150 us. An event counts for EVENT_COST_BYTES more.
+# The clock is read after LOOK_BYTES of events: some 150 us. Each event adds EVENT_COST_BYTES to its own.
 LOOK_BYTES = 16 * 1024
 EVENT_COST_BYTES = 1024
-# Larger batches are read one at a time, environments in turn: eight at once would hold the loop for
-# eight slices in a row. Smaller batches need only one slice.
+# A larger batch takes several slices. Such batches are read one at a time, environments in turn: eight at
+# once would hold the loop for eight slices in a row.
 SMALL_BYTES = 64 * 1024
-# Large batches of one environment that can wait. The memory for its bodies is usually full before.
+# The most large batches of one environment that can wait. Usually its memory for bodies is full earlier.
 LARGE_WAITING = 1_000
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
 _NORMAL = DeliveryOrigin.NORMAL  # the look-up of an enum's member costs more than a call
@@ -79,8 +79,8 @@ class Ingest:
         attaching: Attaching | None = None,
         senders: RecentSenders | None = None,
     ) -> None:
-        """`keys` None: an event that its schema refuses is refused, even if its key was accepted
-        before. `attaching` None: attachments are not stored as files, and events keep them inline."""
+        """`keys` looks up whether a refused event was accepted before; None: no look-up. `attaching`
+        stores attachments as files; None: they stay in the events."""
         self.judge = EventJudge(router, senders)
         self._router = router
         self._submit = submit
@@ -128,7 +128,7 @@ class Ingest:
     async def _finish(
         self, environment: int, given: tuple[Accepted | Unfinished, int], done: Done
     ) -> None:
-        """Finish an event's judgement, store its attachments as files if necessary, and submit it."""
+        """Finish an event's checks and routing, store its attachments, and submit it."""
         del environment
         entry, size = given
         if isinstance(entry, Unfinished):
@@ -174,7 +174,7 @@ class Ingest:
         trace: str | None,
         given: object,
     ) -> None:
-        """Run the work that answers one request. If the work breaks, answer the request here."""
+        """Run `work`, which answers one request. If it raises, answer the request here."""
         TASK_MARK.set((work.__name__, environment))
         try:
             try:
@@ -319,8 +319,8 @@ class Ingest:
         return self.judge.choices(route, event)
 
     async def routed(self, event: Event, kind: DeliveryKind, digest: bytes) -> Accepted:
-        """Check and route an event that did not come as an event request. Repeats of its key are compared
-        by `digest`. Raises Refusal."""
+        """Check and route an event that was not read from JSON: an upload's. Raises Refusal. A later
+        event with the same idempotency key is a duplicate only if it has the same `digest`."""
         try:
             try:
                 choices = self._choices(event)

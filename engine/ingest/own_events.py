@@ -25,8 +25,8 @@ from engine.runtime.slices import worked_off
 from engine.submission.submission import Fate, Submission, claim_of
 
 WAITING_MOST = 20_000  # events, some 20 MB: enough for a long outage of the database
-# The most events of one environment that can wait: even if all its deliveries die, there is room for the
-# events of other environments.
+# The most events of one environment that can wait. Each dead delivery makes an event, but even if all
+# deliveries of an environment die, other environments have room for their events.
 WAITING_EACH = 5_000
 AT_ONCE = 256  # events that are given to the intake together: one group
 SLICE = 64  # events between two yields: a millisecond
@@ -40,7 +40,7 @@ log = structlog.get_logger("angarium.own_events")
 
 
 class Announcement(Struct):
-    """One event that waits. Another event with the same `key` within 24 hours is a duplicate."""
+    """One event that waits. An event with the same `key` within 24 hours is dropped as a duplicate."""
 
     environment: int
     event_type: str
@@ -102,8 +102,12 @@ class OwnEvents:
         occasion: str,
         hops: int = 0,
     ) -> None:
-        """Queue an event, unless one of this type and `occasion` was accepted within 24 hours. `hops`:
-        the hops of the event that it reports, so that a loop through dead letters ends."""
+        """Queue an event about `occasion`. If an event of the same type and occasion was accepted within
+        24 hours, this event is dropped.
+
+        `hops`: the hops of the client's event that this event is about, so that a loop through dead
+        letters ends.
+        """
         many = len(self._waiting) + self._open >= WAITING_MOST
         if many or self._of[environment] >= WAITING_EACH:
             if self._dropped % 1_000 == 0:

@@ -142,7 +142,7 @@ class Uploads:
             fates.append(fate)
             settled.set()
             if kept is not None and fate.refusal == "internal":
-                # The upload's row can still appear, so this process holds the content until it ends.
+                # The upload's row can still appear, so the content is held as long as this process lives.
                 # After the next start, the depot removes the content if no row names it.
                 log.warning("files.in_doubt", environment=kept.environment)
             elif kept is not None:

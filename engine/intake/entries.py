@@ -29,20 +29,24 @@ from engine.ports.outage import Outage, nothing_written, surely_nothing
 class QueueEntry(Protocol):
     """Deliveries that are written together: so few that their statement takes some milliseconds."""
 
-    # (environment, id) of all destinations that can get a backlog row
+    # All destinations that can get a backlog row, as pairs (environment, id).
     destinations: Sequence[tuple[int, str]]
 
     async def write(
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> list[Delivery]:
-        """Write the deliveries in one transaction, with seqs from `base` on (at most 2^20 seqs). Write
-        the backlog rows of `dirty` too, with a `low_seq` of at most `base`. Return the whole deliveries
-        in order of seq.
+        """Write the deliveries in one transaction, with seqs from `base` on (at most 2^20 seqs). Return
+        the whole deliveries in order of seq.
 
-        The statement runs on the intake's connection. It writes nothing if this process has lost the
-        right to write (OwnershipLostError). If an earlier run has an unknown outcome, `again` is True and
-        `base` the same: this run must write nothing twice, and return the deliveries of all runs. Raises
-        as `IntakeStore.accept` does.
+        The transaction also writes a backlog row for each destination in `dirty`, with a `low_seq` of at
+        most `base`. It runs on the intake's connection.
+
+        After a call with an unknown outcome, this method is called again, with `again` True and the same
+        `base`. The repetition must write nothing twice. It returns the deliveries that it or an earlier
+        call wrote.
+
+        Raises OwnershipLostError, and writes nothing, if this process has lost the right to write. Raises
+        other errors as `IntakeStore.accept` does.
         """
 
 
@@ -81,9 +85,8 @@ class EntryQueue:
         untold: Untold | None = None,
         outage: Outage | None = None,
     ) -> None:
-        """`wake` makes the intake's loop look for entries. The intake shares its `locks`, `outage` and
-        `untold` (deliveries that may not have reached their actors); without an intake, the queue makes
-        its own."""
+        """`wake` makes the intake's loop look for entries. `locks`, `untold` and `outage` are the
+        intake's. If they are None (there is no intake), the queue makes its own."""
         self._store = store
         self._directory = directory
         self._wake = wake
@@ -107,8 +110,10 @@ class EntryQueue:
 
     async def enter(self, entry: QueueEntry, within_s: float = inf) -> list[Delivery]:
         """Queue an entry, wait until it is written and passed to its actors, and return its durable
-        deliveries. After `within_s`, or if the caller is cancelled, the entry is withdrawn if its write
-        has not begun. Otherwise it goes on without its caller.
+        deliveries.
+
+        The call waits for at most `within_s`. If this time is over, or the caller is cancelled, an entry
+        whose write has not begun is withdrawn. A write that has begun continues without the caller.
 
         Raises StoreAwayError (with `maybe_written` False if surely nothing was written), or another
         StoreError if the database refuses the entry.
@@ -147,13 +152,15 @@ class EntryQueue:
             self._end(self._waiting.popleft(), error)
 
     def abandon(self) -> None:
-        """End the entry that was being written when the loop broke. Its outcome is unknown."""
+        """Answer the caller whose entry was being written when the intake's loop failed: the outcome is
+        unknown."""
         if self._open is not None:
             self._end(self._open, StoreAwayError("the intake broke"))
             self._open = None
 
     async def admit_next(self) -> None:
-        """Write the first entry whose environments are free. While the database is away, try again."""
+        """Write the first entry whose environments the other intake neither holds nor waits for. While
+        the database is away, try again."""
         mine = self._first()
         if mine is None:
             return

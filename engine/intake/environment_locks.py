@@ -10,17 +10,17 @@ NO_ENVIRONMENTS: frozenset[int] = frozenset()
 
 
 class EnvironmentLocks:
-    """The environments that one intake holds or waits for. Owner: the intake's loop.
+    """The environments that one intake holds or waits for. Only the intake's loop uses this object.
 
     An environment that an intake waits for is barred for the other intake. Otherwise an environment that
-    always sends large batches would never have its single events written, or the other way round.
+    sends large batches all the time would never have its single events written, and vice versa.
     """
 
     def __init__(
         self, wake: Callable[[], None], refuse: Callable[[Collection[int]], None] | None = None
     ) -> None:
-        """`wake` makes the loop look again. `refuse` refuses the submissions of environments that the
-        other intake holds for an unknown time."""
+        """`wake` makes this intake's loop look for work again. `refuse` refuses the submissions that wait
+        here for environments that the other intake may hold for long."""
         self._wake = wake
         self._refuse = refuse
         self._other: EnvironmentLocks | None = None
@@ -38,8 +38,8 @@ class EnvironmentLocks:
         return NO_ENVIRONMENTS if other is None else other._held | other._wanted
 
     def request(self, waits: Callable[[int], bool]) -> None:
-        """Ask for environments that the other intake holds. `waits`: whether something of an environment
-        waits here."""
+        """Wait for the environments that the other intake holds and that have work in this intake.
+        `waits` returns whether an environment has work here."""
         other = self._other
         if other is None:
             return
@@ -64,20 +64,21 @@ class EnvironmentLocks:
                 self._other._rouse()
 
     def release_all(self) -> None:
-        """Hold no environment and wait for none: the loop broke, or ends."""
+        """Hold no environment and wait for none, because the loop has failed or ends."""
         self._held = self._wanted = NO_ENVIRONMENTS
         if self._other is not None:
             self._other._rouse()
 
     def refuse_waiting(self) -> None:
-        """Make the other intake refuse submissions for the environments that this intake holds, perhaps
-        for long."""
+        """Make the other intake refuse its submissions for the environments that this intake holds, since
+        it may hold them for long."""
         other = self._other
         if self._held and other is not None and other._refuse is not None:
             other._refuse(self._held)
 
     def fall_asleep(self) -> None:
-        """Note that the loop is about to sleep. From now on a release of barred environments wakes it."""
+        """Note that this intake's loop is about to sleep. If environments are barred now, the other
+        intake's next release of environments wakes the loop."""
         self._asleep = bool(self.barred)
 
     def _rouse(self) -> None:

@@ -31,7 +31,7 @@ class IntakeStatistics(Struct, frozen=True):
 
 
 def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup, Twins]:
-    """Make one group of submissions. The caller sets its `customers` and `dirty`."""
+    """Make one group of submissions. The caller then sets the group's `customers` and `dirty`."""
     group = IntakeGroup([], [], [], [], [], now_ms=now_ms)
     events, deliveries = group.events, group.deliveries
     first: dict[tuple[int, str], KeyClaim] = {}
@@ -42,8 +42,8 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
         if submission.files:
             group.files += submission.files
         for claim in submission.claims:
-            # A claim comes with an expiry by the clock of event ids. The store lets keys expire by the
-            # clock of `now_ms`, which can be ahead. So the claim gets the later expiry of the two clocks.
+            # A claim's expiry was computed with the clock that makes event ids. The store lets keys
+            # expire by the clock of `now_ms`, which can be ahead. The later expiry is used.
             claim.expires_at_ms = max(claim.expires_at_ms, now_ms + KEY_HELD_MS)
             winner = first.setdefault((claim.environment, claim.key), claim)
             if winner is not claim:
@@ -57,8 +57,8 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
 
 
 def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
-    """Return the `lost` and `unheld` events of an acceptance, with the twins added: every twin is lost,
-    and a twin of an unheld event is also unheld."""
+    """Return `lost` and `unheld` of an acceptance, with the twins added. Every twin is lost, because the
+    first claim has its key. If the first claim's event is unheld, so is the twin."""
     lost, unheld = acceptance.lost, acceptance.unheld
     if twins:
         lost = lost | {
@@ -81,8 +81,8 @@ def written(group: IntakeGroup, acceptance: Acceptance) -> list[Delivery]:
 
 
 class KnownAccounts:
-    """The customers that are known to have an account. The statement gets a row for each other customer,
-    and does not write the row if the account exists.
+    """The customers that are known to have an account. For every other customer, the intake's statement
+    gets a row for a new account, and writes it unless the account exists.
     """
 
     def __init__(self, identity: Identity) -> None:

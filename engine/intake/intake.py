@@ -80,8 +80,8 @@ class Intake:
         told_at_once: int = TOLD_AT_ONCE,
         wake: Wake | None = None,
     ) -> None:
-        """`accepted` is called with each group's events, and with those that were not written. `wake` is
-        set when backlog rows can be deleted."""
+        """`accepted` is called after each group is written: with the group's events, and with those of
+        them that are `lost` (see `Acceptance`). `wake` is set when backlog rows can be deleted."""
         self._store = store
         self._destinations = destinations
         self._settings = settings
@@ -94,12 +94,13 @@ class Intake:
         self._wake = wake or Wake()
         self._outage = Outage("events", longest_pause_s=RETRY_S, meanwhile=self._turn_away)
         self._closed = False
-        # Environments whose backlog rows may have been skipped, because the other intake holds them.
+        # Environments whose backlog rows the last deletion may have skipped, because the other intake
+        # holds the environments or waits for them.
         self._left_out: Collection[int] = NO_ENVIRONMENTS
         self._open: deque[Submission] = deque()  # being written, or not answered yet
         # the halves of the group that are still to be written
         self._parts: Halves[Submission] = Halves(())
-        # submissions of the group that were answered before their fate was known
+        # submissions of the group that were refused before the outcome of their statement was known
         self._answered: set[Submission] = set()
         self._accounts = KnownAccounts(identity)
         self._untold = Untold(destinations)
@@ -169,7 +170,8 @@ class Intake:
                     if away is not None:
                         self._outage.began(away)
                     await self._wait_back()
-                    # Without a group, the other intake can hold the waiting environments: let it run.
+                    # If there was no group, perhaps the other intake holds all environments with
+                    # submissions here: let it run.
                     if not group or self._pace.many:
                         await trio.lowlevel.checkpoint()
                     await self._forget()
@@ -202,8 +204,8 @@ class Intake:
         return self._waiting.others(locks.barred)
 
     def _gather(self) -> list[Submission]:
-        """Take whole submissions until the group is full, and hold their environments. The environments
-        that caused the load can be left out: see `Pace.passed_over`."""
+        """Take whole submissions until the group is full, and hold their environments. While deliveries
+        go first, environments with many events are left out: see `Pace.passed_over`."""
         settings, pace, barred = self._settings, self._pace, self.locks.barred
         passed_over = pace.passed_over
         group = self._waiting.gather(
@@ -246,7 +248,7 @@ class Intake:
         written, and no further try is made.
         """
         answered = part[0] in self._answered  # all submissions of a part, or none
-        # set before the statement, so that each submission is settled exactly once
+        # Set before the statement: if it raises, `run` settles the submissions that are still here.
         pending = self._open = deque(() if answered else part)
         group, twins = self._build(part)
         until = trio.current_time() + PATIENCE_S
@@ -337,8 +339,8 @@ class Intake:
         self._fail(self._open, UNKNOWN)
 
     def _refuse_locked(self, submissions: list[Submission], error: BlockedError) -> None:
-        """Refuse the submission whose rows another session has locked. If the group has waited LOCK_WAITS
-        times without finding this submission, refuse the whole half that contains it."""
+        """Refuse submissions because another session has locked rows of one of them. If the group has
+        waited LOCK_WAITS times, there can be several submissions: the last half that was tried."""
         log.warning(
             "requests refused, their rows are locked",
             environments=sorted({each.environment for each in submissions}),

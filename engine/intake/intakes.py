@@ -67,8 +67,8 @@ class Intakes:
 
     @property
     def away(self) -> bool:
-        """True if nothing can be accepted. Only the small intake counts: it takes what the large one
-        cannot."""
+        """True if nothing can be accepted. This is the state of the small intake alone, because it also
+        takes large submissions while the large intake is away."""
         return self.small.away
 
     def statistics(self) -> IntakeStatistics:

@@ -1,6 +1,7 @@
 """The pace of an intake: under load, groups gather for a moment, and deliveries come before new events.
 
-No tenant waits for another tenant's load: events of light environments are written meanwhile.
+No tenant waits for another tenant's load: while deliveries go first, events of light environments (those
+with few events in the last group) are still written.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,27 +17,28 @@ from engine.runtime.idleness import Idleness
 LINGER_S = 0.002
 BUSY_EVENTS = 8
 # Under load, deliveries come before new events: while this many wait in memory, the next group waits.
-# Without the wait, memory would fill, and deliveries would be read back from PostgreSQL: a third more
-# CPU. With twice this number throughput was the same, and latency higher. The wait ends after
-# AHEAD_LONGEST_S, or if receivers are slow: fewer than AHEAD_STEP_ATTEMPTS attempts end in a step.
+# Without the wait, memory would fill, and deliveries would be read back from PostgreSQL, which costs a
+# third more CPU. With twice this number, throughput was the same and latency higher. The wait consists of
+# steps of AHEAD_STEP_S. It ends after AHEAD_LONGEST_S, or if receivers are slow, which means that fewer
+# than AHEAD_STEP_ATTEMPTS attempts end in a step.
 AHEAD = 1_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
-# The process is busy if its loop is idle for less than IDLE_PART of a step, or if the step ends LATE_S
-# too late. While it is busy, one ended attempt in a step is progress, because the computer can be slow.
-# After STILL_STEPS steps in a row without progress, the process is busy with other work: the wait ends.
+# A process is busy if its loop is idle for less than IDLE_PART of a step, or if the step ends LATE_S too
+# late. A busy process can be slow itself, so the wait continues even if only one attempt ends in a step.
+# If none ends in STILL_STEPS steps in a row, the process is busy with other work, and the wait ends.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
-# If deliveries still do not catch up, the next group has at most as many events as attempts have ended
-# since the last group. Without this limit, new events would take all the time of the process. The limit
-# does not apply if the receivers are slow: if fewer attempts ended than WORKED_PART of the last group's
-# events.
+# If the process is busy, and AHEAD deliveries still wait at the end of the wait, the next group has at
+# most as many events as attempts have ended since the last group. Without this limit, new events would
+# take all the time of the process. If fewer attempts ended than WORKED_PART of the last group's events,
+# the receivers are slow, and there is no limit.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # the least limit: at least 1,600 events a second
 # After a group of at least this many events, other tasks run before the next group is built. The answers
-# to such a group's callers have already held the loop for half a millisecond.
+# to the group's callers have already taken half a millisecond.
 MANY_EVENTS = 100
 
 
@@ -118,7 +120,7 @@ class Pace:
 
     @property
     def _light_waits(self) -> bool:
-        """True if environments that do not cause the load have submissions, which must not wait."""
+        """True if submissions of light environments wait, which must not wait for the load."""
         return bool(self._heavy) and self._waiting.others(self._heavy | self._locks.barred)
 
     @property
@@ -130,6 +132,7 @@ class Pace:
         )
 
     def gathered(self, counts: Mapping[int, int]) -> None:
-        """Note a group that passed over no environment. `counts`: its events by environment."""
+        """Note the size of a group from which no environment was left out. `counts`: the group's events
+        by environment."""
         self._last_events = sum(counts.values())
         self._heavy = frozenset(each for each, count in counts.items() if count >= BUSY_EVENTS)

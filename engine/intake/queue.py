@@ -9,8 +9,8 @@ from itertools import islice
 from engine.runtime.fair_queue import FairQueue
 from engine.submission.submission import Submission
 
-# An environment that has more in the queue than this many times the free space gets no more room. So a
-# single environment stops at four fifths of the queue, and the last fifth is free for others.
+# An environment gets no more room if its submissions take more than PORTION times the free room. So if a
+# single environment sends, it stops at four fifths of the queue, and a fifth is free for others.
 PORTION = 4
 _NOTHING = (0, 0)  # weight and size of an environment without submissions
 
@@ -65,9 +65,9 @@ class IntakeQueue:
     ) -> list[Submission]:
         """Take whole submissions, one of each environment in turn, until the group is full.
 
-        Environments in `without` are passed over. An environment whose next submission does not fit keeps
-        its turn. The call looks at no more environments than a group has events, since thousands can wait
-        after an outage of the database.
+        Environments in `without` are passed over. An environment whose next submission does not fit into
+        the group keeps its place in the order of turns. The call looks at no more than `most_events`
+        environments, since thousands can have submissions after an outage of the database.
         """
         lines = self._lines
         group: list[Submission] = []
@@ -106,7 +106,8 @@ class IntakeQueue:
         return taken
 
     def _left(self, environment: int, taken: Submission) -> bool:
-        """Note that a submission has left its queue. Returns whether its environment has others."""
+        """Note that a submission has left its environment's queue. Returns whether the environment has
+        further submissions."""
         weight, size = self._of[environment]
         if weight > taken.weight:  # else it was the last: every submission has a weight
             self._of[environment] = weight - taken.weight, size - taken.size

@@ -14,10 +14,12 @@ class Hearer(Protocol):
     """The part of the directory of actors that `Untold` calls."""
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Make the actors of committed deliveries, given in seq order, read the store again."""
+        """Make the actors of these committed deliveries read the store again, because the deliveries may
+        not have reached them. `deliveries` are in seq order."""
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Note backlog rows that were written. Some of them may not be needed."""
+        """Note backlog rows that were written. If a row's deliveries were not written after all, the
+        directory has the row deleted."""
 
 
 class Untold:
@@ -29,14 +31,14 @@ class Untold:
         self._rows: list[DirtyDestination] = []
 
     def begin_anew(self, deliveries: Sequence[Delivery], rows: Iterable[DirtyDestination]) -> None:
-        """Make the actors of committed deliveries read the store again. `rows`: the backlog rows that
-        were written with the deliveries."""
+        """Make the actors of committed deliveries read the store again, because the deliveries may not
+        have reached them. `rows`: the backlog rows that were written with the deliveries."""
         self._deliveries = [*self._deliveries, *deliveries]
         self.spare(rows)
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Pass backlog rows to the directory, because some may not be needed. The directory can delete
-        only rows that it knows."""
+        """Pass written backlog rows to the directory. If a row's deliveries were not written after all,
+        the directory has the row deleted; it must know the row for that."""
         self._rows += rows
         self.tell()
 
