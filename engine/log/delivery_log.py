@@ -146,9 +146,10 @@ class SentVersion(Struct, frozen=True, kw_only=True):
 class DeliveryDetail(Struct, frozen=True, kw_only=True):
     """A delivery with its attempts (oldest first), its event, and the URL of its last request.
 
-    `event` is None if retention has removed it, `sent` if nothing was sent yet. `attempts` are the newest
-    that fit. `older`: there are earlier attempts. If none of `attempts` sent a request, `sent_before` is
-    the last earlier attempt that did.
+    `event` is None if retention has removed it. `sent` is the version that the last request used; None if
+    no request was sent yet. `attempts` are the newest that one answer can hold. `older`: there are
+    earlier attempts. If none of `attempts` sent a request, `sent_before` is the last earlier attempt that
+    did.
     """
 
     entry: DeliveryEntry
@@ -183,7 +184,7 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] | None = None
     # As stored, with the exception of `held`; never DELIVERING.
     statuses: tuple[DeliveryStatus, ...] | None = None
-    # Destinations that are DISABLED: their RETRYING deliveries are shown as PENDING.
+    # The DISABLED destinations. For `statuses`, their RETRYING deliveries count as PENDING.
     held: tuple[str, ...] = ()
     from_ms: int | None = None
     to_ms: int | None = None
@@ -196,7 +197,7 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     event_types: tuple[str, ...] | None = None
     customers: tuple[str, ...] | None = None  # of the destination
     replay_jobs: tuple[str, ...] | None = None
-    # Instants of dead-lettering. Like `signatures`, only for the dead-letter queue.
+    # When a delivery became a dead letter. Only the dead-letter queue uses these two and `signatures`.
     dead_from_ms: int | None = None
     dead_to_ms: int | None = None
     signatures: tuple[str, ...] | None = None  # `engine.log.delivery_log.DeadGroup`
@@ -227,7 +228,7 @@ class DeliveryPage(Struct, frozen=True):
     below: str | None
 
     def merged(self, other: "DeliveryPage", limit: int) -> "DeliveryPage":
-        """Return the deliveries of both pages, each once, as one page of at most `limit`."""
+        """Return the deliveries of this page and `other`, each once, as one page of at most `limit`."""
         # One of the two pages can lack deliveries below this id.
         floor = max(self.below or "", other.below or "")
         both = {entry.id: entry for entry in (*self.items, *other.items) if entry.id >= floor}
@@ -258,8 +259,8 @@ class DeliveryLog(Protocol):
     async def attempts(
         self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
     ) -> AttemptPage:
-        """Return attempts with a number below `below`, at least one, and at most `max_bytes` of
-        response bodies."""
+        """Return at most `limit` attempts with a number below `below` (None: the latest). Their bodies,
+        headers, errors and logs have at most `max_bytes` together, but one attempt is always returned."""
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
         """Return one delivery's row."""
@@ -283,8 +284,8 @@ class EventLog(Protocol):
     async def deliveries_to(
         self, environment: int, events: Sequence[str], customer: str
     ) -> dict[str, int]:
-        """Return, by event, how many of the deliveries that its acceptance made go to destinations of a
-        customer. An event without any can be missing."""
+        """Return, by event, how many of its original deliveries go to destinations of a customer; later
+        replays do not count. An event without such deliveries can be missing."""
 
 
 class EventFinder(Protocol):
@@ -293,8 +294,8 @@ class EventFinder(Protocol):
     async def recent_types(
         self, environment: int, prefix: str, customer: str | None, limit: int
     ) -> list[str]:
-        """Return the types that begin with `prefix` among the latest events (of a customer, if one is
-        given)."""
+        """Return the event types that begin with `prefix` and occur among the latest events. `customer`:
+        only events of this customer."""
 
 
 class DeadPosition(Struct, frozen=True):
@@ -305,7 +306,8 @@ class DeadPosition(Struct, frozen=True):
 
 
 class DeadPage(Struct, frozen=True):
-    """A page, the latest dead letter first; see `DeliveryPage`. `below` is a place in the queue."""
+    """A page, the latest dead letter first; see `DeliveryPage`. `below` is a position in the dead-letter
+    queue, not an id."""
 
     items: list[DeliveryEntry]
     below: DeadPosition | None
@@ -329,8 +331,8 @@ class DeadGroup(Struct, frozen=True, kw_only=True):
 
 
 class DeadGroups(Struct, frozen=True):
-    """The groups of the latest dead letters, the largest first. `searched_to_ms`: the instant of the
-    earliest dead letter that was examined; None if all were."""
+    """The groups of the latest dead letters, the largest first. `searched_to_ms`: when the earliest
+    examined delivery became a dead letter; None if all dead letters were examined."""
 
     items: list[DeadGroup]
     searched_to_ms: int | None

@@ -14,7 +14,8 @@ class CounterSums(Struct):
     """Counters of one destination over some minutes.
 
     `attempts`, `failed` and `retried` count attempts, `delivered` and `dead_lettered` count deliveries,
-    by the minute of the end. `latency` counts attempts by duration: see `engine.core.minutes`.
+    each in the minute in which it ended. `latency` counts attempts by duration: see
+    `engine.core.minutes`.
     """
 
     attempts: int
@@ -38,7 +39,7 @@ class CounterSums(Struct):
             self.errors = [a + b for a, b in zip(before, other.errors, strict=True)]
 
     def categories(self) -> dict[ErrorCategory, int]:
-        """Return the number of failed attempts by category, without categories that have none."""
+        """Return the number of failed attempts by category. Categories without any are left out."""
         return {
             category: count
             for category, count in zip(ErrorCategory, self.errors or (), strict=False)
@@ -123,7 +124,7 @@ class TroubleCount(Struct, frozen=True):
 
 
 class Troubles(Protocol):
-    """Counts, by trouble, of deliveries created at or after `from_ms`. No count exceeds `most`."""
+    """Counts, by trouble, of deliveries created at or after `from_ms`. A count stops at `most`."""
 
     async def counts(
         self, environment: int, from_ms: int, troubles: Sequence[DeliveryTrouble], most: int

@@ -67,9 +67,11 @@ class QueueLog(Protocol):
     async def oldest(
         self, environment: int, destinations: Sequence[str], sent: Collection[str]
     ) -> dict[str, float]:
-        """Return when the oldest waiting delivery of each destination was created, in Unix time. `sent`:
-        deliveries in flight, which do not wait. Only the oldest deliveries are examined; a destination is
-        missing if none of these waits."""
+        """Return when the oldest waiting delivery of each destination was created, in Unix time.
+
+        `sent`: the deliveries in flight, which do not wait. Only each destination's oldest unsettled
+        deliveries are examined. If none of these waits, the destination is missing from the result.
+        """
 
 
 def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str | None]:
@@ -82,7 +84,7 @@ def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str |
 
 
 class Gate(Enum):
-    """A gate that a waiting delivery must pass before it is sent. The list of waits has this order."""
+    """A gate that a waiting delivery must pass before it is sent. Lists of waits are in this order."""
 
     DISABLED = "the destination is not ACTIVE"
     LANE = "another delivery is the head of its ordered lane"
@@ -96,8 +98,8 @@ class Gate(Enum):
 
 
 class GateWait(Struct, frozen=True, kw_only=True):
-    """The wait at one gate. `until_s`: Unix time, None if not known. `blocked_by`: a
-    delivery's id."""
+    """A delivery's wait at one gate. `until_s`: when the wait ends, in Unix time; None if not known.
+    `blocked_by`: the id of the delivery that it waits for, if it waits for one."""
 
     gate: Gate
     detail: str
@@ -145,8 +147,8 @@ def waits_of(
 
 
 def held_until(hold: Hold | None, due_s: float | None) -> float | None:
-    """Return the earliest instant of a delivery's next attempt: when it is due, or when the destination's
-    hold ends, if that is later. None: not known, or now."""
+    """Return the earliest instant of a delivery's next attempt: `due_s`, or the end of the destination's
+    hold if that is later. None: the end is not known, or nothing delays the attempt."""
     until = None if hold is None else hold.until
     return until if due_s is None else max(due_s, until or due_s)
 

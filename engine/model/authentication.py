@@ -130,7 +130,8 @@ def shown(authentication: Authentication | None) -> dict[str, Any] | None:
 
 
 def base_of_patch(present: dict[str, Any] | None, patch: object) -> dict[str, Any] | None:
-    """Return the document to merge a patch into: None if the patch changes the kind."""
+    """Return the document into which a patch is merged. None if the patch changes the authentication's
+    kind: then no field of the present one remains."""
     if present is None or not isinstance(patch, Mapping):
         return present
     return present if patch.get("kind", present["kind"]) == present["kind"] else None
@@ -140,9 +141,10 @@ def authentication_of(
     draft: BaseModel | None, stored: Authentication | None = None, *, patch: object = None,
     moved: bool = False,
 ) -> Authentication | None:  # fmt: skip
-    """Return the record of a draft. A mask in the draft stands for the stored secret.
+    """Return the record of a draft. If a secret in the draft is `MASK`, the stored secret is used.
 
-    `moved`: the URL has another origin, so `patch` must give each secret again. Raises Refusal 400.
+    `moved`: the destination's URL now has another origin, so `patch` must give each secret again. Raises
+    Refusal 400.
     """
     if draft is None:
         return None
@@ -168,7 +170,8 @@ def authentication_of(
 
 
 def refuse_misplaced(authentication: Authentication | None, headers: Headers, *, tls: bool) -> None:
-    """Raise Refusal 400 if an authentication cannot be used with these headers, or without TLS."""
+    """Raise Refusal 400 if an authentication sets a header that `headers` already has, or needs TLS and
+    the URL has none."""
     if authentication is None:
         return
     if isinstance(authentication, MutualTls):
@@ -208,5 +211,6 @@ def own_headers(authentication: Authentication | None) -> Headers:
 def per_attempt(
     authentication: Authentication | None,
 ) -> ClientCredentials | MutualTls | None:
-    """Return an authentication that needs work for each attempt or connection; None for the others."""
+    """Return the authentication if it is of a kind that needs a token for each attempt, or a certificate
+    for each connection. None for all other kinds."""
     return authentication if isinstance(authentication, ClientCredentials | MutualTls) else None

@@ -62,8 +62,8 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     moved_version: int = 0  # the last version that changed the URL
 
     def after(self, before: "DestinationRecord") -> "DestinationRecord":
-        """Return this version with its `enabled_version` and `moved_version`. `before`: the version
-        before it."""
+        """Return this version with `enabled_version` and `moved_version` computed. `before`: the
+        destination's version before this one."""
         enabled = self.status is DestinationStatus.ACTIVE and before.status is not self.status
         return replace(
             self,
@@ -176,7 +176,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
 
 
 class Configuration(Struct):
-    """All rows for the read models, except versions that the reader already has."""
+    """All rows from which the read models are made, except versions that the models already have."""
 
     tenants: list[Tenant]
     keys: list[KeyRecord]
