@@ -193,7 +193,7 @@ class AdaptiveLimit:
             self._refused(known=before is not None)
         elif self._full * 2 < self._ended:
             self._search = max(0, self._search)
-            return  # the limit did not hold back: another width would show nothing
+            return  # the limit held no attempt back: another width would show nothing
         else:
             took = self._sum / self._successes + math.log1p(self._failed_ms / self._sum_ms)
             self._before = seen = Seen(self.width, took, self._error(), failed)
@@ -222,7 +222,7 @@ class AdaptiveLimit:
         chance = ERRORS * math.hypot(seen.error, before.error)
         if not self._search and seen.took > before.took + SLOWER + chance:
             self._search, self._rest = -1, 0
-            self._before = None  # the change came within a window: one more at this width is needed
+            self._before = None  # the change came within the window: measure another one first
             return
         if before.width == seen.width:
             return

@@ -75,7 +75,7 @@ class DestinationMachine:
         self._picker = Picker(self._backlog, self._throttle, self.in_flight, self._end_unsent)
         self._orders = Orders(self._backlog, *ways, self._correcting, self._end_unsent)
         self._settle: list[Settlement] = []
-        self._sent_with: dict[str, int] = {}  # in flight with an older configuration: its version
+        self._sent_with: dict[str, int] = {}  # in flight with an older version: which one
         self._disable_asked = False
 
     def restore(

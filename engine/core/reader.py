@@ -80,7 +80,7 @@ class Reader:
         self._retrying = retrying  # counts the deliveries in memory that are RETRYING in the store
         self.state = ReadState.IDLE
         self.outstanding: Outstanding | None = None
-        self.next_due: float | None = None  # unordered: of RETRYING deliveries in the store
+        self.next_due: float | None = None  # unordered: the first due time in the store
         self._asked_due: float | None = None  # `next_due` when the read under way began
         # Unordered: when to read RETRYING deliveries that wait longer than the present schedule allows.
         # Other reads return the earliest rows first, and would find them too late.

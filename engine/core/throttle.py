@@ -349,7 +349,7 @@ _ROUNDING_S = 1e-6
 
 
 class TokenBucket:
-    """A destination's rate limit: a bucket of one second's tokens, with room for at least one."""
+    """A destination's rate limit: a token bucket that holds one second's tokens, but at least one."""
 
     __slots__ = ("_at", "_tokens", "capacity", "rate")
 

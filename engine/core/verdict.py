@@ -21,7 +21,7 @@ class DeliverySignal(IntEnum):
 
     SEND = 0  # an attempt begins
     SUCCESS = 1  # 2xx, body ended or 16 KiB of it read
-    FAILURE = 2  # of an attempt, with another one to come
+    FAILURE = 2  # an attempt failed, and a retry follows
     EXHAUSTION = 3  # a failure with no attempt left, or a schedule that a PATCH shortened
     GONE = 4  # a 410
     DRY_RUN = 5  # the destination has `dry_run`: nothing is sent

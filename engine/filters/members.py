@@ -11,7 +11,7 @@ from engine.filters.syntax import Field, Has, Index, Literal, Node, Select, chil
 
 MOST = 8  # members of one filter
 TEXT = 200  # characters of a value
-NODES = 40  # of a value: more rarely fit into TEXT; an answer can show a thousand rules
+NODES = 40  # of a value: more would rarely fit into TEXT, and an answer can show a thousand rules
 Member = tuple[str | int, ...]  # the path, from the event's field on
 
 

@@ -19,7 +19,7 @@ STEPS = 10_000
 EVENT_STEPS = 30_000
 SLICE_STEPS = 2_000  # between two pauses: some half a millisecond
 INT_MIN, UINT_MAX = -(2**63), 2**64 - 1
-_INTEGER_DIGITS = 20  # of both, with the sign
+_INTEGER_DIGITS = 20  # the most characters of both, with the sign
 
 
 class Facts:

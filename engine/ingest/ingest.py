@@ -369,7 +369,7 @@ def _brings_files(entry: Accepted | Refusal) -> bool:
 def deliveries_of(
     event: Event, choices: tuple[Choice, ...], kind: DeliveryKind = DeliveryKind.EVENT
 ) -> list[Delivery]:
-    """Return an event's deliveries, one for each choice. Raises Refusal if there are too many."""
+    """Return an event's deliveries, one for each chosen destination. Raises Refusal for too many."""
     if not choices:
         return []
     if len(choices) > MAX_FANOUT:

@@ -157,7 +157,7 @@ class Intake:
     async def run(self) -> None:
         """Commit group after group, until the intake is closed and its queue is empty."""
         self._untold.tell()  # deliveries that an earlier run did not pass on
-        self.locks.release_all()  # a run that broke kept its locks until here
+        self.locks.release_all()  # a run that failed kept its locks until here
         while True:
             await self._wake.wait()
             try:

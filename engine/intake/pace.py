@@ -63,10 +63,10 @@ class Pace:
         self._last_events = 0  # of the last group that passed over no environment
         # environments with at least BUSY_EVENTS events in that group
         self._heavy: frozenset[int] = NO_ENVIRONMENTS
-        self._ahead_until: float | None = None  # while deliveries go first
+        self._ahead_until: float | None = None  # until when deliveries go first
         self._ended = 0  # attempts that had ended when the last group began
         self._busy = False  # whether the process was busy in the last step
-        self._still = 0  # steps in a row without progress
+        self._still = 0  # steps in a row in which too few attempts ended
         self.most_events = group_events  # of the next group
 
     async def linger(self) -> None:

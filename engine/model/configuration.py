@@ -87,7 +87,7 @@ class TransformScript(Struct, frozen=True, kw_only=True):
     environment: int
     destination: str
     customer_account: str | None  # of the destination
-    version: int  # counts from 1 at its destination
+    version: int  # from 1, for each destination
     name: str
     source: str
     status: TransformStatus
