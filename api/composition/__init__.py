@@ -27,6 +27,7 @@ from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.control.keys import NewKey
 from engine.core.vocabulary import Scope
 from engine.model.errors import Refusal
+from engine.ports.outage import Outage
 from engine.settings import Settings
 from storage.database.bridge import Bridge
 from storage.database.errors import StoreAwayError
@@ -132,8 +133,10 @@ class Server(ControlParts):
             log.info("server started", address=":".join(map(str, self.door.address)))
 
     async def _greet(self) -> None:
-        first_keys = await self._first_keys()
-        code = await self._login_code()
+        """Print the welcome. Until the server must stop, wait for a database that is away."""
+        outlast = partial(Outage("the welcome").outlast, until=lambda: self.stopping)
+        first_keys = await outlast(lambda _: self._first_keys())
+        code = await outlast(lambda _: self._login_code())
         sys.stdout.write(welcome(self.settings, self.door.address[1], first_keys, code) + "\n")
         sys.stdout.flush()
 

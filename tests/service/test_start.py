@@ -1,18 +1,30 @@
 """A start reads the configuration once and serves when it is confirmed. Reloads read only what is new."""
 
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from unittest import mock
 
 import pytest
+import trio
 
+from api.composition import Server
+from engine.control.keys import NewKey
 from engine.control.ports import KnownVersions
+from engine.core.vocabulary import Scope
 from engine.model.configuration import Configuration
+from engine.ports import StoreAwayError
+from engine.settings import Settings
 from storage.configuration import store as configuration
 from storage.configuration.store import ConfigurationTables
 from storage.database.bridge import Bridge
+from storage.encryption.secretbox import SecretBox
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse, destination, open_service
+from tests.patience import HANGS_S
+from tests.service.house import LOOK_EVERY_S, ServiceHouse, destination, open_service
 
 HOOK = "https://example.com/hooks"
+WELCOME = "Angarium listens on"
 
 
 async def test_configuration_is_read_once_and_confirmed_before_anybody_is_served(
@@ -67,3 +79,54 @@ async def test_what_is_known_is_not_read_again(
     await server.loader.load()
     assert server.models.destinations[second].name == "new"
     assert {rule.destination for rule in server.models.rules.values()} == {second}
+
+
+@asynccontextmanager
+async def starting(bridge: Bridge) -> AsyncIterator[Server]:
+    """Begin a server as `angarium serve` does; its welcome comes after the block's first wait."""
+    with tempfile.TemporaryDirectory(prefix="angarium-service-") as folder:
+        settings = Settings.model_validate({"bind": "127.0.0.1:0", "data_dir": folder})
+        server = Server(settings, bridge, SecretBox([b"k" * 32]), None)
+        await server.prepare()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(server.run)
+            yield server
+            await server.stop()
+
+
+async def test_the_welcome_waits_for_a_database_that_is_away(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A connection that breaks just after the start must not end a server that already serves."""
+    async with starting(bridge) as server:
+        bootstrap, lost = server.keys.bootstrap, [StoreAwayError("the connection was lost")]
+
+        async def flaky(scopes: Iterable[Scope]) -> Sequence[NewKey]:
+            if lost:
+                raise lost.pop()
+            return await bootstrap(scopes)
+
+        monkeypatch.setattr(server.keys, "bootstrap", flaky)
+        welcomed = ""
+        with trio.fail_after(HANGS_S):
+            while WELCOME not in welcomed:
+                await trio.sleep(LOOK_EVERY_S)
+                welcomed += capsys.readouterr().out
+        assert not lost
+
+
+async def test_a_server_whose_database_stays_away_stops_before_its_welcome(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = trio.Event()
+    async with starting(bridge) as server:
+
+        async def away(scopes: Iterable[Scope]) -> Sequence[NewKey]:
+            del scopes
+            asked.set()
+            raise StoreAwayError("the connection was lost")
+
+        monkeypatch.setattr(server.keys, "bootstrap", away)
+        with trio.fail_after(HANGS_S):
+            await asked.wait()
+    assert WELCOME not in capsys.readouterr().out
