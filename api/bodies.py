@@ -16,9 +16,9 @@ from engine.model.json_members import MAX_DEPTH, containers_and_commas, deepest,
 # later value, the refusal of the body names no path.
 LOOKED_AT = 5_000
 BODY_BYTES = 256 * 1024  # a rule or destination at its limits has a tenth of that
-# The most objects and lists in one body. Reading and collecting a decoded container costs ten times as
-# much as its text: 87,000 containers block the event loop for 100 ms, and 10,000 for 5 ms. The largest
-# legitimate body has an example event, in a preview or a tool's call.
+# The limit on the number of objects plus lists in one body. Reading and collecting a decoded container
+# costs ten times as much as its text: 87,000 containers block the event loop for 100 ms, and 10,000 for
+# 5 ms. The largest legitimate body has an example event, in a preview or a tool's call.
 MAX_CONTAINERS = 10_000
 MAX_VALUES = 20_000
 

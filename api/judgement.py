@@ -96,7 +96,7 @@ class Judge:
             return await handler(call)
 
     def _entry(self, route: Route) -> Entry:
-        """Return the request's entry, which `api.heads` made from its head."""
+        """Return the request's `Entry`, which `api.heads` made when it admitted the request."""
         entry: Entry = request.scope["state"][ENTRY]
         assert entry.route is route
         g.allowance, g.workspace = entry.allowance, entry.workspace

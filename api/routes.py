@@ -92,7 +92,7 @@ class Route:
 
     - `environment`: the route needs an environment, so a caller with an MCP key must name it.
     - `path_schemas`: the schemas of path parameters that are not ids.
-    - `body`: the model of the JSON body. `body_bytes`: the most bytes of a body.
+    - `body`: the model of the JSON body. `body_bytes`: the limit on its bytes.
     - `action`: the body can be empty. If `body` is None, the only other allowed body is `{}`.
     - `streams`: the handler takes the body as it arrives (`Call.chunks`); `body` only documents it.
     - `content_types`: the accepted media types; `*/*` accepts any or none.

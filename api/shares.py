@@ -21,9 +21,9 @@ from engine.runtime.slots import customers_places
 from engine.runtime.tally import Tally
 from engine.settings import Settings
 
-# The most waiting requests of a workspace's keys; its customers together can have as many. One client
-# opens fewer at once: an HTTP/2 connection to the door can have 100, and pools of HTTP/1.1 connections
-# commonly have 100.
+# The limit on waiting requests that use a workspace's keys. The workspace's customers together have the
+# same limit. One client opens fewer requests at once: an HTTP/2 connection to the door can have 100, and
+# pools of HTTP/1.1 connections commonly have 100.
 LINE = 128
 WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
@@ -133,7 +133,7 @@ class WorkspaceShare:
         *,
         rests: bool = True,
     ) -> None:
-        """`kind`: the share's name in the log. `at_once`: the most running requests of one workspace.
+        """`kind`: the share's name in the log. `at_once`: the limit on a workspace's running requests.
         `rests`: each place rests after a request (`COUNTED_S`)."""
         self._kind = kind
         self._rests = rests

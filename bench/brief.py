@@ -1,6 +1,7 @@
 """Servers for `run --tiny`, which only tests that scenarios run.
 
-They measure short floors. When they stop, they do not wait long for receivers that never answer.
+Their floors (`bench.calibration`) are measured with few requests. When the servers stop, they do not wait
+long for receivers that never answer.
 """
 
 from collections.abc import Iterator, Mapping

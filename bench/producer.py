@@ -13,7 +13,8 @@ MANY_OVER_ONE = 1.5  # CPU of an event with many tasks over one with a single ta
 def producer(
     service: Service, receiver: Receiver, *, events: int, singles: int, tasks: int
 ) -> Figures:
-    """Send through `angarium.Producer`, then one by one from 1 and from `tasks` tasks, in turns.
+    """Send events through `angarium.Producer`. Then send single events, in turns from 1 task and from
+    `tasks` tasks.
 
     No rule matches: the server only records the events, so the figures are those of the client."""
     plan = {"url": service.url, "key": service.key, "singles": singles, "tasks": tasks}

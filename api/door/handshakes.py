@@ -34,8 +34,8 @@ class HandshakeStatistics:
 
 
 class HandshakeTurns:
-    """The owner of the queue. While a client waits, each pass of the reactor calls `ready`. For the
-    reactor it has the priority of new connections."""
+    """The owner of the queue. While a client waits, each pass of the reactor calls `ready`, with the
+    priority of new connections."""
 
     def __init__(
         self, reactor: Reactor, timers: Timers, patience_s: float, at_once: int = AT_ONCE
@@ -153,8 +153,8 @@ class Handshake(Channel):
         handshakes: HandshakeTurns,
         done: "Callable[[Handshake, bytes | None], None]",
     ) -> None:
-        """`done` is called once, with the bytes that the client has sent after its handshake, or
-        None."""
+        """`done` is called once, after a successful handshake, with the bytes that the client has sent
+        after it: None if there are none yet."""
         super().__init__(owner, transport, address)
         self.account = account_of(None, address[0])
         self.begun = False

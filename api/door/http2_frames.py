@@ -18,10 +18,11 @@ HEADER_BYTES = 9  # of a frame
 # request bypasses `h2`, which would take 100 us.
 LOOK_AHEAD = 128
 FRAME_BYTES = 16 * 1024  # of a payload: the protocol's default, which this server keeps
-# The most CONTINUATION frames of one header block. The largest block fits into two frames, and real
-# clients do not use smaller ones.
+# The limit on the CONTINUATION frames of one header block. The largest block fits into two frames, and
+# real clients do not use smaller frames.
 CONTINUATIONS = 8
-# The most entries of one SETTINGS frame. A dozen settings are defined, and browsers send one or two more.
+# The limit on the entries in one SETTINGS frame. A dozen settings are defined, and browsers send one or
+# two more.
 SETTINGS_ENTRIES = 32
 ENTRY_BYTES = 6
 
@@ -191,7 +192,7 @@ def _size(data: bytes, at: int) -> int:
     return size
 
 
-# The most that the frames of all connections cost in one pass of the reactor, in the units above: 6 ms.
+# The limit on the cost of all connections' frames in one pass of the reactor, in the units above: 6 ms.
 PASS_COST = 256
 LEAST_COST = 8  # of one connection: a request or two, as many as over HTTP/1.1
 MOST_COST = 64  # of one connection: a dozen requests, 1.5 ms

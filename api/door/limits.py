@@ -26,14 +26,15 @@ class Limits:
     rest_s: float = 0.1  # the pause of a listener when descriptors have run out
     connections: int = 4_096  # the inbound share of the descriptor limit
     overflow: int = 32  # connections beyond that number that get 503 at a time
-    # The most bytes of a refused body that the door reads over HTTP/2. A client sends a body to its end.
-    # If the door resets the stream before that, the client can lose the answer (Node.js always does).
+    # The limit on the bytes that the door reads of a refused HTTP/2 body. A client sends a body to its
+    # end. If the door resets the stream before that, the client can lose the answer (Node.js always
+    # does).
     http2_drain_bytes: int = 1024 * 1024
-    # The most requests that a client can open and reset on one connection (CVE-2023-44487): a number at
-    # once, and then a rate. So a few resets an hour do not end a connection that is kept for weeks.
+    # The limits on requests that a client opens and resets on one connection (CVE-2023-44487): a number
+    # at once, and then a rate. So a few resets an hour do not end a connection that is kept for weeks.
     http2_resets: int = 200
     http2_resets_a_second: float = 10.0
-    # The most that a client's frames can cost without useful work, in units of 25 us of CPU
+    # The limit on the cost of a client's frames without useful work, in units of 25 us of CPU
     # (`api.door.http2_frames`): 0.1 s. Each second restores 20 units, 1/2,000 of a processor: enough
     # for the pings of a client that only waits.
     http2_credit: int = 4_000

@@ -25,11 +25,11 @@ from engine.runtime.slices import in_slices, no_pause
 if TYPE_CHECKING:
     from api.composition import Server
 
-# The most environments with their own labels. Each has a dozen series, so a scrape has at most some 6,000
-# lines for them, or 0.5 MB.
+# The limit on environments that have labels of their own. Each has a dozen series, so a scrape has at
+# most some 6,000 lines for these environments, or 0.5 MB.
 ENVIRONMENTS = 500
-BUSIEST = 50  # destinations with labels for the most work: more than a person looks at
-FAILING = 50  # destinations with labels for the most failures in a row: they can have little work
+BUSIEST = 50  # busiest destinations, which get labels: more than a person looks at
+FAILING = 50  # destinations with the most failures in a row, which also get labels
 AT_ONCE = 500  # destinations or environments between two checkpoints, about half a millisecond
 NAME_CHARACTERS = 64  # of a destination's name in its label; the id is beside it
 Ranked = tuple[int, str]  # a destination's work, and its id

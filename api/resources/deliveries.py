@@ -53,8 +53,8 @@ ATTEMPTS = (
     ("ERROR", "errorCategory"),
     ("MESSAGE", "errorMessage"),
 )
-# The most bytes of a delivery's attempts as JSON: 32 receivers' answers of 16 KiB, or five if JSON must
-# escape all their characters. With event and request, the whole answer has at most 2 MiB.
+# The limit on the bytes of one delivery's attempts, as JSON: 32 receivers' answers of 16 KiB, or five if
+# JSON must escape all their characters. With event and request, the API's whole answer has at most 2 MiB.
 ATTEMPT_BYTES = 512 * 1024
 MOST_ATTEMPTS = 2**31 - 1
 FEW = 64  # destinations that a list reads one by one

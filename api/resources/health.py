@@ -77,8 +77,9 @@ def health_view(
 ) -> shapes.DestinationHealth:
     """Return the view of a destination's health.
 
-    `stored_age_s`: the age of the oldest waiting delivery, from `ages_in_store`. If it is None, that age
-    is shown only if all waiting deliveries are in memory.
+    `stored_age_s`: the age of the oldest waiting delivery, from `ages_in_store`; None if it was not read.
+    Without it, the view shows the age of the oldest delivery in memory, or no age if some deliveries wait
+    only in the store.
     """
     known = report.health or _at_rest(record, report)
     return {

@@ -15,8 +15,8 @@ from engine.model.documents import invalid
 from engine.model.words import word
 
 BODY_BYTES = 512 * 1024  # an event's payload has at most 256 KiB, and escapes can double it
-# The most characters of `params` without a tool's arguments, because the protocol's library examines each
-# field.
+# The limit on the characters of `params`, not counting a tool's arguments, because the protocol's library
+# examines each field.
 PARAMS_CHARACTERS = 16 * 1024
 # The headers that are passed to the MCP server. All other headers concern the client's connection.
 _PASSED = frozenset({"mcp-protocol-version", "mcp-method", "mcp-name"})

@@ -19,8 +19,8 @@ from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 
 FILES = HEADER.decode()
-# The most bytes of a body in the answer, as JSON. The body of every event fits: it has 256 KiB, and
-# escaped quotes can double it. A larger body, made by a script or template, is cut.
+# The limit on the bytes of a sent body in the API's answer, as JSON. The body of every event fits: it
+# has 256 KiB, and escaped quotes can double it. A larger body, made by a script or template, is cut.
 BODY_BYTES = 640 * 1024
 
 

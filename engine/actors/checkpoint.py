@@ -11,10 +11,11 @@ from engine.core.machine import DestinationMachine
 from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
 
-# `low_seq` is written when this time has passed and this many deliveries were settled. So after a
-# restart, the process reads some settled rows again: those of one second, or fewer than MARK_SETTLED
-# rows, which takes 100 us. If every settlement wrote `low_seq`, thousands of destinations with few
-# events would each write a row for each event.
+# `low_seq` is written once this time has passed and this many deliveries were settled, both since its
+# last write. After a restart, the process reads again the rows that were settled since that write: the
+# rows of one second, or fewer than MARK_SETTLED rows, whichever is more. Reading MARK_SETTLED rows takes
+# 100 us. If every settlement wrote `low_seq`, thousands of destinations with few events would each write
+# a row for each event.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
 
@@ -63,7 +64,7 @@ class Checkpoint:
             self._marked_at, self._settled = now, 0
 
     def close(self, config: Destination, machine: DestinationMachine, now: float) -> Departure:
-        """Write the snapshot of a machine that leaves memory, and its backlog row if deliveries are
+        """Write the snapshot of a state machine that leaves memory, and its backlog row if deliveries are
         unsettled."""
         clean = machine.clean()
         sleeping = not clean and self._mark_departure(config, machine)

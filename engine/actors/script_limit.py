@@ -9,7 +9,7 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# The most attempts of a workspace that wait for their scripts at once. The default two workers hold at
+# The limit on a workspace's attempts that wait for their scripts at once. The default two workers hold at
 # most 64 jobs, so no worker lacks work. The limit is one fortieth of the default number of places for
 # attempts.
 MOST = 256

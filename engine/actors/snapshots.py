@@ -14,11 +14,11 @@ from msgspec import Struct
 from engine.core.snapshot import decode
 from engine.ports.outage import Outage
 
-# The most snapshots of actors that have left lately, some 100 bytes each. A destination that soon has an
-# actor again needs no read of its snapshot.
+# The limit on snapshots that stay in memory after their actors have left, some 100 bytes each. A
+# destination that soon has an actor again needs no read of its snapshot.
 RECENT_SNAPSHOTS = 20_000
-# The most destinations in trouble, some 300 bytes each. Beyond this number, the oldest are forgotten,
-# and the API shows them as idle.
+# The limit on destinations in trouble that are remembered, some 300 bytes each. Beyond this number, the
+# oldest are forgotten, and the API shows them as idle.
 TROUBLED_SNAPSHOTS = 20_000
 PAGE = 500  # snapshots that are read at once after a start: some 3 ms to look at
 PAUSE_S = 0.05  # between two pages, so that the start's own work goes first

@@ -55,8 +55,8 @@ class Bulk(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """The bounds of one request: the most deliveries that it writes (None: `MOST`), and the most that it
-    writes per second (None: no bound)."""
+    """The limits on the deliveries that one request writes: in all (None: `MOST`), and per second (None:
+    no limit)."""
 
     most: int | None = None
     per_second: float | None = None

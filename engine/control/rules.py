@@ -22,18 +22,20 @@ from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
 from engine.runtime.sideline import Sideline
 
-# The most filters that one event runs for the destinations of one customer, or for all destinations
-# without a customer. Each filter takes at most 3 ms, in slices.
+# The next two limits hold in an environment for each customer's destinations together, and for all
+# destinations without a customer together.
+#
+# The limit on the filters that one event runs. Each filter takes at most 3 ms, in slices.
 MAX_FILTERS = 100
-# The most patterns of rules with a filter, for the destinations of one customer, or for all destinations
-# without a customer. A new rule with a filter is compared with all of them: at most 12 MB are read.
+# The limit on the patterns in all rules that have a filter. A new rule with a filter is compared with all
+# these patterns: at most 12 MB are read.
 MAX_FILTERED_PATTERNS = 50_000
 AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
 )
-# The most characters of all patterns of a rule together. A hundred patterns of 40 characters fit, and
-# most event types are shorter. With a limit of 25,600, a thousand rules took 25 MB of memory, and the
-# costliest search for overlaps took half a second of CPU.
+# The limit on the characters of one rule's patterns together. A hundred patterns of 40 characters fit,
+# and most event types are shorter. With a limit of 25,600, a thousand rules took 25 MB of memory, and
+# the costliest search for overlaps took half a second of CPU.
 MAX_PATTERN_CHARACTERS = 4_096
 _RULES = "the routing rules"  # their name in a refusal
 

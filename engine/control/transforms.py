@@ -25,8 +25,8 @@ from engine.plans.plans import Plan, Plans
 
 _SCRIPTS = "the destination's transform scripts"  # their name in a refusal
 SOURCE_BYTES = 64 * 1024  # of UTF-8: each live one is in every server's memory, and sent to workers
-# The most bytes of a request with a script. In JSON, one byte of source can take six (\\u0000). The
-# other 16 KiB are for the name and the id.
+# The limit on the bytes of a request that has a script. In JSON, one byte of source can take six
+# (\\u0000). The other 16 KiB are for the name and the id.
 DRAFT_BYTES = 6 * SOURCE_BYTES + 16 * 1024
 
 

@@ -51,8 +51,8 @@ SECRETS = ("password", "token", "clientSecret", "privateKey")
 
 
 CONCURRENCY = 8  # the default; an adaptive limit begins there
-# The most attempts in flight at one destination, with a fixed or an adapting limit. Few receivers take
-# more.
+# The upper bound of a destination's limit on attempts in flight, fixed or adapting. Few receivers take
+# more attempts at once.
 MOST_CONCURRENCY = 256
 DEFAULT_RETRY_SCHEDULE_S = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 
@@ -104,7 +104,7 @@ class Destination(Struct, frozen=True, kw_only=True):
     target: Target
     headers: tuple[tuple[bytes, bytes], ...] = ()
     concurrency: int = CONCURRENCY
-    adapts: bool = False  # the machine finds the limit; `concurrency` is its upper bound
+    adapts: bool = False  # the state machine finds the limit; `concurrency` is its upper bound
     ordering: Ordering = Ordering.NONE
     timeout_ms: int = 15_000
     rate_per_second: float | None = None

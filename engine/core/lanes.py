@@ -252,8 +252,8 @@ class Lanes:
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
         self._unskip(lane)
-        # During the read, `recall` can have asked for the lane again, to shorten its waits. The caller
-        # has shortened the waits of this answer, so no second read is needed.
+        # During the read, `recall` can have asked for the lane again, to shorten its deliveries' waits.
+        # The caller has already shortened the waits of `deliveries`, so no second read is needed.
         self.wanted.pop(lane.key, None)
         taken: list[Delivery] = []
         left_from: int | None = None

@@ -34,7 +34,7 @@ MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % 
 # WORTH is under one half, because a limit that is too low costs throughput, and a limit that is too high
 # costs little.
 WORTH = 0.2
-LARGEST = 0.5  # the most that one comparison counts: it can be due to chance or to a sudden change
+LARGEST = 0.5  # the limit on one comparison's result: chance or a sudden change can make it large
 # The limit moves by PACE times the comparison's result, so chance moves it by only a few hundredths. More
 # than SAME results in a row in one direction are not chance: each doubles the pace, up to FASTEST.
 PACE = 0.05

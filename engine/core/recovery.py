@@ -1,7 +1,8 @@
-"""The recovery of a crashed machine's deliveries, and of requeued deliveries.
+"""The recovery of the deliveries of a crashed state machine, and of requeued deliveries.
 
 A requeue gives a delivery a higher seq. The machine can learn of the delivery's committed end and of its
-requeue in either order. Nothing here decides.
+requeue in either order. These functions only update the records of deliveries: `DestinationMachine`
+decides what happens to a delivery.
 """
 
 from collections.abc import Sequence

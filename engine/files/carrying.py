@@ -29,8 +29,8 @@ KNOWN_S = (
     60.0  # how long a look-up of files stays valid: files are removed only days after their event
 )
 KNOWN_EVENTS = 4_096  # whose look-up is kept, with the ids of at most twenty files each: some KB
-# The most bytes of payloads and attachments that are kept for all known events together. One event mostly
-# has less than 1 KiB of them.
+# The limit on the bytes of payloads and attachments that are kept, for all known events together. The
+# payload and attachments of one event mostly have less than 1 KiB together.
 KNOWN_BYTES = 16 * 1024 * 1024
 # A source that failed is not asked again for this long: at most two requests a second, however many
 # destinations retry. Even the shortest schedule waits longer.

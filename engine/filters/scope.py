@@ -11,10 +11,10 @@ from engine.filters.syntax import EvaluationError
 from engine.model.instants import iso
 from engine.model.json_members import without_surrogates
 
-# The most steps of one evaluation, and of all evaluations of an event together. A step is a node of a
-# macro's body, an element of a list that is visited, or 64 characters, and takes 0.1 to 0.3 us. So an
-# evaluation ends within some 3 ms, and all evaluations of an event within 10 ms, whatever the expression
-# and the payload. An evaluation that needs more steps fails. Plain comparisons need no steps.
+# The limits on steps: in one evaluation, and in all evaluations of one event together. A step is a node
+# of a macro's body, an element of a list that is visited, or 64 characters, and takes 0.1 to 0.3 us. So
+# an evaluation ends within some 3 ms, and all evaluations of an event within 10 ms, whatever the
+# expression and the payload. An evaluation that needs more steps fails. Plain comparisons need no steps.
 STEPS = 10_000
 EVENT_STEPS = 30_000
 SLICE_STEPS = 2_000  # between two pauses: some half a millisecond

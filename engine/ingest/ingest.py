@@ -50,7 +50,7 @@ EVENT_COST_BYTES = 1024
 # A larger batch takes several slices. Such batches are read one at a time, environments in turn: eight at
 # once would hold the loop for eight slices in a row.
 SMALL_BYTES = 64 * 1024
-# The most large batches of one environment that can wait. Usually its memory for bodies is full earlier.
+# The limit on one environment's waiting large batches. Usually its memory for bodies is full earlier.
 LARGE_WAITING = 1_000
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
 _NORMAL = DeliveryOrigin.NORMAL  # the look-up of an enum's member costs more than a call

@@ -25,7 +25,7 @@ from engine.runtime.slices import worked_off
 from engine.submission.submission import Fate, Submission, claim_of
 
 WAITING_MOST = 20_000  # events, some 20 MB: enough for a long outage of the database
-# The most events of one environment that can wait. Each dead delivery makes an event, but even if all
+# The limit on one environment's waiting events. Each dead delivery makes an event, but even if all
 # deliveries of an environment die, other environments have room for their events.
 WAITING_EACH = 5_000
 AT_ONCE = 256  # events that are given to the intake together: one group

@@ -37,8 +37,8 @@ class Untold:
         self.spare(rows)
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Pass written backlog rows to the directory. If a row's deliveries were not written after all,
-        the directory has the row deleted; it must know the row for that."""
+        """Tell the directory of backlog rows that were written. If a row's deliveries were not written
+        after all, the directory has the row deleted. It can do so only for rows that it knows."""
         self._rows += rows
         self.tell()
 

@@ -27,8 +27,8 @@ from engine.outbound.ports import (
 from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
-# The most scripts that run at once, for all callers and for those of one workspace: a run costs as much
-# as for a delivery. Further callers get no body.
+# The limits on scripts that run at once: for all callers together, and for the callers of one workspace.
+# A run costs as much as for a delivery. Further callers get no body.
 AT_ONCE = 32
 AT_ONCE_WORKSPACE = 4
 

@@ -35,13 +35,13 @@ EARLY_SHARE = 0.2  # an early renewal takes at most this part of a short life
 # All attempts of the next second get the result of a failed fetch: a thousand waiting deliveries must not
 # send a thousand requests to an endpoint that is down.
 FAILED_S = 1.0
-# The most cached tokens, of at most 6 KiB each. A workspace that has more than an equal share loses its
-# own least recently used token first.
+# The limit on cached tokens. Each has at most 6 KiB. A workspace that has more than an equal share loses
+# its own least recently used token first.
 KEPT = 4_096
 AT_ONCE = 32  # fetches, each a connection and a task; shared by `engine.runtime.fair_share`
 AT_ONCE_EACH = 4  # of one environment, whose endpoints can all hang
-# The most fetches of one customer at once: all its endpoints can hang. The environment's other customers
-# can use the rest of AT_ONCE_EACH.
+# The limit on simultaneous fetches for one customer, whose endpoints can all hang. The environment's
+# other customers can use the rest of AT_ONCE_EACH.
 AT_ONCE_CUSTOMER = 2
 NO_LIMIT = 1 << 30  # for all customers together: AT_ONCE and AT_ONCE_EACH bound them
 WAITING_EACH = 1_024  # clients of one environment or customer that wait for a fetch

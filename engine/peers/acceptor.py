@@ -21,8 +21,9 @@ from engine.peers.handshake import (
 from engine.peers.probes import probe
 from engine.peers.relay import REST_S
 
-# The most connections at once that have not proved the master key. Each holds a descriptor; more wait in
-# the kernel's queue. A server that opens links after a restart has far fewer handshakes under way.
+# The limit on open connections that have not proved the master key. Each holds a descriptor. Further
+# connections wait in the kernel's queue. A server that opens links after a restart has far fewer
+# handshakes under way.
 STRANGERS = 256
 # While there are `STRANGERS` connections, the oldest is closed at this age, to make room. A handshake
 # needs only two round trips, and a dialler waits longer than this.

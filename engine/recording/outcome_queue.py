@@ -12,11 +12,12 @@ from engine.core.records import Settlement
 from engine.runtime.fair_queue import FairQueue
 
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
-# The most outcomes of one workspace in a turn. To write so many costs no more than the fixed costs of a
-# statement.
+# The limit on the outcomes taken from one workspace in its turn. To write so many costs no more than the
+# fixed costs of a statement.
 RUN = 32
-# The most destinations in one commit. A destination counts again if its outcomes are not adjacent. The
-# counters and the row of each destination cost 4 us of the loop, and the call of its owner 2 us.
+# The limit on the destinations in one commit. A destination counts again if its outcomes are not
+# adjacent. The counters and the row of each destination cost 4 us of the loop, and the call of its owner
+# 2 us.
 GROUP_OWNERS = 256
 
 
@@ -40,7 +41,7 @@ class OutcomeQueue:
     too many of their outcomes wait."""
 
     def __init__(self, group: int) -> None:
-        """`group`: the most outcomes that are written together."""
+        """`group`: the limit on outcomes that are written together."""
         self.group = group
         self._waiting: FairQueue[str, QueuedOutcome] = FairQueue()  # by workspace
         self.held: set[str] = set()  # workspaces

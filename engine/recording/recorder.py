@@ -43,8 +43,8 @@ LINGER_AWAITED_S = 0.010
 # Several workers share the outcomes. Each gathers longer, by at most this factor, so that its groups are
 # as large as those of one process. A crash of all workers repeats more by the same factor.
 LINGER_TIMES = 4
-# The most backlog rows, and the most snapshots, in one commit. Ten thousand destinations can become idle
-# together, and the next outcomes must not wait until all their rows are written.
+# The limit on the backlog rows in one commit, and also on the snapshots. Ten thousand destinations can
+# become idle together, and the next outcomes must not wait until the rows of all these are written.
 ROWS_AT_ONCE = 500
 _DELIVERED = DeliveryStatus.DELIVERED
 

@@ -26,7 +26,8 @@ SUM_S = 60.0  # a destination's dead letters of this time make one line
 SINGLY = 10  # dead letters of a destination that are announced one by one between two sums
 LINES = 60  # at most, between two sums, and again in each sum: two lines a second together
 DESTINATIONS = (
-    # the most destinations with sums, some MB; others' dead letters are all announced singly
+    # the limit on destinations that have a sum, some MB; the dead letters of further destinations are
+    # all announced singly
     10_000
 )
 _GOOD_NEWS = CIRCUIT_CLOSED, RECOVERED
@@ -42,7 +43,7 @@ class DeadLetters(Struct):
     count: int
     last: Mapping[str, Any]  # the last announcement
     customer: str | None
-    hops: int  # the most hops among the events of dead letters that are only in the sum
+    hops: int  # the largest number of hops of an event whose dead letter is only in the sum
 
 
 class TroubleLog:

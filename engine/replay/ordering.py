@@ -23,7 +23,7 @@ from engine.replay.ports import (
 from engine.replay.running_job import RunningJob
 
 CHUNK = 64  # orders in one message: the actor searches all its deliveries for them, some 5 ms
-OPEN = 512  # the most open orders of a leg; most of them wait for an attempt in flight
+OPEN = 512  # the limit on the open orders of one leg; most of them wait for an attempt in flight
 SOON_S = 0.05  # the wait for a new chunk: most are carried out by then, but other jobs wait too
 AGAIN_S = 1.0  # between repeats of open cancellations: the actor may have been restarted
 # A delivery that still waits this long after a retry order counts as retried. It is at the front, and

@@ -31,9 +31,9 @@ REST = 3.0
 # slice of their event's evaluation in one pass of the event loop.
 SLOW_S = 0.0005
 WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
-# The most paused evaluations, of one environment and of all together. Further evaluations wait for their
-# turn before they begin. A paused evaluation holds its decoded event, which can take 24 times the bytes
-# of its JSON: 6 MB for the largest event.
+# The limits on paused evaluations: for each environment, and for all environments together. Further
+# evaluations wait for their turn before they begin. A paused evaluation holds its decoded event, which
+# can take 24 times the bytes of its JSON: 6 MB for the largest event.
 HALF_WAY_EACH = 4
 HALF_WAY = 32
 

@@ -20,9 +20,9 @@ READ = select.EPOLLIN if hasattr(select, "epoll") else 1
 WRITE = select.EPOLLOUT if hasattr(select, "epoll") else 4
 _HANGUP = (select.EPOLLHUP | select.EPOLLERR) if hasattr(select, "epoll") else 0
 _READINESS = READ | WRITE
-# The most events of a pass; between two passes, every other trio task runs. 64 requests take 0.6 ms; 64
-# reads of 64 KiB from a flooding client take 3 ms. Ready sockets beyond the bound come first in the next
-# pass.
+# The limit on the events in one pass. Between two passes, every other trio task runs. 64 requests take
+# 0.6 ms; 64 reads of 64 KiB from a flooding client take 3 ms. Ready sockets beyond the bound come first
+# in the next pass.
 PASS_EVENTS = 64
 # After this time, a pass pauses until every other task has run: 64 costly requests, which take 2 to 4 ms
 # each, would delay them too long.

@@ -58,6 +58,7 @@ class Slots:
 
 
 def customers_places(of_workspace: int) -> tuple[int, int]:
-    """Return the most places for one customer of a workspace, and for all its customers together."""
+    """Return the limits on a workspace's places for customers: for each of its customers, and for all of
+    them together."""
     together = max(1, of_workspace - max(1, of_workspace // KEYS_PART))
     return max(1, min(together, of_workspace // CUSTOMER_PART)), together

@@ -31,8 +31,8 @@ from engine.schemas.places import DIALECT, objects_of, read_places
 from engine.schemas.weight import weigh
 
 SCHEMA_BYTES = 64 * 1024
-# The most work of checking one event, in the unit of `engine.schemas.weight`. In the worst case that was
-# tried, the check took 12 ms, and listing the errors another 12 to 24 ms.
+# The limit on the work of checking one event, in the unit of `engine.schemas.weight`. In the worst case
+# that was tried, the check took 12 ms, and listing the errors another 12 to 24 ms.
 MAX_WORK = 200_000
 # Limits for listing errors. Listing all errors of a large event takes seconds. With `anyOf` or `oneOf`,
 # even one error can take seconds: it contains the errors of all alternatives, and an alternative can have
@@ -230,8 +230,9 @@ class CompiledSchema:
 
 
 def _names_complained_of(schema: Any, steps: Steps) -> int:
-    """Return how many errors about its members' names one object can cause: the length of the longest
-    `required`, or `EACH` if the schema has `propertyNames`. Each such error contains the whole object."""
+    """Return how many errors one object can cause about the names of its members: the length of the
+    longest `required`, or `EACH` if the schema has `propertyNames`. Each such error contains the whole
+    object."""
     most = 1
     for value in objects_of(schema, steps):
         if "propertyNames" in value:

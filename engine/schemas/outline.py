@@ -15,7 +15,7 @@ _WITHIN = frozenset(
     )
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
-CHOICES_TOLD = 8  # the most alternatives of a value that are kept: an error lists them all
+CHOICES_TOLD = 8  # `anyOf` or `oneOf` with more alternatives is left out: an error lists them all
 # The outline of a subschema can accept more values than the subschema. Under these keywords, the outline
 # of the schema could then refuse more values than the schema. So the outline keeps `not` and `contains`
 # only with a subschema that needs no change, and never keeps `if`.

@@ -113,7 +113,7 @@ class TextPrices(Struct, frozen=True):
 
 
 def alive(pattern: str) -> int:
-    """Return the most places of a pattern at which one character of a text can match.
+    """Return the largest number of places in a pattern that one character of a text can match.
 
     If a pattern begins with `^`, a character can match at only one of the places before the first element
     of variable length. For a malformed pattern the number has no meaning.

@@ -53,7 +53,7 @@ class SchemaPage(Struct, frozen=True):
 
 
 class SchemaBounds(Struct, frozen=True):
-    """The most versions that a type and an environment can have."""
+    """The limits on the number of schema versions: of one event type, and in one environment."""
 
     of_type: int
     of_environment: int

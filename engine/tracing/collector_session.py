@@ -5,7 +5,7 @@ from typing import Any
 
 import requests
 
-ANSWER_BYTES = 64 * 1024  # the most that is read of an answer; a collector's has some 100 bytes
+ANSWER_BYTES = 64 * 1024  # read of an answer at most; a collector's answer has some 100 bytes
 ANSWER_S = 10.0  # for reading an answer: the exporter's default timeout
 
 

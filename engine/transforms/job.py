@@ -19,10 +19,10 @@ from engine.model.headers import checked
 from engine.outbound.ports import Failure, Headers, Transformed
 from engine.transforms import worker
 
-QUICK_S = 0.002  # the most CPU of a quick run; quick scripts go before others
+QUICK_S = 0.002  # a run with at most this CPU is quick; quick scripts go before others
 NEW_S = 0.005  # the expected CPU of a script that has never run
 PROOFS = 3  # quick runs until a script counts as quick
-MOST_PROOFS = 1_000  # the most such runs: each run that is not quick raises their number
+MOST_PROOFS = 1_000  # the limit on this number: each run that is not quick raises the number
 LONGEST_SEED = 256  # bytes of a seed that are used
 _WEIGHT = 0.2  # of the latest run in the expected CPU
 

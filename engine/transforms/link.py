@@ -31,11 +31,11 @@ WALL_S = 0.250  # the time limit of a run
 # for ever.
 STARVED_S = 5.0
 STARVED_LOOK_S = 0.05  # between two checks of such a run
-START_S = 10.0  # the time limit of a worker's start, which takes 20 ms on an idle machine
+START_S = 10.0  # the time limit of a worker's start, which takes 20 ms on an idle computer
 LOOK_S = 0.002  # between two checks for the exit code of a process that ended
-LOOKS = 500  # the most such checks: a killed process ends at once, unless the machine hangs
-SOURCES = 256  # the most sources that a worker keeps; at one more it forgets all
-SOURCE_BYTES = 8 * 1024 * 1024  # the most bytes of these sources
+LOOKS = 500  # the limit on such checks: a killed process ends at once, unless the computer hangs
+SOURCES = 256  # the limit on the sources that a worker keeps; at one more it forgets all
+SOURCE_BYTES = 8 * 1024 * 1024  # the limit on the bytes of these sources together
 READ_BYTES = 256 * 1024
 # The first two settings make the allocator return the memory of a run's largest strings to the system.
 _ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_ARENA_MAX": "1", "TZ": "UTC"}

@@ -18,7 +18,7 @@ MOST_JOBS = 10_000  # waiting jobs of a workspace: the default number of all att
 MOST_BYTES = 64 * 1024 * 1024  # waiting bytes of a workspace
 CUSTOMER_PART = 4  # one customer can have a quarter of both, so that others' jobs find room
 FREE_S = 0.001  # a run's CPU beyond this counts against the share; plain scripts need less
-SHARE = 0.25  # of a core, beside `FREE_S`: the machine has other work
+SHARE = 0.25  # of a core, beside `FREE_S`: the computer has other work
 BURST_S = 0.5  # CPU beyond the share before a workspace's slow scripts wait: ten of the worst runs
 
 

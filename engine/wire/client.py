@@ -51,7 +51,7 @@ class WireStatistics:
     descriptors: int
     descriptors_limit: int
     descriptors_waiting: int
-    descriptors_most: int  # the most that one workspace has
+    descriptors_most: int  # the largest number of one workspace
     openings: int  # connections being opened, with their TLS handshakes
     openings_limit: int
     openings_waiting: int

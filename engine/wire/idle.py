@@ -19,7 +19,8 @@ EXAMINED = 256  # connections examined to find one of a workspace, in some 20 us
 
 
 class IdleConnections:
-    """Owner of the order. It has exactly the connections that are in the `idle` of any origin."""
+    """Owner of the order in which connections became idle. A connection is in this order exactly while it
+    is in its origin's `idle`."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers

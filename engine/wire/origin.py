@@ -21,7 +21,7 @@ class Wanting(Protocol):
     """An exchange queue or opening that waits for a connection of an origin to become idle."""
 
     def offered(self) -> None:
-        """Leave the origin's line, and take a connection that has become idle."""
+        """Stop waiting in the origin's `line`, and use a connection that has become idle."""
 
 
 class ReceiverOrigin:
@@ -44,20 +44,20 @@ class ReceiverOrigin:
         self.line: dict[Wanting, None] | None = None
 
     def want(self, who: Wanting) -> None:
-        """Join the line: `offered` is called when a connection becomes idle."""
+        """Wait in `line`: `offered` is called when a connection becomes idle."""
         if self.line is None:
             self.line = {}
         self.line[who] = None
 
     def leave(self, who: Wanting) -> None:
-        """Leave the line; harmless when not in it."""
+        """Stop waiting in `line`. Harmless if `who` does not wait there."""
         if self.line is not None:
             self.line.pop(who, None)
             if not self.line:
                 self.line = None
 
     def offer(self) -> None:
-        """Offer idle connections to the queues and openings in the line, in order."""
+        """Offer idle connections to the queues and openings in `line`, in order."""
         while self.idle and self.line is not None:
             next(iter(self.line)).offered()
 

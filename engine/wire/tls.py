@@ -12,8 +12,8 @@ from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError
 
 READ_BYTES = 65536
-# The most bytes in a row without content (handshakes, tickets, alerts, empty records), because they cost
-# CPU time. Certificate chains take some KB.
+# The limit on successive bytes without content (handshakes, tickets, alerts, empty records), because they
+# cost CPU time. Certificate chains take some KB.
 SILENT_LIMIT = 256 * 1024
 
 

@@ -27,9 +27,9 @@ CHECK_S = 1.0  # between two checks of the connection; a silent loss is noticed 
 MAX_WAITING = (
     10_000  # queued notifications; beyond this, reading the whole configuration is cheaper
 )
-# The most rows of one call of `on_changes`. A call and the commands that change the configuration wait
-# for each other. With one row per call, the listener would never catch up with a busy writer. A larger
-# batch would delay the commands.
+# The limit on the rows in one call of `on_changes`. A call and the commands that change the
+# configuration wait for each other. With one row per call, the listener would never catch up with a busy
+# writer. A larger batch would delay the commands.
 AT_ONCE = 100
 
 

@@ -74,7 +74,7 @@ _OURS = re.compile(r"\b(?:destination_backlog|processes|shard_leases)(?:_pkey)?\
 _SHARED = frozenset({"26000", "42P05"})
 _DENIED_CLASSES = frozenset({"28", "3D"})  # authorisation, unknown database
 _AWAY_CLASSES = frozenset({"08", "53", "57", "58"})  # connection, resources, intervention, system
-# The server is a read-only replica; the transaction was idle too long; the outcome is unknown.
+# In order: the server is a read-only replica, the transaction was idle too long, the outcome is unknown.
 _AWAY = frozenset({"25006", "25P03", "40003"})
 # The driver's errors for arguments of a wrong type, size or encoding, raised before it sends anything.
 _BAD_VALUES = (ValueError, TypeError, OverflowError)

@@ -20,8 +20,8 @@ from storage.log.entries import ENTRY_COLUMNS
 from storage.log.searching import search_statement
 from storage.log.walk import step_statement, stream
 
-# The most streams (see `storage.log.walk`) of a plan. If a filter by destinations would need more, it
-# becomes a condition on the rows instead.
+# The limit on the streams (see `storage.log.walk`) of one plan. If a filter by destinations would need
+# more, it becomes a condition on the rows instead.
 MOST_STREAMS = 64
 _EVERY_TROUBLE = frozenset(DeliveryTrouble)
 _EVERY_ORIGIN = frozenset(DeliveryOrigin)

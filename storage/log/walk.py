@@ -62,9 +62,9 @@ _STREAM = """
         WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid{only}
         ORDER BY {order}d.id DESC LIMIT $4::integer
     ) x"""
-# Row comparisons and ORDER BY name the leading columns of an index and the id, so that the planner uses
-# this index. With equalities, statistics would decide: for a destination without rows, the planner could
-# read all rows of the environment.
+# The row comparisons and the ORDER BY clause both list the leading columns of an index and the id, so
+# that the planner uses this index. With equalities, statistics would decide: for a destination without
+# rows, the planner could read all rows of the environment.
 _LED = """
           AND ({columns}, d.id) >= ({values}, $2) AND ({columns}, d.id) < ({values}, $3)"""
 

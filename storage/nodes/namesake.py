@@ -1,4 +1,4 @@
-"""The check, before this machine's processes start, that no other machine has the same name.
+"""The check, before the processes of this machine (computer) start, that no other machine has its name.
 
 Two machines with one name would count as one machine. Each would look for the other's processes in its
 own folder of sockets. A machine without work would refuse its clients, because the other seems to serve
@@ -12,8 +12,8 @@ from storage.database.connection import Connection
 from storage.nodes.membership import LOCKED, SESSIONS
 
 LOOK_S = 0.1  # between two checks
-# The nodes of the name with a session. A killed process has no session, so a machine that starts again
-# does not find its own former nodes.
+# The nodes that run under this machine name and have an open database session. A killed process has no
+# session, so a machine that starts again does not find its own former nodes.
 _BEATS = f"""
     WITH {SESSIONS}
     SELECT node.id::text, node.beat, node.address FROM nodes AS node

@@ -205,7 +205,8 @@ def test_a_redirect_is_followed_nowhere_and_proxies_of_the_environment_are_ignor
     assert street.tried(url=f"{street.place.url}/plain")["success"]
     told = street.tried(url=f"{street.place.url}/away/there")
     assert (told["errorCategory"], told["responseStatus"]) == ("REDIRECT", 307)
-    # With https, a proxy would receive CONNECT. The receiver gets the connection instead, and has no TLS.
+    # For an https URL, a proxy would receive CONNECT. No proxy is used: the attempt connects to the
+    # receiver itself, and fails because the receiver has no TLS.
     told = street.tried(url=f"https://{HERE}:{street.place.port}/tls")
     assert told["errorCategory"] in ("TLS", "CONNECTION"), told
     assert {"/plain", "/away/there"} <= set(street.place.paths)
