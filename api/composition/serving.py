@@ -56,7 +56,7 @@ def serve(settings: Settings) -> int:
 
 
 def _serve_shared(settings: Settings) -> int:
-    """Run one server or several workers. If several machines share the database, run one worker for each
+    """Run one server or several workers. If several computers share the database, run one worker for each
     part of the workspaces."""
     read_declared(settings)
     if settings.peer_bind is not None:

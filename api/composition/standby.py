@@ -1,7 +1,7 @@
 """The standby role of a server on a shared database: it waits until it can take over its part of the
 workspaces, and later hands the part over.
 
-While it waits, it relays its clients' connections.
+While it waits, it relays its clients' connections. A machine is a computer on which such servers run.
 """
 
 import socket

@@ -1,4 +1,4 @@
-"""The parent of several servers on one machine: `angarium serve --workers N`.
+"""The parent of several servers on one machine (computer): `angarium serve --workers N`.
 
 The parent owns the listening sockets and the embedded database. Each worker is a fork of the parent and
 a separate node. The parent restarts workers that die, and passes signals on. It has one thread and

@@ -87,7 +87,7 @@ class Context:
 
     def now_of(self, actor: "DestinationActor") -> float:
         """Return the present instant. If the wall clock has stepped, first shift all instants that the
-        actor and its machine remember, so that they never compare instants from before and after a
+        actor and its state machine remember, so that they never compare instants from before and after a
         step."""
         now = self.now()
         if actor.stepped_s != self.steps.total_s:

@@ -1,9 +1,9 @@
 """The recovery of one destination from crashes: late outcomes, suspected deliveries, the backoff.
 
-A crash while a message is handled blames all deliveries of the message. The next machine then handles its
-first messages one delivery at a time. A delivery that crashed the actor three times alone is quarantined.
-Some messages, such as a list of due retries, cannot be split: their deliveries are quarantined after six
-crashes together.
+A crash while a message is handled blames all deliveries of the message. The next state machine handles
+its first messages one delivery at a time. A delivery that crashed the actor three times alone is
+quarantined. Some messages, such as a list of due retries, cannot be split: their deliveries are
+quarantined after six crashes together.
 """
 
 import structlog

@@ -12,7 +12,7 @@ class ActorState(IntEnum):
     """The states of an actor between activation and passivation."""
 
     FRESH = 0  # the store has no deliveries for it: only its snapshot is read
-    STARTING = 1  # the store is being read for its machine
+    STARTING = 1  # the store is being read for its state machine
     RUNNING = 2  # it has a machine
     BACKING_OFF = 3  # it crashed, and waits before it restarts
     # its machine is gone; attempts or settlements of that machine can still be under way

@@ -47,8 +47,8 @@ class Flight(Struct, gc=False):
             self.actor.attempt_ended(self)
 
     def rewind(self) -> None:
-        """Reset the delivery's attempt count, so that a machine can judge the outcome again. The first
-        judgement, which was not recorded, can have raised the count."""
+        """Reset the delivery's attempt count, so that a state machine can judge the outcome again. The
+        first judgement, which was not recorded, can have raised the count."""
         self.delivery.attempt_count = self.number - 1
 
 

@@ -77,7 +77,7 @@ class Memory:
 
 
 class MemoryShare:
-    """One actor's share: the deliveries in its mailbox and its machine, as last reported."""
+    """One actor's share: the deliveries in its mailbox and its state machine, as last reported."""
 
     __slots__ = ("_bytes", "_deliveries", "_environment", "_memory", "_waiting", "_workspace")
 

@@ -1,4 +1,4 @@
-"""The reads for an actor: answers to its machine's requests, and the data for a new machine."""
+"""The reads for an actor: answers to its state machine's requests, and the data for a new machine."""
 
 import math
 from collections.abc import Iterable

@@ -30,7 +30,7 @@ class ActorReport(Struct, frozen=True, kw_only=True):
 
 class DestinationReport(Struct, frozen=True, kw_only=True):
     """The health of one destination and the state of its actor. `health` is None for an unknown
-    destination. Without a machine, it comes from the last snapshot in memory."""
+    destination. Without a state machine, it comes from the last snapshot in memory."""
 
     health: Health | None
     pending: int

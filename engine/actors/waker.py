@@ -45,7 +45,7 @@ class Waker:
     def clock_stepped(self, by_s: float) -> None:
         """Note a step of the clock. Each actor shifts its instants before it reads the time again, and
         gets a turn soon, since a retry can be due. After a long step back, dormant destinations with
-        waiting retries also get actors, whose machines shorten waits that are now too long."""
+        waiting retries also get actors, whose state machines shorten waits that are now too long."""
         self._directory.steps.add(by_s, self._clock.now())
         self._back_s -= min(by_s, 0.0)
         self._stepped.set()

@@ -1,4 +1,4 @@
-"""The commands that a machine returns to its shell, and bounds on deliveries in memory. Data only."""
+"""The commands of a state machine to its shell, and bounds on deliveries in memory. Data only."""
 
 from msgspec import Struct, field
 

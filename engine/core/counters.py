@@ -102,7 +102,7 @@ class Rates(Struct, frozen=True):
 
 
 class CounterState(Struct, array_like=True):
-    """Everything that a machine's counters hold, as a snapshot keeps it."""
+    """Everything that a state machine's counters hold, as a snapshot keeps it."""
 
     slots: list[Slot]
     consecutive_failures: int

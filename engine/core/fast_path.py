@@ -14,8 +14,8 @@ from engine.core.throttle import Throttle
 
 
 class FastPath:
-    """The fast path of one machine. Each call of `commands` decides whether it is open until the next
-    call. Meanwhile, only deliveries on the fast path reach the machine."""
+    """The fast path of one state machine. Each call of `commands` decides whether the fast path is open
+    until the next call. Meanwhile, only deliveries on the fast path reach the machine."""
 
     __slots__ = ("_backlog", "_counters", "_in_flight", "open")
 

@@ -1,4 +1,4 @@
-"""The health of a destination, as its machine knows it: a frozen record."""
+"""The health of a destination, as its state machine knows it: a frozen record."""
 
 from enum import IntEnum
 

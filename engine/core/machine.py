@@ -1,4 +1,4 @@
-"""The machine: every decision about one destination's deliveries, as functions of message and time.
+"""The state machine of one destination: every decision, as a function of message and time.
 
 Messages change its state and are cheap; `commands()` decides. Nothing here awaits, reads a clock,
 draws randomness or does I/O. Instants are seconds since the epoch, and go back only with `clock_stepped`.

@@ -1,4 +1,4 @@
-"""The report of a destination's health, from what its machine has counted. It changes nothing."""
+"""The report of a destination's health, from the counts of its state machine. It changes nothing."""
 
 import math
 

@@ -1,5 +1,5 @@
-"""The snapshot of a machine: the state that must survive a restart, as versioned MessagePack. It is
-small, because it is written often.
+"""The snapshot of a destination's state machine: what must survive a restart, as versioned MessagePack.
+It is small, because it is written often.
 
 Bytes that cannot be read (another release's, or damaged) count as no snapshot. That does little harm:
 waiting deliveries are in the store, and a fresh circuit costs at most ten failed attempts.

@@ -32,8 +32,8 @@ def _caps(limit: int, *, ordered: bool) -> tuple[int, ...]:
 
 
 class LostTrackError(Exception):
-    """A delivery was reported out of order, so the machine may have missed others. A new machine must be
-    restored from the store."""
+    """A delivery was reported out of order, so the state machine may have missed other deliveries. A new
+    machine must be restored from the store."""
 
 
 def size_of(delivery: Delivery) -> int:

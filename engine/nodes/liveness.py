@@ -1,7 +1,7 @@
 """The observer of heartbeats: it decides which nodes are dead, and which standby takes over.
 
 It counts only time that it has observed. Neither an outage of the database nor a pause of its own
-process makes other nodes dead. Nothing here awaits or reads another machine's clock.
+process makes other nodes dead. Nothing here awaits or reads another computer's clock.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -40,7 +40,7 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     `beat` counts heartbeats. `locked`: the node's session holds its lock. `active`: the node has the
     database, or a part of it; all other nodes are standbys. `slots`: how many of the 256 slots it has.
     `part`: the part that it works for, or is a standby for. `machine`: the name that all processes of a
-    machine share. `drained`: an operator has drained this machine, so its processes must do no work.
+    computer share. `drained`: an operator has drained this machine, so its processes must do no work.
     """
 
     id: str

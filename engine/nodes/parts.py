@@ -59,6 +59,6 @@ def number_of(workspace: str, parts: int) -> int:
 
 
 def first_parts(workers: int, most: int) -> int:
-    """Return the number of parts of a database whose first machine has `workers` workers: enough for a
-    second machine of the same size. One worker has one part, so that its machine has one process."""
+    """Return the number of parts of a database whose first computer has `workers` workers: enough for a
+    second computer of the same size. One worker has one part, so that its computer has one process."""
     return 1 if workers == 1 else min(2 * workers, most)

@@ -1,4 +1,4 @@
-"""The tally: counts by workspace and in all. Its owner sets the limits."""
+"""The tally: counts by workspace (or network or account), and their total. Its owner sets the limits."""
 
 
 class Tally:
