@@ -190,7 +190,8 @@ class LiveChannel:
     async def _say_health(self, busiest: Sequence[str]) -> None:
         """Send the health of destinations whose health has changed since it was sent."""
         before, told = self._told, {}
-        whole = self.audience.destination is not None  # then one read a second
+        # For a single destination, read the values that only the store has: one read a second.
+        whole = self.audience.destination is not None
         for start in range(0, len(busiest), PART):
             part = []
             for each in busiest[start : start + PART]:

@@ -91,7 +91,7 @@ class _WorkspaceLine:
 
     def __init__(self, at_once: int) -> None:
         self._most, self._together = customers_places(at_once)
-        self.rested_at = [0.0] * at_once  # of each free place, when its rest ends: a heap
+        self.rested_at = [0.0] * at_once  # a heap: for each free place, when its rest ends
         self.at_work = Tally()  # by caller
         self.users = Tally()  # by caller: running and waiting
         self.sessions = 0  # running requests of customers

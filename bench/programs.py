@@ -58,7 +58,8 @@ def _claim(port: int) -> socket.socket:
 
 
 def _first_of_kernel() -> int:
-    """Return the first ephemeral port of the kernel; 65536 if too few ports are below it."""
+    """Return the bound below which fixed ports are chosen: the kernel's first ephemeral port. If too few
+    ports are below that port, the bound is 65536."""
     try:
         first = int(KERNELS_PORTS.read_text().split()[0])
     except OSError:  # not Linux: the first of macOS

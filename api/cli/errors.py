@@ -155,6 +155,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _let_go_of_output() -> None:
-    """Discard buffered output: the interpreter would report the closed pipe at its exit."""
+    """Discard buffered output. Otherwise the interpreter would try to write it at its exit, and report
+    the closed pipe."""
     with suppress(OSError, ValueError):  # standard output is not a file, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

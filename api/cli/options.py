@@ -90,7 +90,7 @@ def _has_password(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return bool(parts.password) or "password" in parse_qs(parts.query)
-    except ValueError:  # an invalid address: connecting with it fails and says so
+    except ValueError:  # an invalid address, which connecting will report: look at its text
         return "password" in url or "@" in url
 
 

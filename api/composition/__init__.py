@@ -234,10 +234,10 @@ class Server(ControlParts):
             await self.filter_failures.flush()
         self.intake.close()
         self.outbound.stop()
-        self.filing.blobs.stop()  # requests that still wait for it have had their grace time
+        self.filing.blobs.stop()  # fail the requests that still wait for it: their grace time is over
         self.wire.abort_all()
         if self.embedded is not None:
-            end -= 2 * DATABASE_STOP_S  # for its orderly stop, then for a forced one
+            end -= 2 * DATABASE_STOP_S  # for PostgreSQL's normal stop, then for a forced stop
         with trio.move_on_at(end):
             await self.recorder.wait_empty()
             if self.tracing is not None:

@@ -238,7 +238,7 @@ async def _run(
             try:
                 await server.prepare()
             except StoreAwayError:
-                if not server.stopping:  # otherwise `stop` has closed the connections
+                if not server.stopping:  # during a stop, `stop` itself has closed the connections
                     raise
             await server.run()
             if server.standby is not None:

@@ -118,7 +118,8 @@ class ClientConnection(Passing):
             self._drain(data)
 
     def _ended(self) -> None:
-        self.close()  # not called during an answer: a client that half-closes gets its answer
+        # `_ended` is not called during an answer, so a client that half-closes gets its answer.
+        self.close()
 
     def _flushed(self) -> None:
         state = self._state

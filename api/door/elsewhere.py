@@ -231,8 +231,8 @@ class Elsewhere:
 
     async def _link(self, part: int, client: Address, *, fresh: bool, within_s: float) -> Link:
         """Return a link to the part's node: a new link if `fresh` or if none is kept. Raises OSError."""
-        # Find moved parts before opening a link: a move that is found later would also cancel the
-        # requests on links to the new node.
+        # Find moved parts before opening a link. When a move is found, all requests of the part are
+        # cancelled. If that came later, it would also cancel requests on links to the new node.
         self.refresh()
         kept = None if fresh else self._idle.get((part, client[0]))
         while kept:

@@ -194,7 +194,8 @@ class _Passage:
         """
         with suppress(OSError):  # the other worker has ended
             self._sock.shutdown(socket.SHUT_RD)
-        for _ in range(len(self.waiting) + 1):  # one more: a call can raise the other end's error
+        # One call for each confirmation, and one more, because a call can raise the other end's error.
+        for _ in range(len(self.waiting) + 1):
             try:
                 said = self._sock.recv(1)
             except BlockingIOError:

@@ -115,7 +115,7 @@ class StreamRequest(StreamAnswering):
         self.out = NOTHING
         self._keep_no_more()
         self._answered = True
-        if not self._submitted:  # otherwise Ingest still has the body
+        if not self._submitted:  # a submitted body is still in use by Ingest
             self._give_back()
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
@@ -220,7 +220,7 @@ class StreamRequest(StreamAnswering):
                 return
             self._drawn += len(data)
         self._held += data
-        if not self.out:  # otherwise the deadline is that of the answer
+        if not self.out:  # while an answer is sent, `due` is the answer's deadline
             self.due = FOREVER
         self._feed(exchange)
         self._await_body()

@@ -21,7 +21,9 @@ class Limits:
     stream_floor: int = 2_048
     idle_s: float = 75.0  # between requests; proxies close first, usually after 60 s
     write_s: float = 30.0  # for the client to take a slice (64 KiB at most)
-    linger_s: float = 1.0  # after a half-close: the client reads its answer before a reset
+    # The time from the half-close after an answer to the close. A close can reset the connection, and the
+    # client must read its answer before that.
+    linger_s: float = 1.0
     drain_bytes: int = 64 * 1024  # of a refused body; beyond that, closing is cheaper
     rest_s: float = 0.1  # the pause of a listener when descriptors have run out
     connections: int = 4_096  # the inbound share of the descriptor limit

@@ -101,7 +101,8 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
     try:
         for family, address in _addresses(host, port):
             sockets.append(listening_socket(family, (address[0], port, *address[2:])))
-            port = sockets[0].getsockname()[1]  # for port 0: all sockets get the first one's port
+            # With port 0, the system chooses the first socket's port, and the other sockets use it too.
+            port = sockets[0].getsockname()[1]
     except OSError:
         for sock in sockets:
             sock.close()

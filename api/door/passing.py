@@ -118,7 +118,7 @@ class Passing(Answering):
 
     def _read_no_more(self) -> None:
         self._reading = False
-        if not self._transport.pending:  # otherwise the deadline is that of the answer
+        if not self._transport.pending:  # while an answer is sent, the deadline is the answer's
             self._no_deadline()
 
     def _flushed_passed(self) -> None:

@@ -67,7 +67,7 @@ def render(
     if status == 401:
         connection = b"www-authenticate: %b\r\n%b" % (CHALLENGE.encode(), connection)
     length = len(body)
-    parts = (  # joined: a format costs four times as much
+    parts = (  # joined, because formatting them costs four times as much
         _STATUS_LINES[status],
         b"date: ",
         _date.text(),

@@ -196,7 +196,9 @@ def _at(minute: int) -> str:
     return f"{_day(day)}{rest // HOUR:02d}:{rest % HOUR:02d}:00.000Z"
 
 
-@lru_cache(64)  # the days of a series: a month of minutes would fill the cache of `iso`
+# This cache has an entry for each day of a series. If each minute called `iso`, a month of minutes would
+# fill the cache of `iso`.
+@lru_cache(64)
 def _day(day: int) -> str:
     return iso(day * DAY * MINUTE_MS)[:11]
 

@@ -126,4 +126,4 @@ def _host(url: str) -> str:
     try:
         return parse_target(url).authority.decode()
     except Refusal:
-        return ""  # the rules for URLs have become stricter since
+        return ""  # the URL is from a past request, and the rules for URLs are stricter now

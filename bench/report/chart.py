@@ -75,7 +75,7 @@ def figure(chart: Chart) -> Markup:
 
 
 def framed(title: str, svg: Markup, below: Markup) -> Markup:
-    """Return a plot in the page's form. On a narrow page it can be scrolled."""
+    """Return a plot as a `figure` element with its title. On a narrow page the plot can be scrolled."""
     return tag(
         "figure", tag("figcaption", title), below, tag("div", svg, class_="scroll", tabindex="0")
     )

@@ -60,7 +60,8 @@ def _where(run: Run) -> str:
 
 
 def _summary(runs: Sequence[Run]) -> Markup:
-    """Return the result of each run: its figures with bars, otherwise its first compared figure."""
+    """Return the table of results. A run has a line for each figure with a bar; without such figures, a
+    line for its first compared figure."""
     lines = []
     for place, run in enumerate(runs):
         found = rows(run)

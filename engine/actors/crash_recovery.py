@@ -112,7 +112,7 @@ class CrashRecovery:
 
     def handle(self, mailbox: Mailbox, machine: DestinationMachine, now: float) -> int:
         """Pass about TURN_MESSAGES messages to the machine; after a crash, pass single ones for a while.
-        Returns how many were passed. Each delivery in a message counts as one."""
+        Returns how many were passed. A message with several deliveries counts once for each."""
         careful = self.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
         if careful:

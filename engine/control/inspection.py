@@ -54,7 +54,8 @@ class SampleDraft(Document):
         None,
         description="Null: the example of the type's active schema, otherwise a short message.",
     )
-    # Null is not accepted as false: a caller who wants a dry run must not send by mistake.
+    # Null is refused, not read as false: with false, a request is sent, and a caller who sends null can
+    # want only a dry run.
     dry_run: bool = Field(False, description="Show the request and send nothing.")
 
 

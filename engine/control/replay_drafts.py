@@ -119,7 +119,8 @@ class OrderDraft(Document):
     limit: int | None = Field(
         None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
     )
-    # Null is not accepted as false: a caller who wants only a count must not cancel by mistake.
+    # Null is refused, not read as false: with false, the job cancels or retries deliveries, and a caller
+    # who sends null can want only their count.
     dry_run: bool = Field(False, description="Only count the deliveries that match.")
 
     def selection(self) -> ReplaySelection:

@@ -330,8 +330,8 @@ class Reader:
         for queue in CLASSES:
             if window.cursors[queue] < window.lasts[queue]:
                 room, size = window.room(queue)
-                # If there is little room, a read brings few rows. So it waits until no delivery of the
-                # class waits in memory.
+                # With little room, a read brings few rows for its cost. Then begin no read until all
+                # eligible deliveries of the class in memory have been sent.
                 few = room < min(READ_CHUNK, window.limits.deliveries // 4)
                 if room > 0 and size > 0 and not (few and self._queue.ready[queue]):
                     return self._begin_stretch(queue, min(room, READ_CHUNK), size)

@@ -84,8 +84,8 @@ class SuspectStore(Protocol):
         the hash had been marked when it was read."""
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        """Return at most `limit` marked hashes as pairs (environment, hash), in order: those that follow
-        the pair `after`."""
+        """Return at most `limit` marked hashes as pairs (environment, hash), in ascending order. Begin
+        after the pair `after`."""
 
 
 class FileStore(SuspectStore, Protocol):

@@ -223,8 +223,8 @@ def invalid(path: str, message: str) -> Refusal:
 def _plain(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> bool:
     """Return True if counts alone exclude duplicate keys and too much depth.
 
-    Each key, and each text outside the payload, has two quotes. If the body has no other quotes, no key
-    is given twice. With metadata, attachments, or escapes outside the payload, `_check_whole` decides.
+    Outside the payload, each key and each text of the decoded event has two quotes. If the body has no
+    other quotes, no key is given twice. `_check_whole` decides about other bodies.
     """
     # `replace` is faster than `count`: it jumps to the next bracket, `count` looks at each byte.
     bare = body.replace(b"{", b"", max_depth + 1).replace(b"[", b"", max_depth + 1)
@@ -298,8 +298,8 @@ def _check_attachments(event: DecodedEvent) -> None:
 def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> None:
     """Check a body that msgspec decoded for duplicate keys and too much depth. Raises Refusal.
 
-    Each key, and each text outside payload, metadata and attachments, is written with two quotes. If the
-    body has no other quotes, no key is given twice. Otherwise all keys are compared.
+    Outside payload, metadata and attachments, each key and each text of the decoded event has two quotes.
+    If the body has no other quotes, no key is given twice. If it has others, all keys are compared.
     """
     if deepest(body) > max_depth:
         raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")

@@ -76,7 +76,7 @@ class Pace:
             await trio.sleep(LINGER_S)
 
     async def let_deliveries_go_first(self) -> None:
-        """Wait while actors send the deliveries in memory; see `AHEAD`."""
+        """Wait until fewer than `AHEAD` deliveries wait in memory, or the wait must end (see `AHEAD`)."""
         self.most_events = self._group_events
         if self._last_events < BUSY_EVENTS:
             _, self._ended = self._progress()

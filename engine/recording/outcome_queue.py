@@ -70,8 +70,8 @@ class OutcomeQueue:
         return workspace in self.held or (self.store_away and self._waiting.count > 2 * self.group)
 
     def give_back(self, taken: Iterable[QueuedOutcome]) -> None:
-        """Put the outcomes that were taken last, and not written, back to the front of their workspaces'
-        queues."""
+        """Put outcomes back to the front of their workspaces' queues. They were taken last, and were not
+        written."""
         for outcome in reversed(list(taken)):
             self._waiting.put_back(outcome[1].config.workspace, outcome)
 

@@ -1,8 +1,8 @@
 """The router: it finds the destinations of an event by rules that are compiled and looked up in memory.
 
 There is a compiled route for each environment, event type and customer. After a change of rules, schemas
-or destinations, a route is compiled again when it is next needed. An index finds the rules for a type, in
-steps that pause. Nothing here awaits.
+or destinations, a route is compiled again when it is next needed. An index finds the rules for a type. A
+long compilation calls the caller's function `pause` between its steps. Nothing here awaits.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -73,7 +73,7 @@ class WebhookHead:
         """
         event, length = delivery.event, len(body)
         message_id, timestamp = event.id.encode(), b"%d" % now
-        # Joined: a format costs four times as much.
+        # The parts are joined, because formatting them costs four times as much.
         parts = (
             self._prefix,
             message_id,

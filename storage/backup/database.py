@@ -21,8 +21,8 @@ DAMAGE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error)
 
 
 # The data files of a server of version 18: tables, the states of transactions, and where recovery begins.
-# A restoration leaves out every other file. Configuration can name programs and libraries to run; so can
-# the files that make a server a standby. A tablespace's files name other folders.
+# A restoration leaves out every other file, because it could do harm. Configuration, and the files that
+# make a server a standby, can name programs to run. A tablespace's files name other folders.
 _NUMBER = r"[0-9]{1,10}"
 _TREE = re.compile(
     r"PG_VERSION|backup_label"
@@ -52,7 +52,7 @@ def check_place(folder: Path) -> None:
     includes."""
     try:
         found = os.listdir(folder / "pg_tblspc")
-    except OSError:  # no database, or another account's: the copy reports that
+    except OSError:  # no database, or one of another account: the copy will fail and say so
         return
     if found:
         raise BackupError(

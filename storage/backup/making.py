@@ -1,7 +1,7 @@
 """The making of a backup of an embedded database with its files, while its server runs. Blocks.
 
 pg_basebackup copies the database as it is when the copy ends. The contents of files are copied before and
-after that. None is missed: each is stored before any row refers to it, and kept for days after the last.
+after that. None is missed: each is stored before a row names it, and kept for days after its last row.
 """
 
 import fcntl
@@ -318,7 +318,7 @@ class Backup:
         try:
             source = (self._data / FILES / name).open("rb")
         except FileNotFoundError:
-            return  # removed a moment ago, because no row has named it for days
+            return  # the depot has just removed it: no row has named it for days, so no backup needs it
         with source, copy.open("xb") as file:
             os.fchmod(file.fileno(), 0o600)
             reading = HashedReader(source)

@@ -144,7 +144,7 @@ class Restore:
         """Check that the data folder is empty, and mark it: from now on no server starts there."""
         present = {each.name for each in self._data.iterdir()}
         if RESTORING in present:
-            # The data folder was empty before the unfinished restoration, which made all of its content.
+            # Remove the content: an unfinished restoration made it, in a folder that was empty before.
             for name in (_POSTGRES, FILES):
                 shutil.rmtree(self._data / name, ignore_errors=True)
             for name in (KEY_FILE, HOLD):

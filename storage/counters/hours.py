@@ -157,7 +157,7 @@ async def _delete(connection: Connection, statement: str, bound: int) -> int:
     while True:
         (row,) = await connection.fetch(statement, bound, *after, DESTINATIONS, CHUNK)
         total += row["deleted"]
-        if row["deleted"] < CHUNK:  # otherwise these destinations have more rows to delete
+        if row["deleted"] < CHUNK:  # these destinations have no more rows to delete: take the next
             if row["environment"] is None:
                 return total
             after = (row["environment"], row["destination"])

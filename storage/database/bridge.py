@@ -223,9 +223,8 @@ async def open_bridge(url: str) -> AsyncIterator[Bridge]:
         bridge = Bridge(loop, url)
         try:
             yield bridge
-        except (
-            Exception
-        ) as error:  # raised below, bare: the loop's nurseries would wrap it in groups
+        except Exception as error:
+            # Raise it below, outside of the loop's nurseries, which would wrap it in exception groups.
             failure = error
         finally:
             with trio.CancelScope(shield=True):

@@ -1,6 +1,7 @@
-"""A connection to PostgreSQL, for trio. Unless its profile abandons statements, each runs to its end.
+"""A connection to PostgreSQL, for trio.
 
-A connection connects when it is first used, and again after a loss. It never repeats a failed statement:
+A statement runs to its end even if its caller is cancelled, unless the profile has `abandons`. A
+connection connects when it is first used, and again after a loss. It never repeats a failed statement:
 only the caller knows whether that is safe.
 """
 
@@ -46,7 +47,7 @@ _GREETING = """
         SELECT count(set_config(name, value, false)) FROM unnest($1::text[], $2::text[]) s (name, value)
     ) settings
 """
-# Ends the lost connection's backend: a statement that it still runs must end before the next one writes.
+# Ends the lost connection's backend: a statement that it still runs must end before this session writes.
 _END_PREDECESSOR = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE pid = $1 AND application_name = $2 AND pid <> pg_backend_pid()
@@ -100,8 +101,7 @@ class Connection:
     async def fetch(self, sql: str, *arguments: Argument) -> list[Record]:
         """Run one statement, prepared once per connection, and return its rows.
 
-        Raises StoreError and its kinds. Even if the caller is cancelled, the statement runs to its end,
-        within the profile's time limits, unless the profile abandons statements.
+        Raises StoreError and its kinds. The profile's time limits bound the statement.
         """
         entered = await self._claim()
         try:

@@ -65,8 +65,8 @@ class Crossing:
         try:
             while True:
                 self._awaited = statement.send(None)
-                # The driver's callback would cost a turn of the loop, to cancel a timer that these
-                # statements do not have.
+                # Remove the driver's callback, which costs a turn of the loop. It only cancels a timer,
+                # and these statements have none.
                 self._awaited.remove_done_callback(self._on_waiter_completed)
                 self._waiter = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(_go_on)

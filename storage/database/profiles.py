@@ -10,8 +10,8 @@ class Profile:
     """The settings of a connection. All times are in seconds."""
 
     purpose: str  # shown in pg_stat_activity as `angarium <purpose>`
-    # The server's limit comes first, so that the outcome is known. The driver's later limit is for a
-    # server that does not answer.
+    # The server's limit is shorter than the driver's: if the server cancels the statement, the outcome is
+    # known. The driver's limit is for a server that does not answer.
     statement_timeout_s: float | None
     command_timeout_s: float | None
     settings: dict[str, str] = field(default_factory=dict)
@@ -76,8 +76,8 @@ INTAKE = hot("intake", lock_wait_ms=LOCK_WAIT_MS)
 SETTLE = hot("settle")
 # Queries of the control plane. They examine a bounded number of rows: 15 s means trouble.
 POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0, lean=True)
-# Pages of the delivery log, on their own connections, so that none delays a command. The settings make
-# them follow an index and read a bounded number of rows, even if the planner's statistics are outdated.
+# Pages of the delivery log. They have their own connections, so that they delay no command. The settings
+# make them follow an index and read a bounded number of rows, even with outdated statistics.
 LOG = Profile(
     "log",
     statement_timeout_s=10.0,

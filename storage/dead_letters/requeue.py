@@ -210,7 +210,9 @@ class PostgresRequeue:
                 audited.before,
                 *more,
             )
-        except PartitionMissingError as error:  # no row is inserted, so waiting would not help
+        # These statements insert no row, so the missing partition is an old one that was removed. Do not
+        # wait for it.
+        except PartitionMissingError as error:
             raise PoisonError("a delivery's partition was removed") from error
         if not rows:
             await self._ownership.reclaim_intake(self._connection, epoch)

@@ -98,7 +98,8 @@ def _made() -> pwd.struct_passwd | None:
         return None
     command = [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", NAME]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    entry = _found(NAME)  # also if `useradd` failed because another process made the account
+    # Look even if `useradd` failed: another process can have made the account.
+    entry = _found(NAME)
     if entry is None:
         log.warning("embedded.account_not_made", name=NAME, error=done.stderr.strip())
     return entry

@@ -66,9 +66,8 @@ class EmbeddedServer:
         self.cluster = self.data_dir / FOLDER
         self.log_file = self.data_dir / "postgres.log"
         self.stop_within_s = STOP_S
-        self.taken_over = (
-            False  # True if the server was running already, because its owner was killed
-        )
+        # True if the database server was running already: the process that had started it was killed.
+        self.taken_over = False
         self.given_up = False  # any thread can set it, to end a start in progress and its server
         self._durable = durable
         self._servers = servers

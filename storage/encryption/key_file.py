@@ -99,7 +99,8 @@ class KeyFile:
                 for key in keys:
                     file.write(base64.b64encode(key).decode() + "\n")
                 file.flush()
-                os.fsync(file.fileno())  # secrets are sealed with this key: it must survive a crash
+                # The key will seal secrets, so a crash must not lose it.
+                os.fsync(file.fileno())
         except OSError:
             draft.unlink()
             raise

@@ -42,7 +42,7 @@ log = structlog.get_logger("angarium.storage")
 
 
 class PartsError(Exception):
-    """The running servers share the database in another number of parts."""
+    """The running servers divide the database into a number of parts other than the wanted one."""
 
     def __init__(self, wanted: int, found: int) -> None:
         super().__init__(

@@ -35,9 +35,8 @@ class PostgresSettle:
         its `expects`. Raises OwnershipLostError if a shard of the group is not ours.
         """
         if not self._connection.connected:
-            await (
-                self._connection.ensure()
-            )  # before the epoch is read: a new connection has a new one
+            # Connect before `_settle` reads the epoch: a new connection has a new epoch.
+            await self._connection.ensure()
         try:
             await self._settle(group)
         except PartitionMissingError as error:

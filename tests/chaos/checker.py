@@ -39,8 +39,8 @@ class Arrival:
     """One request at a receiver. `answered`: when a complete 200 was written, or None. `doubtful`: the
     receiver was killed while it wrote one.
 
-    `sent`: the earliest time at which it may have been sent; a frozen receiver reads it later. `late`: it
-    was read so late that its sender may have given up.
+    A frozen receiver reads a request long after it was sent. `sent`: the earliest time at which that can
+    have been. `late`: it was read so late that its sender may have given up.
     """
 
     path: str

@@ -1,8 +1,8 @@
 """A fuzzer for one door, guided by branch coverage: `python -m tests.fuzz DOOR --minutes 5`.
 
 It needs atheris, which is not a dependency, and reports if it is missing. An input that raises is kept
-in the corpus under its hash. The developer who fixes the bug names the file. The smallest inputs that
-reach new branches are kept too.
+in the corpus, in a file named by its hash. The developer who fixes the bug gives the file a telling name.
+The smallest inputs that reach new branches are kept too.
 """
 
 import argparse

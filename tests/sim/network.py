@@ -64,7 +64,7 @@ class Flight:
         self.arrived = self.ended = self.lost = False
 
     def arrive(self) -> None:
-        """Let the request reach its receiver, unless it was lost with its process."""
+        """Let the request reach its receiver, unless its sender died before the request had left."""
         network, process = self._network, self._process
         if self.lost or self.ended:
             return

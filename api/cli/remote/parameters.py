@@ -15,7 +15,7 @@ import click
 if TYPE_CHECKING:
     _Kind = click.ParamType[Any]
 else:
-    _Kind = click.ParamType  # generic since click 8.2 only
+    _Kind = click.ParamType  # before click 8.2, this class takes no type argument
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 SHOWN = 20  # the API's default

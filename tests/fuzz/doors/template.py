@@ -26,8 +26,9 @@ OURS = "the template cannot render this event"  # the message for a fault that i
 
 
 def check(data: bytes) -> None:
-    """Check a template (chosen by the first byte) with a leaf, a configuration, an event
-    and an answer."""
+    """Check that a template (chosen by the first byte) accepts the other bytes, or refuses them with a
+    reason. They are its configuration, an event, and an answer of its service. A leaf (a string in the
+    template language) is checked too."""
     if not data:
         return
     definition = DEFINITIONS[data[0] % len(DEFINITIONS)]
