@@ -131,7 +131,7 @@ class OrAuto:
     ) -> JsonSchemaValue:
         """Return the schema of a number or "auto"."""
         number = {"type": "integer", "minimum": self.least, "maximum": self.most}
-        # `enum` with one value, because client generators take `const` for the whole field's only value.
+        # Not `const`: client generators would take it for the only value of the whole field.
         return {"anyOf": [number, {"type": "string", "enum": [AUTO]}]}
 
 

@@ -237,7 +237,7 @@ class DestinationActor:
             self._alarm.within(commands.wake_at - now)
 
     def _record(self, settlements: list[Settlement]) -> None:
-        self._context.recorder.put(settlements, self)  # first: if it raises, nothing is counted
+        self._context.recorder.put(settlements, self)  # before the counts, because it can raise
         self._unrecorded += len(settlements)
         self._context.attempts.settling(len(settlements))
         self._mailbox.judged.clear()

@@ -37,7 +37,7 @@ from engine.runtime.wake import Wake
 from engine.settings import Settings
 
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
-FORGET_LOOKS = 4_000  # rows to look at for these, since some must stay: 200 us
+FORGET_LOOKS = 4_000  # rows to examine for that statement, because it skips some: 200 us
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
 STIR_AT_ONCE = 1_000  # actors between two yields: less than a millisecond
 RETIRE_AT_ONCE = 1_000  # actors between two yields: about a millisecond if all of them leave
@@ -247,13 +247,13 @@ class Directory:
             return  # its backlog is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Even if nothing waits, an actor must discard the dead letters. Archiving wrote a backlog
-            # row; because of `dirty`, it is deleted when the actor has left.
+            # Make an actor even if nothing waits, because it must discard the dead letters. Archiving
+            # wrote a backlog row. The row is in `dirty`, so it is deleted when the actor has left.
             self.dirty.add(destination.id)
         elif dormant is None:
             return
         elif destination.status is DestinationStatus.DISABLED and not dormant.sleeping:
-            return  # no actor is needed: its row names no due retry
+            return  # a disabled destination without a due retry needs no actor
         if dormant is not None:
             self._stir(destination.id)
         low_seq = 0 if dormant is None else dormant.low_seq

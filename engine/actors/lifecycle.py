@@ -59,7 +59,7 @@ TRANSITIONS: dict[tuple[ActorState, ActorSignal], ActorState | None] = {
     (_A.FRESH, _S.CRASH): _A.BACKING_OFF,
     (_A.FRESH, _S.BACKOFF_OVER): None,
     (_A.FRESH, _S.RETIRE): None,
-    (_A.STARTING, _S.READ): _A.STARTING,  # again: the read failed, or the ordering changed
+    (_A.STARTING, _S.READ): _A.STARTING,  # a second read: the first failed, or the ordering changed
     (_A.STARTING, _S.BEGIN): _A.RUNNING,
     (_A.STARTING, _S.RESTART): _A.RESTARTING,
     (_A.STARTING, _S.CRASH): _A.BACKING_OFF,

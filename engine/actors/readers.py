@@ -217,7 +217,7 @@ class Readers:
             else:
                 await self._lot.park()
                 continue
-            await trio.lowlevel.checkpoint()  # then this reader looks for the next read
+            await trio.lowlevel.checkpoint()  # let other tasks run before the next read
 
     def _next(self) -> tuple[str, WorkspaceRead, bool] | None:
         # While no patient read is under way, the next free reader prefers patient reads. A reader that is

@@ -13,7 +13,9 @@ from engine.core.destination import Destination
 # most 64 jobs, so no worker lacks work. The limit is one fortieth of the default number of places for
 # attempts.
 MOST = 256
-WOKEN = 2  # members woken for each attempt that goes: one for its place, and one more
+# Members woken for each attempt that no longer waits for its script. Only one place is free then, but the
+# first member may not need it, so a second one is woken.
+WOKEN = 2
 _ASLEEP, _AWAKE = False, True
 
 

@@ -193,8 +193,8 @@ class DestinationCommands:
         )
 
         def change(present: DestinationRecord) -> DestinationRecord:
-            # The destination can have changed since. A new URL or template means a new receiver, which
-            # has neither answered 410 nor failed.
+            # Do not disable a destination that has changed since. A new URL or template means a new
+            # receiver, which has neither answered 410 nor failed.
             elsewhere = present.url != destination.url or present.template != destination.template
             lifted = overdue and present.disable_after_s is None
             if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:

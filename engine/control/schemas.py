@@ -112,7 +112,7 @@ class SchemaCommands:
 
     async def create(self, actor: Principal, environment: int, draft: SchemaDraft) -> SchemaRecord:
         """Add the next version of a type, as a draft. Raises Refusal 400."""
-        # before the command, so that others do not wait
+        # Judge the draft before the command begins: commands run one at a time, and this takes long.
         good = await self.judging.done(environment, partial(judge, draft))
 
         async def command() -> SchemaRecord:

@@ -54,7 +54,9 @@ BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as a
 # From one window to the next, the share of failures can grow by this much, plus what chance explains. If
 # it grows more, the window's width is too high for the receiver.
 FAILURES_SEEN = 0.05
-HALF = 0.5  # for a window without one before: the share above which its width is too high
+# Without a window before, a window's width is too high if the share of failures is above this, plus what
+# chance explains.
+HALF = 0.5
 KEPT_WITHIN = 1.25  # a snapshot is due when the limit differs from the last one's by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.
 OVERLOAD = frozenset(
@@ -193,7 +195,7 @@ class AdaptiveLimit:
             self._refused(known=before is not None)
         elif self._full * 2 < self._ended:
             self._search = max(0, self._search)
-            return  # the limit held no attempt back: another width would show nothing
+            return  # the limit held few attempts back, so a larger width would show nothing
         else:
             took = self._sum / self._successes + math.log1p(self._failed_ms / self._sum_ms)
             self._before = seen = Seen(self.width, took, self._error(), failed)

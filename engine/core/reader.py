@@ -25,7 +25,7 @@ RETRY_READ_S = 1.0  # the pause after a failed read
 # The limit of a read of due deliveries, in rows. It is low, because many of the rows may not be due.
 # After a full answer whose rows were all due, the limit is DUE_READ_MOST.
 DUE_READ = 32
-DUE_READ_MOST = 128  # rows, since these reads have no bound in bytes
+DUE_READ_MOST = 128  # rows; not more, because these reads have no bound in bytes
 NAMED_READ = 32  # deliveries of one read by ids, to which memory's bounds do not apply
 # later than any due time, even one that a wrong clock set
 EVER_S = 100 * 365 * 86_400.0
@@ -38,9 +38,9 @@ class Outstanding(Struct):
     group: int | None = None  # of a cursor's read
     lane: Lane | None = None  # of a lane's read
     last: int = 0  # the group's highest known seq when the read began
-    ahead: list[Delivery] = []  # arrivals of the group since then, without a gap
+    ahead: list[Delivery] = []  # arrivals of the group since the read began, without a gap
     contiguous: bool = True  # whether the next arrival can go into memory
-    settled: dict[str, int] = {}  # deliveries whose rows changed since, with their seqs
+    settled: dict[str, int] = {}  # deliveries whose rows changed since then, with their seqs
 
     def is_stale(self, delivery: Delivery) -> bool:
         """Return whether a delivery as it was read can be older than its last settlement. Only a requeue
@@ -90,7 +90,7 @@ class Reader:
         self._starved_at = 0, 0  # STARVED: deliveries and bytes held when an answer did not fit
         self._lanes_turn = True
         self._due_limit = DUE_READ
-        self._named_from = 0.0  # when to read by ids again, since the deliveries have not arrived
+        self._named_from = 0.0  # when to read `named` again, if a delivery has not arrived yet
         self.named: Ids = {}  # deliveries that are to be read by their ids
         self.no_more_dead = False  # archived: nothing is IN_DLQ any more
 
@@ -115,7 +115,7 @@ class Reader:
         latest = now + self._longest_s
         self.leaves(min(last_due, latest))
         if _looks_beyond(request) or last_due > latest:
-            self.beyond = now + RETRY_READ_S  # by then the corrected waits are written
+            self.beyond = now + RETRY_READ_S  # the shortened waits must be written first
 
     def recall(self, latest: float, now: float) -> None:
         """Read at once the stored deliveries that are due after `latest`, to shorten their waits.

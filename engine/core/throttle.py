@@ -114,8 +114,8 @@ class Throttle:
 
     def sent(self, deliveries: list[Delivery], now: float, in_flight: int) -> None:
         """Note attempts that begin; `in_flight`: the number in flight now."""
-        # One of the `width` slots is kept free for live deliveries, so replays alone can fill only
-        # width - 1. That already counts as full.
+        # The throttle counts as full at `width` - 1 attempts. Replays alone cannot fill more slots: one
+        # slot is kept free for live deliveries.
         self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))

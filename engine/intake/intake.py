@@ -339,8 +339,8 @@ class Intake:
         self._fail(self._open, UNKNOWN)
 
     def _refuse_locked(self, submissions: list[Submission], error: BlockedError) -> None:
-        """Refuse submissions because another session has locked rows of one of them. If the group has
-        waited LOCK_WAITS times, there can be several submissions: the last half that was tried."""
+        """Refuse submissions because another session has locked rows of one of them. After LOCK_WAITS
+        waits, the group is not divided further: then `submissions` can have several."""
         log.warning(
             "requests refused, their rows are locked",
             environments=sorted({each.environment for each in submissions}),

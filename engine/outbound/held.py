@@ -63,7 +63,7 @@ class HeldBytes:
 
     def _let_in(self) -> None:
         if self._letting_in:
-            return  # called by `go` below: the outer loop goes on
+            return  # `go` below has called this: the loop below is still running, and goes on
         self._letting_in = True
         try:
             while (workspace := self._next()) is not None:

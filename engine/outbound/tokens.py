@@ -29,7 +29,9 @@ from engine.wire.wiring import Wiring
 
 FETCH_S = 15.0  # for a whole fetch: like the default timeout of a destination
 ANSWER_BYTES = 64 * 1024  # of a token endpoint's answer: a token and some words
-LIFE_S = 3_600.0  # if the endpoint's answer has no `expires_in`: the usual hour. A 401 ends it
+# A token's life if the endpoint's answer has no `expires_in`: one hour, as usual. A 401 from the receiver
+# ends it earlier.
+LIFE_S = 3_600.0
 EARLY_S = 30.0  # before its end, a token is renewed: clocks differ, and requests take time
 EARLY_SHARE = 0.2  # an early renewal takes at most this part of a short life
 # All attempts of the next second get the result of a failed fetch: a thousand waiting deliveries must not

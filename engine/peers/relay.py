@@ -19,7 +19,9 @@ from engine.runtime.background import NurseryOwner
 CONNECTIONS = 2_000  # carried at once; more wait in the kernel's queue
 PIECE = 64 * 1024
 RETRY_S = 0.1  # between two attempts to reach the active node
-SILENCE_S = 5.0  # of the active node, before a log line: a dead node is replaced sooner
+# The silence of the active node after which the log reports it. A dead node is replaced sooner, so such a
+# silence has another cause.
+SILENCE_S = 5.0
 REST_S = 0.1  # after the descriptors ran out
 # The time for the last bytes of the former node's answers after a change of the active node. Connections
 # to a killed node break by themselves.

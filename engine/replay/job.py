@@ -18,7 +18,7 @@ from engine.model.identity import created_at_ms
 from engine.runtime.slices import worked_off
 
 UNFINISHED = frozenset({ReplayStatus.PENDING, ReplayStatus.RUNNING, ReplayStatus.PAUSED})
-# A delivery that is not settled is sent anyway: a replay would send it twice.
+# Only settled deliveries are replayed. An unsettled one is still being sent, and would be sent twice.
 SETTLED = (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.DRY_RUN)
 WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 

@@ -24,7 +24,9 @@ from engine.replay.running_job import RunningJob
 
 CHUNK = 64  # orders in one message: the actor searches all its deliveries for them, some 5 ms
 OPEN = 512  # the limit on the open orders of one leg; most of them wait for an attempt in flight
-SOON_S = 0.05  # the wait for a new chunk: most are carried out by then, but other jobs wait too
+# The wait for the orders of a new chunk. Most orders are carried out by then. A longer wait would delay
+# other jobs.
+SOON_S = 0.05
 AGAIN_S = 1.0  # between repeats of open cancellations: the actor may have been restarted
 # A delivery that still waits this long after a retry order counts as retried. It is at the front, and
 # waits only for its lane or its turn.
@@ -50,7 +52,7 @@ class OrderGiver:
         for leg in running.legs_in_turn():
             destination = self._find(leg.destination)
             if destination is None:
-                continue  # another process made it: its notification is on the way
+                continue  # another process made it, and this one is not notified yet
             if destination.status is DestinationStatus.ARCHIVED:
                 running.lost = not await self._store.abandon(running.job, leg)
                 running.close(leg)

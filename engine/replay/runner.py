@@ -316,7 +316,7 @@ class ReplayRunner:
         for leg in running.legs_in_turn():
             destination = self._find(leg.destination)
             if destination is None:
-                continue  # another process made it: its notification is on the way
+                continue  # another process made it, and this one is not notified yet
             if destination.status is DestinationStatus.ARCHIVED:
                 running.lost = not await self._store.abandon(job, leg)
                 running.close(leg)

@@ -137,7 +137,7 @@ class _Answer:
             found = path(self.document, sign.json_, _UNKNOWN)
             if found is _UNKNOWN and self._outcome.truncated and not self._whole:
                 return None
-            # the types too, because 1 == True in Python
+            # Compare the types too, because 1 == True in Python.
             same = any(type(each) is type(found) and each == found for each in sign.among)
             if found is _UNKNOWN or (sign.among and not same):
                 return False

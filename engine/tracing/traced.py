@@ -73,7 +73,7 @@ class TracedIntakeStore:
         try:
             acceptance = await self._store.accept(group)
         except StoreError as error:
-            if not group.again:  # one span only: the intake repeats the group
+            if not group.again:  # the intake repeats a failed group, but one span is enough
                 guarded(self._tracer.committed, group.events, began, {}, type(error).__name__)
             raise
         guarded(self._tracer.committed, group.events, began, acceptance.lost)

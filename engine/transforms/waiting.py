@@ -16,9 +16,9 @@ TURN_S = 0.001  # the CPU of a turn: some twenty plain scripts
 LEAST_S = 0.00005  # the least charge of a run, because the engine works for it too
 MOST_JOBS = 10_000  # waiting jobs of a workspace: the default number of all attempts in flight
 MOST_BYTES = 64 * 1024 * 1024  # waiting bytes of a workspace
-CUSTOMER_PART = 4  # one customer can have a quarter of both, so that others' jobs find room
+CUSTOMER_PART = 4  # a customer can have a fourth of these jobs and bytes, so that others find room
 FREE_S = 0.001  # a run's CPU beyond this counts against the share; plain scripts need less
-SHARE = 0.25  # of a core, beside `FREE_S`: the computer has other work
+SHARE = 0.25  # of a core for a workspace, besides `FREE_S` a run: the computer has other work
 BURST_S = 0.5  # CPU beyond the share before a workspace's slow scripts wait: ten of the worst runs
 
 

@@ -121,7 +121,7 @@ class Descriptors:
         self._serve()
 
     def _serve(self) -> None:
-        if self._serving:  # called by an eviction below: the outer call continues
+        if self._serving:  # an eviction below has called this: the loop below is still running
             return
         self._serving = True
         try:

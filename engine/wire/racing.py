@@ -32,11 +32,11 @@ class ConnectingSocket:
         self.registration = wiring.reactor.register(sock, self, WRITE)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Report to the race: connected, or refused."""
+        """Report to the race that the socket is connected, or that the peer refused."""
         self._race.arrived(self)
 
     def abort(self, error: BaseException | None) -> None:
-        """Report to the race: the peer hung up."""
+        """Report to the race that the peer hung up."""
         self._race.arrived(self, hung_up=True)
 
 
