@@ -113,8 +113,11 @@ class FrontDoor:
                             self.listen()
                         task_status.started()
                         await self._over.wait()
-                    finally:  # before the nursery closes: afterwards no task could serve a request
-                        self._close_all()  # first: `wind_up` would still serve requests
+                    finally:
+                        # Close all connections before the nursery closes: afterwards no task could serve
+                        # a request. `stop_accepting` comes second, because its `wind_up` would still
+                        # serve requests of open connections.
+                        self._close_all()
                         self.stop_accepting()
                         self._handshakes.close()
             finally:

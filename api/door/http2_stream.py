@@ -211,7 +211,7 @@ class StreamRequest(StreamAnswering):
     def _receive_passed(self, exchange: Exchange, data: bytes) -> None:
         progress = self._progress
         progress.came(len(data), self._lane.now())
-        if data and not progress.streamed:  # else the application draws them
+        if data and not progress.streamed:  # of a streamed body, the application draws the bytes
             if not self._lane.ingestion.bodies.draw(NO_WORKSPACE, len(data)):
                 self._exchange = None
                 exchange.lost()

@@ -101,7 +101,7 @@ class Passing(Answering):
             return
         if piece:
             progress.came(len(piece), self._instant())
-            if not progress.streamed:  # else the application draws them
+            if not progress.streamed:  # of a streamed body, the application draws the bytes
                 if not self._ingestion.bodies.draw(NO_WORKSPACE, len(piece)):
                     self._refuse_passed(no_room())
                     return

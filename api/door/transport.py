@@ -162,7 +162,7 @@ class TlsTransport:
         except ssl.SSLWantReadError:
             return b"".join(pieces) if pieces else None
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-            self.ended = True  # also without a close_notify: framing shows a request's end
+            self.ended = True  # a close_notify is not needed, because framing shows a request's end
         return b"".join(pieces)
 
     def _emit(self) -> bool:

@@ -344,7 +344,7 @@ class Directory:
             await self.attempts.wait_none()
         with trio.move_on_after(FLUSH_S):
             async for actor in in_slices(self._swept.values(), RETIRE_AT_ONCE):
-                if self.actors.get(actor.id) is actor:  # else it has left meanwhile
+                if self.actors.get(actor.id) is actor:  # skip actors that have left meanwhile
                     actor.flush()
             await self.dispatcher.wait_idle()
         return not scope.cancelled_caught

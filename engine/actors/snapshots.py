@@ -86,7 +86,7 @@ class Snapshots:
             with outage.survived():
                 page = await store.snapshots_after(after, PAGE)
                 for environment, destination, snapshot in page:
-                    if destination not in self._recent:  # else an actor has left a newer one
+                    if destination not in self._recent:  # a snapshot in `_recent` is newer
                         self._note(destination, environment, snapshot)
                     after = environment, destination
                 more = len(page) == PAGE

@@ -121,7 +121,8 @@ def patched(
         authentication=authentication,
     )
     changed = AUTHENTICATION in patch or "headers" in patch or "url" in patch or "config" in patch
-    if changed:  # else it was checked when it was written, by the rules of that time
+    # An unchanged part is not checked again: it was valid by the rules of the time when it was written.
+    if changed:
         check_authentication(following, catalog)
     return following
 

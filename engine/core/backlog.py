@@ -160,7 +160,7 @@ class Backlog:
         """Place the deliveries that were set aside during the read, and move the cursor past them."""
         window = self.window
         for delivery in ahead:
-            if delivery.seq > window.cursors[group]:  # else the read has seen it
+            if delivery.seq > window.cursors[group]:  # the read returned the others
                 if not self._admit(delivery, now):
                     break
                 window.pass_to(group, delivery.seq)

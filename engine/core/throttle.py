@@ -326,11 +326,12 @@ class Throttle:
                 kept.opened_at, kept.next_probe_at, kept.tries, now, quiet=kept.quiet
             )
         if not moved and snapshot.paused_until is not None and snapshot.paused_until > now:
-            # even if the clock has stepped
+            # Limit the rest of the wait: a step of the clock can have made it longer.
             left = retry_after_s(config, snapshot.paused_until - now)
             self.paused_until = now + left
         if not moved and snapshot.blocked_since is not None:
-            self.blocked_since = min(snapshot.blocked_since, now)  # even if the clock has stepped
+            # A step of the clock can have put `blocked_since` after `now`.
+            self.blocked_since = min(snapshot.blocked_since, now)
         if snapshot.gone_version is not None:
             self.overdue = snapshot.overdue
             settled = moved or enabled or self._hold_ends(config)

@@ -28,9 +28,8 @@ from engine.ports import StoreError
 
 RETRY_S = 5  # Retry-After while the disk is full or the object store away
 PAGE = 500  # marked hashes in one read
-INTERVAL_S = (
-    600.0  # as often as housekeeping, which removes rows; a round without work costs one query
-)
+# As long as the interval of housekeeping, which marks hashes. A round without work costs one query.
+INTERVAL_S = 600.0
 
 log = structlog.get_logger("angarium.files")
 Key = tuple[int, bytes]

@@ -161,7 +161,7 @@ class Ingest:
 
         def told(fate: Fate) -> None:
             tell(fate)
-            if fate.refusal != "internal":  # else the event's rows can still appear
+            if fate.refusal != "internal":  # after `internal`, the event's rows can still appear
                 self._spawn(attaching.let_go, attached)
 
         return told

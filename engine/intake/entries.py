@@ -187,7 +187,8 @@ class EntryQueue:
                 raise
         if error is None:
             self._untold.spare(dirty)
-        self._open = None  # only now: if a call above raises, `abandon` answers the caller
+        # Not earlier: if a call above raises, `abandon` answers the caller of the open entry.
+        self._open = None
         self._locks.release()
         self._end(mine, error)
 

@@ -109,7 +109,7 @@ class IntakeQueue:
         """Note that a submission has left its environment's queue. Returns whether the environment has
         further submissions."""
         weight, size = self._of[environment]
-        if weight > taken.weight:  # else it was the last: every submission has a weight
+        if weight > taken.weight:  # there are further submissions, because each has a weight
             self._of[environment] = weight - taken.weight, size - taken.size
             return True
         del self._of[environment]

@@ -53,7 +53,7 @@ Instant = Annotated[
 
 @lru_cache(64)
 def _second(second: int) -> str:
-    # not fromtimestamp(): the platform's time_t and gmtime limit it
+    # `fromtimestamp` is not used, because the platform's time_t and gmtime limit its range.
     return (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
 
 

@@ -26,7 +26,9 @@ class LinkFolder:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
             self._lock = _locked(self.path)
             if self._lock is not None and self.path.exists():
-                return  # else another parent removed it, as the folder of a dead parent
+                return
+            # Try again: before the lock was taken, another parent removed the folder, which looked like
+            # that of a dead parent.
             self.close()
 
     def close(self) -> None:

@@ -48,7 +48,9 @@ def room_at(
     """Return how many replays of a job can be enqueued for a destination now."""
     window = LANE if destination.ordering is Ordering.STRICT else WINDOW
     rate = job.rate_per_second
-    if rate is not None:  # after an outage of the destination, all waiting replays go at once
+    if rate is not None:
+        # After an outage of the destination, all replays that wait there are sent at once. So let only
+        # one second's replays wait.
         window = min(window, max(1, int(rate)))
     if destination.ordering is Ordering.KEY:
         return queued.room_by_key(destination.id, window, now, congested=congested)

@@ -153,7 +153,7 @@ class EventJudge:
                             self._last_s = self._judging.cpu() - began
                             spent.seconds = (spent.seconds or 0.0) + self._last_s
         finally:
-            slices.give_up()  # after a refusal or a cancellation nothing must be held
+            slices.give_up()  # after a refusal or a cancellation, release what the work holds
 
     def _in_turn(self, environment: int) -> bool:
         """Return True if the evaluation of an event must wait for its turn before it begins."""

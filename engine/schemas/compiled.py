@@ -42,9 +42,10 @@ ALTERNATIVES_WORK = 8_000  # up to this work times depth, all errors of the sche
 ERRORS_A_NUMBER = 20  # how often a long number is compared and shown when errors are listed
 EACH = 0  # stands for the number of an object's names, each of which can violate `propertyNames`
 BYTES_A_UNIT = 32  # bytes of text that cost as much as one value
-# From this size on, a payload is handled in steps, which take milliseconds at worst.
+# A payload of this size, or one whose text costs more than this work, is handled in steps, which take
+# milliseconds at worst.
 STEPS_BYTES = 16 * 1024
-STEPS_WORK = 20_000  # also a payload whose text costs more work than this
+STEPS_WORK = 20_000
 MESSAGE_LENGTH = 240
 PATH_LENGTH = 512
 LONG_DIVISORS = 500  # of one schema: each takes up to 20 us to compile

@@ -211,7 +211,7 @@ class OutboundConnection:
             self._take(b"")
             if not self._registration.watched and not self._closed:
                 self._lost(self._end)
-        except Exception as error:  # as in the reactor: a fault ends only this connection
+        except Exception as error:  # as in the reactor, an error ends only this connection
             self.abort(error)
             raise
 

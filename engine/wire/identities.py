@@ -176,8 +176,7 @@ class Identities:
 
     def _made(self, identity: MutualTls) -> ssl.SSLContext:
         context = client_context(self._authorities)
-        context.post_handshake_auth = (
-            True  # for receivers that ask for a certificate only on some paths (TLS 1.3)
-        )
+        # Some receivers ask for a certificate only on some paths (TLS 1.3).
+        context.post_handshake_auth = True
         load_identity(context, identity)
         return context

@@ -124,8 +124,8 @@ def _command_of(pid: int) -> str:
     except FileNotFoundError:
         if Path("/proc/self").exists():
             return ""
-        command = ["/bin/ps", "-p", str(pid), "-o", "stat=,comm="]  # if there is no /proc
-        # The command has no input from outside.
+        # The system has no /proc. The command has no input from outside.
+        command = ["/bin/ps", "-p", str(pid), "-o", "stat=,comm="]
         found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         return "" if found.stdout.startswith("Z") else found.stdout
     name, _, rest = state.rpartition(")")

@@ -264,7 +264,7 @@ class EmbeddedServer:
         (draft / "postgresql.conf").write_text(MAIN_FILE, "utf-8")
         sync_file(draft / "postgresql.conf")
         draft.rename(self.cluster)
-        sync_folder(self.data_dir)  # without the name, all events are lost
+        sync_folder(self.data_dir)  # the name must survive a crash: all events are under it
 
     def _launch(self, account: Account) -> Postmaster:
         settings = configuration(memory_of_machine(), durable=self._durable, servers=self._servers)
