@@ -101,7 +101,7 @@ def _agree(settings: Settings, tell: Callable[[int], None]) -> int:
             upkeep = bridge.connection(UPKEEP)
             await migrate(upkeep)
             parts = await agree_on_parts(upkeep, settings.parts, first)
-            # With one part, one node is active and all others are standbys: their names do not matter.
+            # With one part, names need no check: one node is active, and all others are standbys.
             if parts > 1:
                 await require_own_name(upkeep, machine_of(settings.node_name))
             return parts
@@ -165,7 +165,8 @@ def read_declared(settings: Settings) -> None:
         open_blobs(settings.file_store, settings.data_dir)
         try:
             try_store(settings.file_store)
-        except BlobsAwayError as error:  # the store can come back; only events with files need it
+        # Start all the same: only events with files need the store, and the store can come back.
+        except BlobsAwayError as error:
             log.warning("file_store.away", error=str(error))
 
 

@@ -95,7 +95,7 @@ class Workers:
         self._stopping = False
         self._end_at = 0.0  # the end of the grace time, while stopping
         self._code = 0
-        self._settings_of(settings.workers - 1)  # raises if there are too few ports
+        self._settings_of(settings.workers - 1)  # a check: it raises if there are too few ports
 
     def run(self) -> int:
         """Run all workers until a signal ends them; return the exit code. Raises ListenError and

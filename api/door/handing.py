@@ -245,7 +245,7 @@ class _Arrivals:
         """Confirm a connection and serve it; return False if the sender has closed the passage."""
         door = self._handing.door
         assert door is not None
-        taken = bool(sockets) and not door.closing  # no sockets: descriptors have run out
+        taken = bool(sockets) and not door.closing  # without descriptors, no socket arrives
         try:
             self._sock.send(TAKEN if taken else REFUSED)
         except OSError:

@@ -274,7 +274,7 @@ class Http2Connection(Sending):
     def _on_request(self, event: h2.events.RequestReceived) -> None:
         number = event.stream_id
         assert number is not None
-        if self._closing:  # the code says that the request was not begun: safe to retry
+        if self._closing:  # REFUSED_STREAM says that the request can safely be sent again
             self._h2.reset_stream(number, ErrorCodes.REFUSED_STREAM)
             return
         head = self._head(event.headers or ())

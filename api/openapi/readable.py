@@ -64,7 +64,8 @@ def _referred(node: Any) -> Iterator[str]:
         if found:
             yield found[1]
         for key, inner in node.items():
-            if key != "mapping":  # of a discriminator: `oneOf` names the same schemas
+            # Skip the `mapping` of a discriminator: the `oneOf` beside it names the same schemas.
+            if key != "mapping":
                 yield from _referred(inner)
     elif isinstance(node, list | tuple):
         for inner in node:

@@ -184,7 +184,7 @@ class Directory:
     def _add(self, actor: DestinationActor) -> DestinationActor:
         self.actors[actor.id] = actor
         self._swept.put(actor.id, actor)
-        self._forgettable.pop(actor.id, None)  # the row stays as long as the actor: work can arrive
+        self._forgettable.pop(actor.id, None)  # work can arrive at an actor, so its row must stay
         self._known[actor.environment].put(actor.id, None)
         self._activations += 1
         return actor

@@ -85,7 +85,7 @@ class _Search:
                 anyway.append(pattern)
         if depth and self._enough(ending):
             return True
-        if not open_:  # longer types match only patterns with a tail, and each of these
+        if not open_:  # the patterns left match every longer type, because each has a tail
             return self._enough(anyway)
         if any(self.found([*anyway, *group], depth + 1) for group in by_literal.values()):
             return True

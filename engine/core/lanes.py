@@ -271,7 +271,7 @@ class Lanes:
         if single:
             del self._lanes[lane.key]
             if not taken and not end and deliveries:
-                self._park_single(deliveries[0], now)  # no room: ask again
+                self._park_single(deliveries[0], now)  # it found no room, so read it again later
             for delivery in taken:
                 self._block_or_offer(None, delivery, now)
             return len(taken)

@@ -55,7 +55,7 @@ class _PatternReader:
             if character == "(":
                 weights.append(0)
                 self._group()
-                if self._written[-1].endswith(")"):  # (?i): flags alone
+                if self._written[-1].endswith(")"):  # only flags, such as (?i), and no open group
                     weights.pop()
                 last = 0
                 continue

@@ -258,7 +258,9 @@ class Intake:
             if pending and trio.current_time() >= until:
                 self._answered.update(pending)
                 self._fail(pending, UNKNOWN if again else OVERLOADED)
-                if not again:  # a whole table may be locked: later submissions would wait as long
+                # A whole table may be locked. Do not wait once more for each later submission: the error
+                # refuses them too.
+                if not again:
                     raise surely_nothing("a table has been locked for seconds")
             return await self._store.accept(group)
 

@@ -197,7 +197,8 @@ class LocalLinks:
             while True:
                 try:
                     passage, _ = await sock.accept()
-                except OSError as error:  # the descriptors have run out: requests are relayed
+                # The descriptors have run out. Without a passage, the other worker relays its requests.
+                except OSError as error:
                     log.warning("passage.not_accepted", error=str(error))
                     await trio.sleep(REST_S)
                 else:

@@ -38,7 +38,7 @@ class Counts(Struct):
 
 
 def counts_of(settlements: Iterable[Settlement]) -> dict[int, Counts]:
-    """Return the counts of a group of outcomes by environment. `engine.core.minutes` counts likewise."""
+    """Return the counts of a group of outcomes by environment, by the rules of `engine.core.minutes`."""
     by_environment: dict[int, Counts] = {}
     for settlement in settlements:
         delivery = settlement.delivery

@@ -119,7 +119,7 @@ def preview(
         refusal=refusal,
         reached=[] if refusal is not None else list(reached.values()),
         judgements=shown,
-        others=max(0, everything),  # below 0 if rules were added during a pause
+        others=max(0, everything),  # `everything` is below 0 if rules were added during a pause
         omitted=omitted,
     )
 

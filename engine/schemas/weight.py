@@ -21,7 +21,7 @@ ALTERNATIVE = 2  # the cost of an alternative or `contains`, besides its subsche
 _PLAIN = (1e-20, 1e20)  # the range of a `multipleOf` that is cheap (measured)
 MAX_STEPS = 20_000  # of this computation: some tenths of a second at worst
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
-_ASIDE = ("$defs", "definitions", "contentSchema")  # apply only where a reference leads to them
+_ASIDE = ("$defs", "definitions", "contentSchema")  # their schemas apply only where referred to
 
 Counts = dict[Subschema, int]
 

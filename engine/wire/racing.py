@@ -107,7 +107,7 @@ class Race:
             return
         self._wiring.descriptors.give(self._workspace)
         if not self._candidates:
-            # later: `begin` has not returned
+            # Report the failure later, because `begin` must return first.
             self._timer = self._wiring.timers.call_later(0, self._fail)
 
     def arrived(self, candidate: ConnectingSocket, *, hung_up: bool = False) -> None:
