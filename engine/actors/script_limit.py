@@ -13,8 +13,8 @@ from engine.core.destination import Destination
 # most 64 jobs, so no worker lacks work. The limit is one fortieth of the default number of places for
 # attempts.
 MOST = 256
-# Members woken for each attempt that no longer waits for its script. Only one place is free then, but the
-# first member may not need it, so a second one is woken.
+# Members woken for each attempt that no longer waits for its script. One member can take its place. After
+# the limit was reached, waking begins only at half the limit, so there is room for a second member.
 WOKEN = 2
 _ASLEEP, _AWAKE = False, True
 

@@ -160,7 +160,7 @@ class Backlog:
         """Place the deliveries that were set aside during the read, and move the cursor past them."""
         window = self.window
         for delivery in ahead:
-            if delivery.seq > window.cursors[group]:  # the read returned the others
+            if delivery.seq > window.cursors[group]:  # the read has covered the others
                 if not self._admit(delivery, now):
                     break
                 window.pass_to(group, delivery.seq)

@@ -195,7 +195,7 @@ class AdaptiveLimit:
             self._refused(known=before is not None)
         elif self._full * 2 < self._ended:
             self._search = max(0, self._search)
-            return  # the limit held few attempts back, so a larger width would show nothing
+            return  # the limit held few attempts back, so another width would show nothing
         else:
             took = self._sum / self._successes + math.log1p(self._failed_ms / self._sum_ms)
             self._before = seen = Seen(self.width, took, self._error(), failed)

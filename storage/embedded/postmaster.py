@@ -124,8 +124,8 @@ def _command_of(pid: int) -> str:
     except FileNotFoundError:
         if Path("/proc/self").exists():
             return ""
-        # The system has no /proc. The command has no input from outside.
         command = ["/bin/ps", "-p", str(pid), "-o", "stat=,comm="]
+        # The system has no /proc, so ask ps. The command has no input from outside.
         found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         return "" if found.stdout.startswith("Z") else found.stdout
     name, _, rest = state.rpartition(")")

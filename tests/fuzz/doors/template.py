@@ -26,9 +26,8 @@ OURS = "the template cannot render this event"  # the message for a fault that i
 
 
 def check(data: bytes) -> None:
-    """Check that a template (chosen by the first byte) accepts the other bytes, or refuses them with a
-    reason. They are its configuration, an event, and an answer of its service. A leaf (a string in the
-    template language) is checked too."""
+    """Give the other bytes to the template that the first byte chooses: as its configuration, an event,
+    and an answer of its service. Also read them as a leaf, a string in the template language."""
     if not data:
         return
     definition = DEFINITIONS[data[0] % len(DEFINITIONS)]
