@@ -27,7 +27,7 @@ from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.control.keys import NewKey
 from engine.core.vocabulary import Scope
 from engine.model.errors import Refusal
-from engine.ports.outage import Outage
+from engine.ports.outage import Outage, surely_nothing
 from engine.settings import Settings
 from storage.database.bridge import Bridge
 from storage.database.errors import StoreAwayError
@@ -126,14 +126,13 @@ class Server(ControlParts):
             try:
                 if self.part.number == 0:  # only the first worker prints the welcome
                     await self._greet()
-            except (Refusal, StoreAwayError):
-                if self._preparing.cancel_called:
-                    return  # a signal came meanwhile
-                raise
+            except StoreAwayError:
+                return  # a signal came meanwhile
             log.info("server started", address=":".join(map(str, self.door.address)))
 
     async def _greet(self) -> None:
-        """Print the welcome. Until the server must stop, wait for a database that is away."""
+        """Print the welcome. If the database is away, try again. Raises StoreAwayError if the server must
+        stop."""
         outlast = partial(Outage("the welcome").outlast, until=lambda: self.stopping)
         first_keys = await outlast(lambda _: self._first_keys())
         code = await outlast(lambda _: self._login_code())
@@ -144,7 +143,10 @@ class Server(ControlParts):
         scopes = Scope if sys.stdout.isatty() else ()  # a log must not have keys
         # The command queue runs this after any reload of the models that is under way. Otherwise that
         # reload, which has read the rows before, would remove the new keys from the models.
-        return await self.commands.run(lambda: self.keys.bootstrap(scopes))
+        try:
+            return await self.commands.run(lambda: self.keys.bootstrap(scopes))
+        except Refusal as error:  # too many commands wait, or the children are ending
+            raise surely_nothing(error.message) from error
 
     async def _login_code(self) -> str | None:
         """Return a login code for the strongest key; None if standard output is not a terminal."""

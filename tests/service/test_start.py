@@ -8,12 +8,14 @@ from unittest import mock
 import pytest
 import trio
 
+from api.cli.failures import known_failure
 from api.composition import Server
 from engine.control.keys import NewKey
 from engine.control.ports import KnownVersions
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Configuration
-from engine.ports import StoreAwayError
+from engine.model.errors import Refusal
+from engine.ports import OwnershipLostError, StoreAwayError
 from engine.settings import Settings
 from storage.configuration import store as configuration
 from storage.configuration.store import ConfigurationTables
@@ -130,3 +132,31 @@ async def test_a_server_whose_database_stays_away_stops_before_its_welcome(
         with trio.fail_after(HANGS_S):
             await asked.wait()
     assert WELCOME not in capsys.readouterr().out
+
+
+async def test_a_server_that_loses_its_database_before_the_welcome_says_only_that(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The welcome fails too, because the children are ending. The operator needs the cause alone."""
+    asked = trio.Event()
+
+    async def refused(scopes: Iterable[Scope]) -> Sequence[NewKey]:
+        del scopes
+        asked.set()
+        raise Refusal("overloaded", "the service cannot make changes at the moment: try again")
+
+    async def lost() -> None:
+        await asked.wait()
+        raise OwnershipLostError("another server has taken over this database")
+
+    async def serve() -> None:
+        async with starting(bridge) as server:
+            monkeypatch.setattr(server.keys, "bootstrap", refused)
+            monkeypatch.setattr(server.membership, "beat", lost)
+            await trio.sleep_forever()
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await serve()
+    known = known_failure(raised.value)
+    assert known is not None
+    assert isinstance(known[0], OwnershipLostError)
