@@ -177,16 +177,20 @@ def isolation(
             servers = [service]
             if secure:
                 servers = [stack.enter_context(Neighbourhood(service, secure=True))]
-            servers[0].settings["ANGARIUM_WORKERS"] = str(nodes)  # from its next start on
             if held:
                 servers.append(stack.enter_context(Neighbourhood(service, secure=secure)))
+            # A second server with fewer workers would take fewer of the machine's cores.
+            for each in servers:
+                each.settings["ANGARIUM_WORKERS"] = str(nodes)  # from its next start on
+            if held and nodes > 1:
+                _restart(servers[1])
             healthy = Healthy(servers[0], receiver, rate, seconds)
             for neighbour in group:
                 began = time.monotonic()
                 _fresh(servers[0], healthy)
                 yards = [
-                    Yard(each, _neighbour(each, neighbour.name, of), ports, seconds, percent)
-                    for each, of in zip(servers, (nodes, 1), strict=False)
+                    Yard(each, _neighbour(each, neighbour.name, nodes), ports, seconds, percent)
+                    for each in servers
                 ]
                 try:
                     found.add(neighbour.name, _measured(neighbour, yards, healthy, rounds, nodes))
@@ -234,12 +238,16 @@ class Found:
         return measurement
 
 
-def _fresh(service: Service, healthy: Healthy) -> None:
-    """Restart a server before the next neighbour, so that the server's longest step and memory show the
-    effect of that neighbour alone."""
+def _restart(service: Service) -> None:
     service.stop()
     service.start()
     service.wait_known(service.key)
+
+
+def _fresh(service: Service, healthy: Healthy) -> None:
+    """Restart a server before the next neighbour, so that the server's longest step and memory show the
+    effect of that neighbour alone."""
+    _restart(service)
     healthy.warm()
 
 

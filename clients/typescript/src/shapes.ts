@@ -1527,8 +1527,8 @@ export interface OutcomeCounts {
 }
 
 /**
- * The permissions of one customer's sessions, with the names of the workspace's `customerMay`.
- * Null: the workspace's permission applies.
+ * The permissions of one customer's sessions. The workspace setting `customerMay` has the same
+ * names, and applies where a permission is null.
  */
 export interface PermissionsDraft {
   createDestinations?: boolean | null;

@@ -33,8 +33,8 @@ class CustomerUse(TypedDict):
 
 
 class PermissionsDraft(TypedDict, total=False):
-    """The permissions of one customer's sessions, with the names of the workspace's
-    `customerMay`. Null: the workspace's permission applies.
+    """The permissions of one customer's sessions. The workspace setting `customerMay` has the
+    same names, and applies where a permission is null.
     """
 
     createDestinations: bool | None
