@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import count
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -45,13 +46,18 @@ class Neighbourhood(Service):
     """A server with the bench's own certificate authority. Look-ups of host names below `hangs.test`
     hang."""
 
-    def __init__(self, like: "Neighbourhood | None" = None, *, secure: bool = False) -> None:
+    def __init__(
+        self, like: "Neighbourhood | None" = None, *, secure: bool = False, workers: int = 1
+    ) -> None:
         """`like`: a server whose authority this server uses; it must end after this one. `secure`:
         serve with TLS."""
         self.papers: Papers = Papers() if like is None else like.papers
         self._lent = like is not None
         os.environ["SSL_CERT_FILE"] = self.papers.authority  # for all programs of the bench
-        settings = {"ANGARIUM_LOOP_STEP": str(STEP_MS / 1000)}
+        settings = {
+            "ANGARIUM_LOOP_STEP": str(STEP_MS / 1000),
+            "ANGARIUM_WORKERS": str(workers),
+        }
         if secure:
             settings["ANGARIUM_TLS_CERT"] = settings["ANGARIUM_TLS_KEY"] = self.papers.key
         super().__init__(settings=settings, program="bench.served")
@@ -174,16 +180,12 @@ def isolation(
             group = [each for each in chosen if each.secure is secure]
             if not group:
                 continue
-            servers = [service]
-            if secure:
-                servers = [stack.enter_context(Neighbourhood(service, secure=True))]
-            if held:
-                servers.append(stack.enter_context(Neighbourhood(service, secure=secure)))
             # A second server with fewer workers would take fewer of the machine's cores.
-            for each in servers:
-                each.settings["ANGARIUM_WORKERS"] = str(nodes)  # from its next start on
-            if held and nodes > 1:
-                _restart(servers[1])
+            alike = partial(Neighbourhood, service, secure=secure, workers=nodes)
+            service.settings["ANGARIUM_WORKERS"] = str(nodes)  # from its next start on
+            servers = [stack.enter_context(alike()) if secure else service]
+            if held:
+                servers.append(stack.enter_context(alike()))
             healthy = Healthy(servers[0], receiver, rate, seconds)
             for neighbour in group:
                 began = time.monotonic()
@@ -238,16 +240,12 @@ class Found:
         return measurement
 
 
-def _restart(service: Service) -> None:
-    service.stop()
-    service.start()
-    service.wait_known(service.key)
-
-
 def _fresh(service: Service, healthy: Healthy) -> None:
     """Restart a server before the next neighbour, so that the server's longest step and memory show the
     effect of that neighbour alone."""
-    _restart(service)
+    service.stop()
+    service.start()
+    service.wait_known(service.key)
     healthy.warm()
 
 
