@@ -4,7 +4,8 @@ once, and requests refused because of path, method, credential or rate.
 Paths are matched with the URL map of the application. Nothing here awaits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from msgspec import Struct
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
@@ -32,6 +33,12 @@ class Told(Struct, frozen=True, gc=False):
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
+
+    async def send(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        """Send the answer as ASGI messages."""
+        start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
+        await send(start)
+        await send({"type": "http.response.body", "body": self.body})
 
 
 class Heads:

@@ -45,7 +45,9 @@ AGAIN_S = 0.05  # between two tries
 TRIES = (False, True, True)
 AWAY_S = 1.0  # from the time when a worker does not respond until it is tried again
 CATCH_UP_S = 1.0  # to learn of a credential that another worker has just made
-STRANGERS = 100  # requests with unknown credentials that can wait at once
+# The requests with unknown credentials that can wait at once. Each needs a task, which costs more than
+# the door's own refusal, and they wait some 25 ms: a flood of them takes up to a quarter of the loop.
+STRANGERS = 64
 
 # Opens a link for a client's requests to the worker of a part. Raises OSError.
 Dial = Callable[[int, Address], Awaitable[Link]]
@@ -83,13 +85,13 @@ class Elsewhere:
 
     def part_of(self, fields: Mapping[bytes, bytes]) -> int | None:
         """Return the part whose worker must answer a request; None if this worker must answer it;
-        UNKNOWN if this worker does not know the credential."""
+        UNKNOWN if this worker does not know the credential and `decide` has room for the request."""
         authorization = fields.get(b"authorization")
         if authorization is None:
             return None
         credential = self._lookup(authorization)
         if credential is None:
-            return UNKNOWN
+            return UNKNOWN if self._strangers.available_tokens else None
         number = number_of(credential.workspace, self._part.of)
         return None if number == self._part.number else number
 

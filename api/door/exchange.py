@@ -17,6 +17,8 @@ from api.door.places import LEAST_BYTES, TOO_MUCH_UNTAKEN, UNTAKEN_RETRY_S, Plac
 from api.door.response import render_head
 from api.entry import Entry
 from api.envelope import envelope
+from api.heads import Heads, Told
+from api.ingestion import PATHS, Ingestion
 from engine.model.errors import Refusal
 
 Message = dict[str, Any]  # ASGI's messages are untyped dicts
@@ -163,6 +165,20 @@ class Exchange:
             self._news = None
 
     # --- the application's side
+
+    def judge(self, heads: Heads, ingestion: Ingestion) -> Told | None:
+        """Judge the head, which the door could not judge because the credential was unknown. Return None
+        if the application must answer. Raises AdmissionRefusal."""
+        head = self.head
+        if head.path in PATHS and head.method == b"POST":
+            if ingestion.admission.credential_of(head.index.get(b"authorization")) is None:
+                ingestion.judge(PATHS[head.path], head.query, head.index, None)  # refuses
+            return None
+        met = heads.meet(head.method, head.path, head.query, head.fields, self.request_id)
+        if isinstance(met, Told):
+            return met
+        self.entry = met
+        return None
 
     async def run(self, app: Any, scope: Message) -> Exception | None:
         """Run `app` for the answer, and inform the connection. Returns the error of `app`, if any."""

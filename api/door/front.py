@@ -326,32 +326,42 @@ class FrontDoor:
         """Pass a request to the application."""
         assert self._nursery is not None
         self._passing += 1
-        relayed = exchange.part is not None
-        serve = self._serve_elsewhere if relayed else self._serve_exchange
-        self._nursery.start_soon(serve, exchange, client)
+        self._nursery.start_soon(self._serve, exchange, client)
 
-    async def _serve_elsewhere(self, exchange: Exchange, client: Address) -> None:
-        elsewhere = self.elsewhere
-        assert elsewhere is not None
-        if exchange.part == UNKNOWN:
-            exchange.part = await elsewhere.decide(exchange.head.index)
-        part = exchange.part
-        if part is None:
-            await self._serve_exchange(exchange, client)
-            return
-
-        async def app(scope: Message, receive: Receive, send: Send) -> None:
-            await elsewhere.relay(part, exchange, client, receive, send)
-
+    async def _serve(self, exchange: Exchange, client: Address) -> None:
         try:
-            failure = await exchange.run(app, {})
-            if failure is not None and not isinstance(failure, BrokenPipeError):
-                self._on_error(failure)
+            if exchange.part is None or not await self._serve_elsewhere(exchange, client):
+                await self._serve_here(exchange, client)
+        except Refusal as refusal:
+            exchange.refuse(refusal)
         finally:
             self._passing -= 1
             self.settle()
 
-    async def _serve_exchange(self, exchange: Exchange, client: Address) -> None:
+    async def _serve_elsewhere(self, exchange: Exchange, client: Address) -> bool:
+        """Relay a request, or answer it by its head. Return False if the application must answer."""
+        elsewhere = self.elsewhere
+        assert elsewhere is not None
+        if exchange.part == UNKNOWN:
+            exchange.part = await elsewhere.decide(exchange.head.index)
+        part, told = exchange.part, None
+        if part is None:
+            told = None if self.heads is None else exchange.judge(self.heads, self.ingestion)
+            if told is None:
+                return False
+
+        async def app(scope: Message, receive: Receive, send: Send) -> None:
+            if part is not None:
+                await elsewhere.relay(part, exchange, client, receive, send)
+            elif told is not None:
+                await told.send(send)
+
+        failure = await exchange.run(app, {})
+        if failure is not None and not isinstance(failure, BrokenPipeError):
+            self._on_error(failure)
+        return True
+
+    async def _serve_here(self, exchange: Exchange, client: Address) -> None:
         place: Place | None = None
         client = self._proxies.client_of(client, exchange.head)
         try:
@@ -374,13 +384,9 @@ class FrontDoor:
             failure = await exchange.run(self.app, scope)
             if failure is not None:
                 self._on_error(failure)
-        except Refusal as refusal:
-            exchange.refuse(refusal)
         finally:
             if place is not None:
                 place.give_back()
-            self._passing -= 1
-            self.settle()
 
     def serve_http2(self, transport: Transport, address: Address, data: bytes) -> None:
         """Serve the rest of a connection as HTTP/2."""

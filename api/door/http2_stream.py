@@ -9,6 +9,7 @@ from h2.errors import ErrorCodes
 
 from api.admission import AdmissionRefusal
 from api.cors import Headers
+from api.door.elsewhere import UNKNOWN
 from api.door.exchange import Exchange
 from api.door.framing import Head
 from api.door.http2_answers import FOREVER, NOTHING, StreamAnswering
@@ -187,7 +188,9 @@ class StreamRequest(StreamAnswering):
         workspaces instead."""
         head, heads = self.head, self._lane.heads
         entry: Entry | None = None
-        if heads is not None and part is None:
+        if part is not None:
+            self._lane.know(part != UNKNOWN)
+        elif heads is not None:
             met = heads.meet(head.method, head.path, head.query, head.fields, self.request_id)
             self._lane.know(isinstance(met, Entry) and met.admission is not None)
             if isinstance(met, Told):

@@ -7,6 +7,7 @@ awaits.
 from api.cors import Headers
 from api.door.answering import PASSED, Answering
 from api.door.body import Body, ChunkedBody, LengthBody
+from api.door.elsewhere import UNKNOWN
 from api.door.exchange import Exchange
 from api.door.framing import Head, MalformedError
 from api.door.limits import NO_WORKSPACE, Limits
@@ -68,7 +69,9 @@ class Passing(Answering):
         self._admitted = None
         entry: Entry | None = None
         heads = self._door.heads
-        if heads is not None and part is None:
+        if part is not None:
+            self._know(part != UNKNOWN)
+        elif heads is not None:
             met = heads.meet(head.method, head.path, head.query, head.fields, self._request_id)
             self._know(isinstance(met, Entry) and met.admission is not None)
             if isinstance(met, Told):

@@ -30,20 +30,17 @@ PASS_S = 0.005
 # The priority class of a descriptor. A client's connection is a NEWCOMER until its first request; then it
 # is KNOWN if its last request was admitted, else a STRANGER.
 #
-# In a pass, NEWCOMER and STRANGER have a budget of STRANGERS_S seconds each. So neither class delays
-# known callers for long, and strangers do not delay newcomers. The reactor polls these two classes for
-# only STRANGERS_AT_ONCE descriptors at a time: a descriptor can need a step of a TLS handshake, which
-# takes a millisecond.
+# NEWCOMER and STRANGER have turns of TURN_S seconds each. So neither class delays known callers for long,
+# and strangers do not delay newcomers. The reactor polls these two classes for only STRANGERS_AT_ONCE
+# descriptors at a time: a descriptor can need a step of a TLS handshake, which takes a millisecond.
 KNOWN, NEWCOMER, STRANGER = range(3)
-STRANGERS_S = 0.002
+TURN_S = 0.0005
 STRANGERS_AT_ONCE = 4
-# While known callers are active, newcomers and strangers each have only this much time in a pass. When a
-# class has used it, the class is not polled for a multiple of that time (its rest). A known caller's
-# webhook event takes some five turns of the loop; without rests, each turn took 2 to 4 ms longer. On two
-# cores, the rests also leave CPU time to the database.
-BESIDE_KNOWN_S = 0.0005
-RESTS = {NEWCOMER: 1.0, STRANGER: 3.0}
-ACTIVE_S = 0.05  # known callers are active for so long after a descriptor of theirs was ready
+# After its turn, a class is not polled for a multiple of the turn's time (its rest): newcomers have at
+# most half of the loop, strangers a seventh. A known caller's webhook event takes some five turns of the
+# loop; without rests, each turn took 2 to 4 ms longer. A process without known callers rests too: it
+# leaves its CPU time to the database, and to processes that have known callers.
+RESTS = {NEWCOMER: 1.0, STRANGER: 6.0}
 
 
 class Ready(Protocol):
@@ -79,7 +76,7 @@ class _PriorityClass:
     ) -> None:
         self.poll = poll
         self.rest = rest  # the length of a rest, as a multiple of `used_s`
-        self.used_s = 0.0  # time of turns beside known callers, since the last rest
+        self.used_s = 0.0  # since the last rest
         self.resumes_at = 0.0  # on trio's clock
         self._serve = serve
 
@@ -128,9 +125,6 @@ class Reactor:
         self._in_pass = False
         self.passes = 0
         self._resting: list[_PriorityClass] = []  # out of the selector until their rest is over
-        self._class_turns = 0  # turns of classes in the present pass
-        self._known_ready = False  # whether a known caller was ready in the last pass
-        self._known_at = -math.inf  # when a known caller was last active
         for priority, rest in RESTS.items():
             poll = self._polls[priority]
             self._registrations[poll.fileno()] = Registration(
@@ -206,8 +200,6 @@ class Reactor:
                 self.passes += 1
                 # Let other tasks run. Then poll again: under load, a poll is cheaper than a wait.
                 await checkpoint()
-            self._known_ready = len(events) > self._class_turns
-            self._class_turns = 0
 
     def _found(self, events: list[tuple[int, int]]) -> _Batch:
         # Look up all handlers before any of them runs. If a handler is replaced during the pass, the new
@@ -239,27 +231,19 @@ class Reactor:
         return []
 
     def _serve_class(self, served: _PriorityClass) -> None:
-        """Serve the ready descriptors of a priority class until its time in this pass is used up. The
-        other descriptors of the class come first in the next pass."""
+        """Serve the ready descriptors of a priority class until its turn is over. The other descriptors
+        of the class come first in its next turn."""
         now = began = self._clock()
-        beside_known = self._known_active(now)
-        end = began + (BESIDE_KNOWN_S if beside_known else STRANGERS_S)
+        end = began + TURN_S - served.used_s
         for _ in range(PASS_EVENTS // STRANGERS_AT_ONCE):
             events = served.poll.poll(0, STRANGERS_AT_ONCE)
             self._pass(self._found(events), math.inf)
             now = self._clock()
             if len(events) < STRANGERS_AT_ONCE or now >= end:
                 break
-        if beside_known:
-            served.used_s += now - began
-            if served.used_s >= BESIDE_KNOWN_S:
-                self._rest(served)
-
-    def _known_active(self, now: float) -> bool:
-        self._class_turns += 1
-        if self._known_ready:
-            self._known_at = now
-        return now - self._known_at < ACTIVE_S
+        served.used_s += now - began
+        if served.used_s >= TURN_S:
+            self._rest(served)
 
     def _rest(self, tired: _PriorityClass) -> None:
         tired.resumes_at = trio.current_time() + tired.used_s * tired.rest

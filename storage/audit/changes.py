@@ -6,6 +6,7 @@ whole configuration when it begins to listen, and again after a lost connection.
 """
 
 import json
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,9 @@ CHANNEL = "angarium_changes"
 # expressions.
 NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
 CHECK_S = 1.0  # between two checks of the connection; a silent loss is noticed at a check's timeout
+# The same while a caller of `catch_up` waits. Clients cause these calls by sending unknown credentials:
+# without a pause, a flood of such requests would keep PostgreSQL busy with checks.
+HURRIED_CHECK_S = 0.05
 MAX_WAITING = (
     10_000  # queued notifications; beyond this, reading the whole configuration is cheaper
 )
@@ -91,6 +95,7 @@ class Changes:
         self._line: _ListenLine | None = None
         self._dropped = 0  # notifications dropped by connections that are closed
         self._first: Change | None = None  # received by `_wait`, not yet passed to `on_changes`
+        self._asked_at = -math.inf  # the start of the latest check
         self._hurried = False  # a caller waits for the next confirmation
         self._nap = trio.CancelScope()
         self._confirmed = trio.Event()
@@ -153,11 +158,11 @@ class Changes:
         now = trio.current_time()
         while self.confirmed_at is None or self.confirmed_at < now:
             self._hurried = True
-            self._nap.cancel()
+            self._nap.deadline = min(self._nap.deadline, self._asked_at + HURRIED_CHECK_S)
             await self._confirmed.wait()
 
     async def _confirm(self, line: _ListenLine) -> None:
-        asked_at = trio.current_time()
+        asked_at = self._asked_at = trio.current_time()
         self._hurried = False
         # When PostgreSQL answers this statement, the queue has every notification sent before it.
         await line.connection.fetch("SELECT 1")
@@ -171,8 +176,9 @@ class Changes:
 
     async def _wait(self, line: _ListenLine) -> None:
         """Wait for a notification, at most until the next check of the connection."""
-        if not (self._hurried or line.receive.statistics().current_buffer_used):
-            with trio.move_on_after(CHECK_S) as self._nap:
+        if not line.receive.statistics().current_buffer_used:
+            check_s = HURRIED_CHECK_S if self._hurried else CHECK_S
+            with trio.move_on_at(self._asked_at + check_s) as self._nap:
                 self._first = await line.receive.receive()
 
     async def _take(self, receive: trio.MemoryReceiveChannel[Change]) -> None:

@@ -7,10 +7,12 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator
 from itertools import product
+from typing import Never
 
 import pytest
 import trio
 
+from api.door.elsewhere import Elsewhere
 from api.door.front import FrontDoor
 from api.entry import Entry
 from api.heads import Heads, Told
@@ -18,6 +20,7 @@ from api.table import ROUTES
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from engine.model.read_models import SessionCustomer
+from engine.nodes.parts import WorkerPart
 from engine.settings import Settings
 from tests.api.house import House
 from tests.door.house import Client
@@ -105,6 +108,12 @@ class Doors:
         if not isinstance(self.meets(method, target, ["Host: localhost", *fields]), Told):
             self.passed += 1
             return
+        await self.compare_answers(method, target, fields, rest, version)
+
+    async def compare_answers(
+        self, method: str, target: str, fields: list[str], rest: str, version: str = "1.1"
+    ) -> None:
+        """Send a request to both doors and compare the answers."""
         lines = [f"{method} {target} HTTP/{version}", "Host: localhost", *fields]
         if not any(field.startswith("X-Request-Id") for field in fields):
             lines.append("X-Request-Id: an-id")
@@ -264,3 +273,27 @@ async def test_no_page_of_anothers_shows_ours_in_a_frame(doors: Doors, house: Ho
             assert {b"base-uri 'none'", b"form-action 'none'"} < set(parts)
             assert b"\r\nx-frame-options: DENY" in head
             assert b"\r\nreferrer-policy: no-referrer" in head
+
+
+@pytest.mark.parametrize("rest", BODIES)
+async def test_an_unknown_credential_is_refused_without_the_application(
+    house: House, plain: FrontDoor, rest: str
+) -> None:
+    """A worker that does not know a credential reads newer configuration before it answers."""
+    caught_up = 0
+
+    async def catch_up() -> None:
+        nonlocal caught_up
+        caught_up += 1
+
+    async def never(*_: object) -> Never:
+        raise AssertionError("the request went on")
+
+    doors = Doors(house, plain)
+    house.door.app = never
+    house.door.elsewhere = Elsewhere(WorkerPart(0, 2), lambda _: None, never, catch_up)
+    for method, target in product(METHODS[:3], ("/events", "/destinations", "/docs", "/nope")):
+        await doors.compare_answers(method, target, ["Authorization: Bearer x"], rest)
+    assert doors.wrong == []
+    assert caught_up == sum(doors.told.values()) == len(METHODS[:3]) * 4
+    assert doors.told[401] > 0

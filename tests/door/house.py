@@ -133,7 +133,8 @@ class House:
         self.errors: list[Exception] = []
         self.streams: list[trio.SocketStream] = []
         self.limits = limits
-        self.reactor = Reactor(self.errors.append)
+        # Passes take no time while a mock clock stands still: a rest would last for ever.
+        self.reactor = Reactor(self.errors.append, trio.current_time)
         self.timers = Timers(self.errors.append)
         self.ingest = FakeIngest()
         self.now = 1_700_000_000.0

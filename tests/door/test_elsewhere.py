@@ -37,6 +37,8 @@ class Pair:
         self.dialled = 0
         self.absent = False
         self.known = True  # True if the near door knows the workspace
+        self.caught_up = trio.Event()  # set if the near door has no newer configuration to wait for
+        self.caught_up.set()
         self.links: list[socket.socket] = []
         self.near_ends: list[trio.SocketStream] = []
         self.closes = False  # True to close each new link immediately
@@ -76,6 +78,7 @@ class Pair:
         monkeypatch.setattr(kept.socket, "is_readable", lambda: False)
 
     async def catch_up(self) -> None:
+        await self.caught_up.wait()
         self.known = True
 
     def moved(self) -> list[int]:
@@ -382,6 +385,20 @@ async def test_a_credential_that_nobody_knows_is_refused_here() -> None:
         answer = await pair.near.ask(post(key=b"ang_dev_nobody"))
         assert answer.status == 401
         assert pair.dialled == 0
+
+
+async def test_an_unknown_credential_does_not_wait_if_too_many_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("api.door.elsewhere.STRANGERS", 1)
+    async with open_pair() as pair:
+        pair.known, pair.caught_up = False, trio.Event()
+        waiting = await pair.near.connect()
+        await waiting.send(post())
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert (await pair.near.ask(post(key=b"ang_dev_nobody"))).status == 401
+        pair.caught_up.set()
+        assert (await waiting.response()).status == 202
 
 
 async def test_large_bodies_pass_in_both_directions() -> None:

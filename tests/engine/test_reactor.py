@@ -10,8 +10,6 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.runtime.reactor import (
-    ACTIVE_S,
-    BESIDE_KNOWN_S,
     KNOWN,
     NEWCOMER,
     PASS_EVENTS,
@@ -19,6 +17,7 @@ from engine.runtime.reactor import (
     READ,
     STRANGER,
     STRANGERS_AT_ONCE,
+    TURN_S,
     WRITE,
     Reactor,
     Registration,
@@ -234,15 +233,16 @@ async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery
     reactor.shut()
 
 
-async def test_strangers_rest_beside_known_callers_and_not_alone(
-    mock_clock: MockClock, nursery: trio.Nursery
+@pytest.mark.parametrize("beside", [True, False], ids=["beside a known caller", "alone"])
+async def test_newcomers_and_strangers_rest_after_each_turn(
+    mock_clock: MockClock, nursery: trio.Nursery, beside: bool
 ) -> None:
-    """Strangers and newcomers always have data. While a known caller has data too, strangers and
-    newcomers get one turn, then rest for three times as long as it took. Alone they never rest."""
+    """Strangers and newcomers always have data. They get one turn each, then newcomers rest for the
+    turn's time and strangers for six times as long."""
     now = 0.0
     reactor = Reactor(lambda error: None, lambda: now)
     turns: Counter[int] = Counter()
-    pairs = {priority: pair() for priority in (KNOWN, NEWCOMER, STRANGER)}
+    pairs = {priority: pair() for priority in (KNOWN, NEWCOMER, STRANGER)[not beside :]}
 
     class Endless:
         def __init__(self, priority: int) -> None:
@@ -252,42 +252,28 @@ async def test_strangers_rest_beside_known_callers_and_not_alone(
 
         def ready(self, readable: bool, writable: bool) -> None:
             nonlocal now
-            now += BESIDE_KNOWN_S / 7.5
+            now += TURN_S / 7.5
             turns[self.priority] += 1
 
         def abort(self, error: BaseException | None) -> None:
             raise AssertionError(error)
 
-    async def passes(count: int) -> Counter[int]:
+    async def taken() -> tuple[int, int]:
         turns.clear()
-        until = reactor.passes + count
-        with trio.fail_after(HANGS_S):
-            while reactor.passes < until:
-                await trio.lowlevel.checkpoint()
-        return turns
+        for _ in range(200):  # trio's clock stands still
+            await trio.lowlevel.checkpoint()
+        assert (turns[KNOWN] > 20) is beside
+        return turns[NEWCOMER], turns[STRANGER]
 
     every = [Endless(priority) for priority in pairs]
     nursery.start_soon(reactor.run)
-    await passes(20)  # until both rest
-    mock_clock.jump(1)
-    beside = await passes(20)
-    assert beside[KNOWN] >= 20
-    assert beside[NEWCOMER] == beside[STRANGER] == 8, "a turn each, while trio's clock stands still"
-    mock_clock.jump(BESIDE_KNOWN_S * 1.1)
-    beside = await passes(20)
-    assert (beside[NEWCOMER], beside[STRANGER]) == (8, 0)
-    mock_clock.jump(BESIDE_KNOWN_S * 2.2)
-    beside = await passes(20)
-    assert (beside[NEWCOMER], beside[STRANGER]) == (8, 8)
-    mock_clock.jump(1)
-    reactor.close(every[0].registration, pairs[KNOWN][0])
-    await passes(2)
-    now += ACTIVE_S
-    alone = await passes(20)
-    assert alone[KNOWN] == 0
-    assert alone[STRANGER] >= 20
-    assert alone[NEWCOMER] >= 20
-    for each in every[1:]:
+    assert await taken() == (8, 8), "a turn each"
+    assert await taken() == (0, 0)
+    mock_clock.jump(TURN_S * 1.1)
+    assert await taken() == (8, 0)
+    mock_clock.jump(TURN_S * 5.4)
+    assert await taken() == (8, 8)
+    for each in every:
         reactor.close(each.registration, pairs[each.priority][0])
     for _, theirs in pairs.values():
         theirs.close()

@@ -1,6 +1,7 @@
 """News of configuration: it arrives at the commit and in order, and a loss causes a full reload."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import pairwise
 
 import pytest
 import trio
@@ -241,3 +242,15 @@ async def test_whoever_catches_up_has_what_was_written_before(
     async with trio.open_nursery() as several:
         for _ in range(3):
             several.start_soon(listener.changes.catch_up)
+
+
+async def test_callers_that_catch_up_all_the_time_have_a_pause_between_two_checks(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes_module, "CHECK_S", 1e6)  # no periodic confirmation
+    instants = []
+    for _ in range(3):
+        await listener.changes.catch_up()
+        instants.append(listener.changes.confirmed_at or 0.0)
+    for earlier, later in pairwise(instants):
+        assert later - earlier >= changes_module.HURRIED_CHECK_S
