@@ -41,6 +41,9 @@ STRANGERS_AT_ONCE = 4
 # loop; without rests, each turn took 2 to 4 ms longer. A process without known callers rests too: it
 # leaves its CPU time to the database, and to processes that have known callers.
 RESTS = {NEWCOMER: 1.0, STRANGER: 6.0}
+# The longest rest. A turn lasts long if the machine stops the process meanwhile, for example for 10 s.
+# Without this limit, probes of its health would then wait for a minute.
+LONGEST_REST_S = 0.05
 
 
 class Ready(Protocol):
@@ -246,7 +249,7 @@ class Reactor:
             self._rest(served)
 
     def _rest(self, tired: _PriorityClass) -> None:
-        tired.resumes_at = trio.current_time() + tired.used_s * tired.rest
+        tired.resumes_at = trio.current_time() + min(tired.used_s * tired.rest, LONGEST_REST_S)
         tired.used_s = 0.0
         self._poll.unregister(tired.poll.fileno())
         self._resting.append(tired)

@@ -11,6 +11,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.runtime.reactor import (
     KNOWN,
+    LONGEST_REST_S,
     NEWCOMER,
     PASS_EVENTS,
     PASS_S,
@@ -277,6 +278,37 @@ async def test_newcomers_and_strangers_rest_after_each_turn(
         reactor.close(each.registration, pairs[each.priority][0])
     for _, theirs in pairs.values():
         theirs.close()
+    nursery.cancel_scope.cancel()
+    reactor.shut()
+
+
+async def test_a_class_does_not_rest_for_long_after_a_long_turn(
+    mock_clock: MockClock, nursery: trio.Nursery
+) -> None:
+    """The process stands still for 10 s while it serves a stranger."""
+    now = 0.0
+    reactor = Reactor(lambda error: None, lambda: now)
+    ours, theirs = pair()
+    handler = Handler(reactor, ours)
+
+    def stand_still() -> None:
+        nonlocal now
+        now += 10
+
+    handler.act = stand_still
+    reactor.set_priority(handler.registration, STRANGER)
+    nursery.start_soon(reactor.run)
+    theirs.send(b"x")
+    with trio.fail_after(HANGS_S):
+        await handler.woken.wait()
+    theirs.send(b"y")
+    await wait_all_tasks_blocked()
+    assert handler.seen == [b"x"]
+    mock_clock.jump(LONGEST_REST_S)
+    await wait_all_tasks_blocked()
+    assert handler.seen == [b"x", b"y"]
+    reactor.close(handler.registration, ours)
+    theirs.close()
     nursery.cancel_scope.cancel()
     reactor.shut()
 
