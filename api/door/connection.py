@@ -59,6 +59,10 @@ class ClientConnection(Passing):
         super().__init__(door, transport, address)
         self._within(self._limits.head_s if due is None else due - self._instant())
 
+    def _know(self, known: bool) -> None:
+        # The worker that relays requests over a link gives unknown callers a bounded share.
+        super()._know(known or self.linked)
+
     def begin(self, data: bytes | None) -> None:
         """Serve `data`, the bytes that came with the end of a handshake. `data` is b"" if the client has
         ended the connection, and None if no bytes came."""

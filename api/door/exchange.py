@@ -24,6 +24,7 @@ from engine.model.errors import Refusal
 Message = dict[str, Any]  # ASGI's messages are untyped dicts
 
 _NO_BODY = frozenset({204, 304})
+REFUSED = frozenset({401, 403, 429})  # the refusals of a caller
 # The headers of an answer that stay when a 503 replaces the answer. They do not depend on its content.
 KEPT_OF_REFUSED = frozenset(
     {
@@ -140,6 +141,11 @@ class Exchange:
         self.flushed()
         if self.part is not None:
             self._scope.cancel()  # this closes the link, which tells the other worker
+
+    @property
+    def admitted(self) -> bool:
+        """True if the caller of a relayed request was not refused."""
+        return self.status not in REFUSED
 
     def refuse(self, refusal: Refusal) -> None:
         """Let the connection answer instead of the application."""

@@ -334,6 +334,9 @@ class FrontDoor:
                 await self._serve_here(exchange, client)
         except Refusal as refusal:
             exchange.refuse(refusal)
+        except Exception as error:  # of one request
+            self._on_error(error)
+            exchange.refuse(Refusal("internal", "an internal error ended the request: try again"))
         finally:
             self._passing -= 1
             self.settle()

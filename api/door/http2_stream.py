@@ -188,9 +188,9 @@ class StreamRequest(StreamAnswering):
         workspaces instead."""
         head, heads = self.head, self._lane.heads
         entry: Entry | None = None
-        if part is not None:
-            self._lane.know(part != UNKNOWN)
-        elif heads is not None:
+        if part == UNKNOWN:
+            self._lane.know(False)
+        elif part is None and heads is not None:
             met = heads.meet(head.method, head.path, head.query, head.fields, self.request_id)
             self._lane.know(isinstance(met, Entry) and met.admission is not None)
             if isinstance(met, Told):
@@ -306,6 +306,8 @@ class StreamRequest(StreamAnswering):
             return
         self._exchange = None
         self._give_back()
+        if exchange.part is not None:
+            self._lane.know(exchange.admitted)
         if whole:
             self._finish()
         else:

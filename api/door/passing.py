@@ -69,9 +69,9 @@ class Passing(Answering):
         self._admitted = None
         entry: Entry | None = None
         heads = self._door.heads
-        if part is not None:
-            self._know(part != UNKNOWN)
-        elif heads is not None:
+        if part == UNKNOWN:
+            self._know(False)
+        elif part is None and heads is not None:
             met = heads.meet(head.method, head.path, head.query, head.fields, self._request_id)
             self._know(isinstance(met, Entry) and met.admission is not None)
             if isinstance(met, Told):
@@ -180,6 +180,8 @@ class Passing(Answering):
         if not whole:
             self.close()
             return
+        if exchange.part is not None:
+            self._know(exchange.admitted)
         self._reading = False
         self._keep = exchange.keep
         self._door.count(exchange.status)

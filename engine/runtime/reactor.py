@@ -258,6 +258,8 @@ class Reactor:
         now = trio.current_time()
         for rested in [each for each in self._resting if each.resumes_at <= now]:
             self._resting.remove(rested)
+            # The selector waits in whole milliseconds. A class that rested longer gets a longer turn.
+            rested.used_s = -min((now - rested.resumes_at) / rested.rest, TURN_S)
             self._poll.register(rested.poll.fileno(), READ)
 
     def _bury(self) -> None:

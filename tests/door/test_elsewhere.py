@@ -372,35 +372,6 @@ async def test_a_client_that_leaves_ends_its_link() -> None:
         await pair.far.settled()
 
 
-async def test_a_credential_that_is_new_is_waited_for() -> None:
-    async with open_pair() as pair:
-        pair.known = False
-        answer = await pair.near.ask(post())
-        assert answer.status == 202
-        assert pair.far.ingest.bodies == [EVENT]
-
-
-async def test_a_credential_that_nobody_knows_is_refused_here() -> None:
-    async with open_pair() as pair:
-        answer = await pair.near.ask(post(key=b"ang_dev_nobody"))
-        assert answer.status == 401
-        assert pair.dialled == 0
-
-
-async def test_an_unknown_credential_does_not_wait_if_too_many_wait(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("api.door.elsewhere.STRANGERS", 1)
-    async with open_pair() as pair:
-        pair.known, pair.caught_up = False, trio.Event()
-        waiting = await pair.near.connect()
-        await waiting.send(post())
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        assert (await pair.near.ask(post(key=b"ang_dev_nobody"))).status == 401
-        pair.caught_up.set()
-        assert (await waiting.response()).status == 202
-
-
 async def test_large_bodies_pass_in_both_directions() -> None:
     bodies = BodyBudget(1 << 20, 1 << 20)
     warehouse = Warehouse(bodies)

@@ -253,7 +253,7 @@ async def test_newcomers_and_strangers_rest_after_each_turn(
 
         def ready(self, readable: bool, writable: bool) -> None:
             nonlocal now
-            now += TURN_S / 7.5
+            now += TURN_S / 7.3
             turns[self.priority] += 1
 
         def abort(self, error: BaseException | None) -> None:
@@ -272,8 +272,8 @@ async def test_newcomers_and_strangers_rest_after_each_turn(
     assert await taken() == (0, 0)
     mock_clock.jump(TURN_S * 1.1)
     assert await taken() == (8, 0)
-    mock_clock.jump(TURN_S * 5.4)
-    assert await taken() == (8, 8)
+    mock_clock.jump(TURN_S * 5.5)
+    assert await taken() == (15, 8), "newcomers have rested for longer than they must"
     for each in every:
         reactor.close(each.registration, pairs[each.priority][0])
     for _, theirs in pairs.values():
