@@ -15,8 +15,7 @@ from engine.model.words import ActorKindName
 class Principal(Struct, frozen=True, kw_only=True):
     """The author of a change: a key, an embed session, the command line, or the service itself.
 
-    `environment` is the number of the changed environment, None for a change of all of them. A principal
-    with a `customer` sees only objects that are tied to that customer's account.
+    `environment` is the number of the changed environment, None for a change of all of them.
     """
 
     kind: ActorKindName
@@ -62,8 +61,9 @@ class Auditor:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {field: {"from", "to"}} of the fields that differ between two versions of an object, given
-    as the API shows them."""
+    """Return {field: {"from", "to"}} of the fields that differ, given two versions as the API shows
+    them.
+    """
     return {
         name: {"from": before.get(name), "to": after.get(name)}
         for name in sorted(before.keys() | after.keys())

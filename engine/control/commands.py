@@ -1,6 +1,5 @@
 """The queue of commands: writes of configuration run one after another, each to its end.
 
-A command writes to the database, updates the read models, and returns the answer, within milliseconds.
 Read models must change in the order of the commits, so only one command runs at a time.
 """
 
@@ -27,16 +26,17 @@ class _Job(Generic[T]):
 
 
 class CommandQueue:
-    """The queue of all commands. Owner of `turn`, the lock that a command holds while it runs."""
+    """The queue of all commands."""
 
     def __init__(self) -> None:
-        self.turn = trio.Lock()  # held while read models are replaced
+        self.turn = trio.Lock()  # held while a command runs, and while read models are replaced
         self.tasks = NurseryOwner()  # they perform commands; a child of the engine's supervisor
         self._waiting = 0
 
     async def run_beside(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Perform work without the lock, beside other commands. The work must write no configuration.
-        Result and errors are those of `run`."""
+        """Perform work without the lock, beside other commands. The work must write no
+        configuration.
+        """
         return await self._result(work, self._perform_beside)
 
     async def run(self, command: Callable[[], Awaitable[T]]) -> T:
@@ -108,10 +108,10 @@ class CommandQueue:
 async def written(write: Awaitable[T]) -> T:
     """Return the result of a write.
 
-    If the database went away and the write may have been committed, raises Refusal `internal` in place of
-    StoreAwayError: the API answers a StoreAwayError with 503, which promises that nothing was written. If
-    the write was committed, the read models follow with its notification, or with the reload after the
-    lost connection.
+    If the write may have been committed, raises Refusal `internal` in place of StoreAwayError: the
+    API answers StoreAwayError with 503, which promises that nothing was written. If it was
+    committed, the read models follow with its notification, or with the reload after the lost
+    connection.
     """
     try:
         return await write

@@ -1,8 +1,8 @@
 """Console sessions: tokens that stand for an API key in a browser, so that the key is typed once.
 
-A token consists of claims and their signature. A session has the present rights of its API key, and ends
-when the key is revoked. Signing out ends the session in this process, and in others by a notification. A
-process that starts later, or is cut off from the database, accepts the token until it expires.
+A session has the present rights of its API key, and ends when the key is revoked. Signing out ends
+the session in this process, and in others by a notification. A process that starts later, or is cut
+off from the database, accepts the token until it expires.
 
 A login code is a token of another kind: it opens one session, within ten minutes.
 """
@@ -53,7 +53,6 @@ class ConsoleTokens:
     """The signer and reader of tokens, and the list of ended sessions. Only the trio thread uses it."""
 
     def __init__(self, keys: Mapping[bytes, bytes], models: Models) -> None:
-        """`keys`: see `TokenKeys`."""
         self._models = models
         self._ended: dict[bytes, None] = {}  # nonces, in the order in which they were ended
         self.keys = TokenKeys(keys)
@@ -84,9 +83,9 @@ class ConsoleTokens:
             del self._ended[next(iter(self._ended))]
 
     def credential(self, token: bytes, now: float) -> Credential | None:
-        """Return the credential of the API key behind a session's token or a login code; `code` is True
-        for a login code. None if the token is not ours, has expired or was ended, or the code was
-        used."""
+        """Return the credential of the API key behind a session's token or a login code. None if
+        the token is not ours, has expired or was ended, or the code was used.
+        """
         if len(token) > _LONGEST:
             return None
         prefix = CODE_PREFIX if token.startswith(CODE_PREFIX) else PREFIX
@@ -142,7 +141,7 @@ class ConsoleCommands:
         return opened
 
     async def end(self, actor: Principal, credential: Credential) -> None:
-        """End the session of a credential. The credential of a key has no session and stays valid."""
+        """End the session of a credential."""
         if not credential.session:
             return
         session = _session_of(credential)

@@ -90,8 +90,7 @@ class CustomerCommands:
     async def replace(
         self, actor: Principal, environment: int, external_id: str, draft: CustomerDraft
     ) -> CustomerAccount:
-        """Write an account's name, quotas and permissions; return the resulting version. Raises Refusal
-        404."""
+        """Write an account's name, quotas and permissions. Raises Refusal 404."""
         given = draft.quotas
         own = draft.permissions.model_dump(by_alias=True)
         permissions = {each: own[each.value] for each in Ability if own[each.value] is not None}
@@ -139,8 +138,8 @@ class QuotaCheck:
 
     async def tally(self, actor: Principal, environment: int, quota: Quota) -> CustomerTally | None:
         """Check that a session's customer can add one more row. Return the tally of the customer's
-        account, None for a key. The statement that adds the row takes this tally. If the tally has risen
-        since, the statement adds nothing, and the quota must be checked again.
+        account, None for a key. The statement that adds the row adds nothing if the tally has risen
+        since.
 
         Raises Refusal `plan_limit` if the quota is used up, 404 for an unknown account.
         """
@@ -157,8 +156,7 @@ class QuotaCheck:
         return CustomerTally(account, used.tally)
 
     async def is_past(self, environment: int, tally: CustomerTally | None) -> bool:
-        """Return True if another session of the customer has added a row since `tally` was read. Then the
-        quota must be checked again."""
+        """Return True if another session of the customer has added a row since `tally` was read."""
         if tally is None:
             return False
         used = await self._store.used(environment, tally.account, 1)

@@ -1,7 +1,7 @@
 """Commands on single deliveries that wait: retry one ahead of its schedule, or cancel it.
 
-Such a request is an *order*. The delivery's actor carries it out. The caller gets its answer when the
-store shows the change. An order can be lost if the actor restarts, so it is repeated until then.
+The delivery's actor carries out such an *order*. The caller gets its answer when the store shows
+the change. An order can be lost if the actor restarts, so it is repeated until then.
 """
 
 from collections.abc import Iterable
@@ -97,11 +97,10 @@ class DeliveryCommands:
     async def cancel(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry:
-        """Cancel a delivery, so that no further attempt begins, and return it. A discarded delivery is
-        returned unchanged.
+        """Cancel a delivery, so that no further attempt begins, and return it.
 
-        Raises Refusal 404, 409 where the delivery is IN_DLQ or has ended otherwise, and 503 where it was
-        not cancelled in time.
+        Raises Refusal 404, 409 where the delivery is IN_DLQ or has ended otherwise, and 503 where
+        it was not cancelled in time.
         """
         found = await self._entry(environment, identifier, own)
         if found.dlq_status is DlqStatus.DISCARDED:
@@ -136,8 +135,6 @@ class DeliveryCommands:
             self._actors.tell(record.id, Resumed())
 
         await self._writer.commands.run_beside(work)
-
-    # --- inside
 
     async def _entry(
         self, environment: int, identifier: str, own: SessionCustomer | None

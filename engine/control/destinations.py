@@ -67,8 +67,9 @@ class DestinationCommands:
         objection: Objection | None = None,
         make_key: Make = new_key,
     ) -> None:
-        """`disabled` is called for each destination that was active and is disabled now. `objection`
-        returns why nothing can be sent to a host, or None. Without it every host is accepted."""
+        """`disabled` is called for each destination that was active and is disabled now.
+        `objection` returns why nothing can be sent to a host, or None.
+        """
         self._store = store
         self._writer = writer
         self._plans = plans
@@ -173,8 +174,7 @@ class DestinationCommands:
     async def archive(
         self, actor: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
-        """End a destination for good: its waiting deliveries are discarded, its rules are removed.
-        Harmless when it is archived already."""
+        """End a destination for good: its waiting deliveries are discarded, its rules are removed."""
         record = await self._set(actor, environment, identifier, DestinationStatus.ARCHIVED)
         await self._rules.remove_all_of(actor, environment, identifier)
         return record
@@ -193,8 +193,7 @@ class DestinationCommands:
         )
 
         def change(present: DestinationRecord) -> DestinationRecord:
-            # Do not disable a destination that has changed since. A new URL or template means a new
-            # receiver, which has neither answered 410 nor failed.
+            # A new URL or template means a new receiver, which has neither answered 410 nor failed.
             elsewhere = present.url != destination.url or present.template != destination.template
             lifted = overdue and present.disable_after_s is None
             if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:
@@ -204,8 +203,6 @@ class DestinationCommands:
         await self._change(
             actor, destination.environment, destination.id, "disable", change, quiet=quiet
         )
-
-    # --- one change of one destination
 
     async def _set(
         self, actor: Principal, environment: int, identifier: str, status: DestinationStatus
@@ -271,8 +268,6 @@ class DestinationCommands:
         )
 
     async def _refuse_unreachable(self, actor: Principal, hosts: Mapping[str, str]) -> None:
-        """Raise Refusal 400 for a host to which nothing can be sent. `hosts` maps the names of fields to
-        the hosts that these fields set."""
         if self._objection is None:
             return
         for field, host in hosts.items():
@@ -283,8 +278,7 @@ class DestinationCommands:
     async def _account(
         self, actor: Principal, environment: int, draft: Draft
     ) -> tuple[str | None, str | None]:
-        """Return the customer of a draft, as (customerExternalId, customerAccountId). In an embed
-        session it is the session's customer, which the draft can leave out."""
+        """Return the customer of a draft, as (customerExternalId, customerAccountId)."""
         name, account = draft.customer_external_id, draft.customer_account_id
         if actor.customer is not None:
             own = actor.customer

@@ -1,8 +1,8 @@
-"""Commands on the dead-letter queue: retry one delivery, or retry or discard all that a filter selects.
+"""Commands on the dead-letter queue: retry one delivery, or retry or discard all that a filter
+selects.
 
-A bulk request works through the dead-letter queue in chunks. Each chunk goes through the entry queue of
-the intake, which writes it between two groups of events. The answer says how many deliveries remain; a
-repeated request continues with these.
+Each chunk of a bulk request goes through the entry queue of the intake, which writes it between two
+groups of events.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -105,10 +105,10 @@ class DeadLetterCommands:
     async def entry(
         self, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry | None:
-        """Return a delivery of the dead-letter queue. None if the delivery is not IN_DLQ.
+        """Return a delivery of the dead-letter queue, None if the delivery is not IN_DLQ.
 
-        `own` is the customer of the session that asks, which cannot see other customers' deliveries.
-        Raises Refusal 404 if there is no such delivery.
+        `own` is the customer of the session that asks, None for a key. Raises Refusal 404 if there
+        is no such delivery.
         """
         entry = await self._log.entry(environment, identifier)
         if entry is None or (own is not None and entry.customer != own.external_id):
@@ -173,8 +173,6 @@ class DeadLetterCommands:
             )
         return Bulk(matched, 0, matched)
 
-    # --- inside
-
     async def _all(
         self,
         actor: Principal,
@@ -229,7 +227,9 @@ class DeadLetterCommands:
     async def _counted(
         self, environment: int, which: DeliveryFilter, after: str | None
     ) -> tuple[int, bool]:
-        """Count the deliveries with ids above `after`. Return also whether the count is complete."""
+        """Return the number of deliveries with ids above `after`, and whether the count is
+        complete.
+        """
         total = 0
         until = self._now() + COUNT_WITHIN_S
         while self._now() < until:
@@ -245,7 +245,6 @@ class DeadLetterCommands:
 
 
 def _partly(error: StoreAwayError | PoisonError, done: int, word: str) -> Exception:
-    """Return the error of a request that was stopped, with the number of deliveries that it wrote."""
     if not done:
         return error
     return Refusal(

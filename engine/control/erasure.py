@@ -70,11 +70,10 @@ class ErasureCommands:
         self._writer = writer
 
     async def erase(self, actor: Principal, environment: int, event: str) -> EventDetail:
-        """Erase an event's content and return the event. An event that was erased before is returned
-        unchanged.
+        """Erase an event's content and return the event.
 
-        Its waiting deliveries are cancelled, its dead letters discarded. Raises Refusal 404, and 503 if
-        an attempt in flight does not end in time: then nothing is erased yet.
+        Its waiting deliveries are cancelled, its dead letters discarded. Raises Refusal 404, and
+        503 if an attempt in flight does not end in time: then nothing is erased yet.
         """
         found = await self._required(environment, event)
         audit = self._writer.entry(
@@ -121,7 +120,6 @@ class ErasureCommands:
                 return entries
 
     async def _cancel(self, waiting: list[DeliveryEntry]) -> None:
-        """Order cancellations, and wait at most `AGAIN_S` for their settlements."""
         by_destination: dict[str, list[str]] = {}
         for each in waiting:
             by_destination.setdefault(each.destination, []).append(each.id)
@@ -195,7 +193,7 @@ class CustomerErasures:
                 await self._wake.wait()
 
     async def _work_off(self, request: Erasing) -> bool:
-        """Carry out a request. Return False if it must pause until a delivery in flight has ended."""
+        """Return False if it must pause until a delivery in flight has ended."""
         environment = self._models.environments.get(request.environment)
         if environment is None:
             return True
@@ -237,8 +235,7 @@ class CustomerErasures:
     async def _erase(
         self, actor: Principal, environment: int, events: Sequence[str]
     ) -> tuple[int, bool]:
-        """Erase events. One statement erases all events without waiting deliveries and dead letters; the
-        others are erased one by one. Return how many were erased, and whether none is left."""
+        """Return how many were erased, and whether none is left."""
         erased = await self._contents.erase_many(environment, events, self._writer.now_ms())
         done = len(erased)
         for event in set(events).difference(erased):

@@ -81,8 +81,6 @@ class Inference:
         return Inferred(len(payloads), schema, list(islice(sight.conflicts(), CONFLICTS)), created)
 
     async def _sample(self, environment: int, draft: InferenceDraft) -> list[bytes]:
-        """Return the payloads of a type's newest events. Only EXAMINED_PAGES pages of the log are read to
-        find them."""
         which = EventFilter(types=(draft.event_type,), from_ms=draft.from_)
         found: list[str] = []
         below: str | None = None
@@ -101,8 +99,7 @@ def _proposal(
     schema_at: Callable[[int], dict[str, Any]],
     pause: Callable[[], None],
 ) -> SchemaDraft:
-    """Return the most detailed schema that is not refused, for example as too large. `pause` is called
-    between the steps."""
+    """Return the most detailed schema that is not refused."""
     description = f"Inferred from {sampled} event{'' if sampled == 1 else 's'}."
     for depth in DEPTHS:
         # Copied through JSON, so that no two parts of the schema are the same object.

@@ -1,7 +1,6 @@
 """Commands on workspaces and keys: create, list, rotate, revoke, and the keys of the first start.
 
-The command line runs these commands without a server; running servers are notified of each change. The
-database keeps only the digest of a secret; the secret is returned once.
+The database keeps only the digest of a secret; the secret is returned once.
 """
 
 import re
@@ -77,8 +76,6 @@ class KeyCommands:
         self._announce = announce
         self._plans = plans
 
-    # --- workspaces
-
     async def create_workspace(
         self, name: str, plan: str = "scale", *, actor: ActorKindName = "CLI"
     ) -> Tenant:
@@ -142,8 +139,6 @@ class KeyCommands:
     async def workspaces(self) -> list[Tenant]:
         """Return all workspaces, oldest first."""
         return await self._tenants.all()
-
-    # --- keys
 
     async def create(
         self,
@@ -298,12 +293,10 @@ class KeyCommands:
         previous: str | None = None,
     ) -> AuditEntry:
         by = actor or Principal(kind="CLI", id="cli", workspace=key.workspace)
-        # The audit entry belongs to the key's environment: None for an MCP key.
         by = msgspec.structs.replace(by, environment=key.environment)
         return self._writer.entry(by, f"api_key.{action}", key.id, changes, previous)
 
     def _rotated(self, key: KeyRecord) -> tuple[KeyRecord, str]:
-        """Return a key with a new secret in front of the secrets that are still valid."""
         now_ms = self._writer.now_ms()
         secret, kept = self._secret(key.environment_name)
         retired = msgspec.structs.replace(key.secrets[0], expires_at_ms=now_ms + GRACE_MS)
@@ -317,8 +310,6 @@ class KeyCommands:
         return msgspec.structs.replace(key, version=key.version + 1, secrets=kept_all), secret
 
     async def _announce_rotated(self, key: KeyRecord) -> None:
-        """Announce a rotation: in the key's environment, or, for an MCP key, in all environments of its
-        workspace."""
         retired = key.secrets[1]
         payload = {
             **key_document(key),

@@ -1,7 +1,6 @@
 """The last use of each key: known at once in the process that saw it, written within a minute.
 
-A use costs the hot path one write to a dictionary. A process that is killed loses the uses of the last
-minute at most.
+A process that is killed loses the uses of the last minute at most.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,12 +43,11 @@ class LastUse:
         return max(int(seen * 1000), recorded_ms or 0)
 
     async def run(self) -> None:
-        """Write until cancelled. A write that failed is repeated."""
+        """Write until cancelled."""
         await Outage("the last use of keys").every(FLUSH_S, self.flush)
 
     async def flush(self) -> None:
-        """Write the uses that are due, at most `AT_ONCE` in a statement. Raises StoreError. Uses that
-        were not written stay due."""
+        """Write the uses that are due. Raises StoreError. Uses that were not written stay due."""
         now, keys = self._now(), list(self.seen)
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]

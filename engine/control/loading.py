@@ -1,7 +1,7 @@
-"""The loader of read models. It reads all rows at the start and after a lost connection, and single rows
-when notified.
+"""The loader of read models.
 
-The loader holds the lock of the commands while it reads, so that read models follow the order of commits.
+The loader holds the lock of the commands while it reads, so that read models follow the order of
+commits.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable
@@ -25,7 +25,7 @@ SLICE_S = 0.002
 
 
 class Loader:
-    """The loader of this process. It keeps the read models equal to the rows."""
+    """The loader of this process."""
 
     def __init__(
         self,
@@ -34,7 +34,6 @@ class Loader:
         commands: CommandQueue,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """`clock` returns seconds, for `SLICE_S`."""
         self._clock = clock
         self._store = store
         self._projection = projection
@@ -52,8 +51,8 @@ class Loader:
     async def load(self) -> None:
         """Make the read models equal to the rows.
 
-        Commands wait meanwhile. To keep this short, rows whose present version is known are not read
-        again. Raises StoreError; then nothing has changed.
+        Rows whose present version is known are not read again, because commands wait meanwhile.
+        Raises StoreError; then nothing has changed.
         """
         async with self._turn:
             configuration = await self._store.load(self._projection)
@@ -81,8 +80,9 @@ class Loader:
         await self.changed_all([(kind, identifier)])
 
     async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:
-        """Read the rows that several notifications name. The commands' lock is taken once for all of
-        them, because the loader waits behind earlier commands each time."""
+        """Read the rows that several notifications name. The commands' lock is taken once for all
+        of them: each time, the loader waits behind earlier commands.
+        """
         known = [
             (self._kinds[kind], identifier)
             for kind, identifier in named
@@ -133,7 +133,7 @@ class Loader:
 
 
 class Breaks:
-    """The pauses of a long loop, which yields whenever it has run for `SLICE_S`."""
+    """The pauses of a long loop."""
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock

@@ -29,7 +29,7 @@ class Trail(Protocol):
 
 
 class MachineCommands:
-    """Drains machines and ends their drains. `nodes`: all servers, as this server sees them."""
+    """Drains machines and ends their drains."""
 
     def __init__(
         self,

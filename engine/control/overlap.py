@@ -24,11 +24,10 @@ def too_many_at_once(
     at_most: int,
     pause: Callable[[], None] = no_pause,
 ) -> bool:
-    """Return True if the new rule and at least `at_most` other rules match the same event type, or if
-    the search takes too long.
+    """Return True if the new rule and at least `at_most` other rules match the same event type, or
+    if the search takes too long.
 
-    `new`: the patterns of the new rule. `others`: the patterns of the other rules, by the rule's id.
-    `pause` is called after each slice of the work.
+    `others`: the patterns of the other rules, by the rule's id.
     """
     steps = Steps(pause)
     for own in (False, True):

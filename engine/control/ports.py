@@ -57,11 +57,10 @@ class KeyStore(Protocol):
     async def rotate(
         self, key: KeyRecord, secret: KeySecret, expires_at_ms: int, audit: AuditEntry
     ) -> bool:
-        """Add a secret to a key, if the given version is the present one. The former secret ends at
-        `expires_at_ms`."""
+        """Add a secret to a key. The former secret ends at `expires_at_ms`."""
 
     async def revoke(self, key: KeyRecord, at_ms: int, audit: AuditEntry) -> bool:
-        """End all secrets of a key, if the given version is the present one."""
+        """End all secrets of a key."""
 
     async def get(self, key: str) -> KeyRecord | None:
         """Return a key by its id, a revoked one without secrets."""
@@ -96,18 +95,16 @@ class DestinationStore(Protocol):
         since `customer` was read."""
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
-        """Write a version of a destination, if the stored version is the one before it."""
+        """Write the next version of a destination."""
 
     async def publish(self, destination: DestinationRecord, audit: AuditEntry, at_ms: int) -> bool:
-        """Write a version of a destination that makes a script live, if the stored version is the one
-        before it and the script still exists."""
+        """Write a version of a destination that makes a script live, if the script still exists."""
 
     async def get(self, environment: int, destination: str) -> DestinationRecord | None:
         """Return the present version."""
 
     async def find(self, destination: str) -> DestinationRecord | None:
-        """Return the present version, whatever its environment. Callers of the API must not see it; it is
-        for read models."""
+        """Return the present version, in any environment: for read models only."""
 
     async def page(
         self,
@@ -128,7 +125,7 @@ class DestinationStore(Protocol):
 
 
 class DestinationPages(DestinationStore, Protocol):
-    """The store of destinations, with a read by ids, which serves lists that are not sorted by id."""
+    """The store of destinations, with a read by ids."""
 
     async def named(self, environment: int, destinations: Sequence[str]) -> list[DestinationRecord]:
         """Return the given destinations that exist, in the given order."""
@@ -189,8 +186,7 @@ class CustomerStore(Protocol):
         account `after`."""
 
     async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
-        """Write a version of name, quotas and permissions, if the stored version is the one before
-        it."""
+        """Write the next version of name, quotas and permissions."""
 
     async def used(self, environment: int, account: str, at_most: int) -> Used | None:
         """Return how much of each quota an account uses. Each count stops at `at_most`. None for an
@@ -216,8 +212,9 @@ class RuleStore(Protocol):
         """
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
-        """Write a version of a rule, if the stored version is the one before it and no rule of the
-        environment was written after `tally` was read."""
+        """Write the next version of a rule, if no rule of the environment was written after `tally`
+        was read.
+        """
 
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
@@ -244,7 +241,7 @@ class RuleStore(Protocol):
         since."""
 
     async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
-        """Remove a rule, if the given version is the present one."""
+        """Remove a rule."""
 
     async def get(self, environment: int, rule: str) -> RuleModel | None:
         """Return a rule."""

@@ -24,7 +24,9 @@ NOWHERE = parse_target("https://destination.invalid/")  # a name that never reso
 
 
 class ModelProjection(Projection):
-    """The projection of a server: into its read models and its directory of actors."""
+    """The projection of a server: into its read models and its directory of actors. Only commands
+    and the loader change its collections.
+    """
 
     def __init__(
         self,
@@ -33,8 +35,7 @@ class ModelProjection(Projection):
         catalog: Catalog,
         most_concurrency: int = MOST_CONCURRENCY,
     ) -> None:
-        """`configure` passes a destination to its actor. `most_concurrency` is the limit for destinations
-        whose concurrency adapts."""
+        """`configure` passes a destination to its actor."""
         self.most_concurrency = most_concurrency
         self._models = models
         self._catalog = catalog
@@ -86,8 +87,7 @@ class ModelProjection(Projection):
         }
 
     def destination(self, record: DestinationRecord) -> None:
-        """Put this version of a destination into the read models, and pass it to the actor. Do nothing if
-        the read models have this version or a newer one."""
+        """Put this version of a destination into the read models, and pass it to the actor."""
         if self.destination_version(record.id) >= record.version:
             return
         environment = self._models.environments.get(record.environment)
@@ -127,16 +127,15 @@ class ModelProjection(Projection):
         self._models.put_customer(account)
 
     def keys(self) -> Collection[str]:
-        """Return the keys that this process accepts. Only commands and the loader change them."""
+        """Return the keys that this process accepts."""
         return self._keys
 
     def rules(self) -> Collection[str]:
-        """Return the rules that this process routes by. Only commands and the loader change them."""
+        """Return the rules that this process routes by."""
         return self._models.rules
 
     def schema_types(self) -> Collection[tuple[int, str]]:
-        """Return the environments and event types that this process checks against a schema. Only
-        commands and the loader change them."""
+        """Return the environments and event types that this process checks against a schema."""
         return self._schemas.types
 
     def key_removed(self, key: str) -> None:
@@ -205,8 +204,7 @@ def engine_view(
 
 
 def _receiver(record: DestinationRecord, catalog: Catalog) -> tuple[Target, Headers]:
-    """Return the URL and the headers of all requests. A template's headers replace the destination's.
-    Raises Refusal if the template can no longer be resolved."""
+    """Raises Refusal if the template can no longer be resolved."""
     if record.template is None:
         return parse_target(record.url), record.headers
     definition = templated.required(catalog, record.template.id)

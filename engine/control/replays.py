@@ -1,4 +1,4 @@
-"""Commands on replay jobs: create, change the rate, cancel. `engine.replay` runs the jobs."""
+"""Commands on replay jobs: create, change the rate, cancel."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -143,8 +143,9 @@ class ReplayCommands:
         patch: Mapping[str, Any],
         own: SessionCustomer | None,
     ) -> ReplayJob:
-        """Apply a merge patch to a job; only its rate can change. The process that runs the job applies
-        the rate within a second. Raises Refusal 404, and 409 for a job that has ended or has no rate."""
+        """Apply a merge patch to a job; only its rate can change. Raises Refusal 404, and 409 for a
+        job that has ended or has no rate.
+        """
 
         async def attempt() -> ReplayJob | None:
             job = await self.get(environment, identifier, own)
@@ -214,10 +215,7 @@ class ReplayCommands:
                 pause_s = min(2 * pause_s, LOOK_LONGEST_S)
         return await self._store.get(job.environment, job.id) or job
 
-    # --- checks of a selection
-
     async def _refuse_many(self, environment: int, own: SessionCustomer) -> None:
-        """Raise Refusal 409 if the customer's share of unfinished jobs is used up."""
         most = MAX_UNFINISHED_CUSTOMER
         jobs = await self._store.page(environment, tuple(UNFINISHED), own.account, None, most)
         if len(jobs) >= most:
@@ -227,8 +225,9 @@ class ReplayCommands:
     async def _judged(
         self, environment: int, selection: ReplaySelection, own: SessionCustomer | None
     ) -> ReplaySelection:
-        """Check the ids in a selection. Return the selection with a customer account: the given one, or,
-        if all its deliveries belong to the same account, that one."""
+        """Check the ids of a selection, and fill in its customer account if all its deliveries
+        belong to one.
+        """
         account = selection.account
         if own is not None:
             if selection.customer not in (None, own.external_id):

@@ -33,9 +33,9 @@ MAX_FILTERED_PATTERNS = 50_000
 AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
 )
-# The limit on the characters of one rule's patterns together. A hundred patterns of 40 characters fit,
-# and most event types are shorter. With a limit of 25,600, a thousand rules took 25 MB of memory, and
-# the costliest search for overlaps took half a second of CPU.
+# The limit on the characters of one rule's patterns together. A hundred patterns of 40 characters
+# fit. With a limit of 25,600, a thousand rules took 25 MB of memory, and the costliest search for
+# overlaps took half a second of CPU.
 MAX_PATTERN_CHARACTERS = 4_096
 _RULES = "the routing rules"  # their name in a refusal
 
@@ -191,8 +191,9 @@ class RuleCommands:
         return await self._writer.attempts(_RULES, attempt)
 
     async def _write(self, rule: RuleModel, write: Callable[[], Awaitable[bool]]) -> bool:
-        """Write a version of a rule as a command. The rule was checked before, so that other commands
-        did not wait for the check. If another rule has changed since the check, nothing is written."""
+        """The rule was checked before, so that other commands do not wait for the check. If another
+        rule has changed since the check, nothing is written.
+        """
 
         async def command() -> bool:
             done = await written(write())
@@ -205,11 +206,8 @@ class RuleCommands:
     async def _tally(
         self, rule: RuleModel, present: RuleModel | None, account: str | None
     ) -> int | None:
-        """If a version adds a filter to a rule, compare the rule with the other rules that have a filter.
-        Return the environment's tally of rules at that time; None if no filter is added.
-
-        Raises Refusal 400 if one event type would match too many of these rules, or if these rules have
-        too many patterns together.
+        """If a version adds a filter to a rule, compare the rule with the other rules that have a
+        filter. Return the environment's tally of rules at that time; None if no filter is added.
         """
         if rule.filter is None:
             return None
@@ -250,7 +248,6 @@ class RuleCommands:
         return rule
 
     async def _account(self, actor: Principal, environment: int, identifier: str) -> str | None:
-        """Return the account that a rule's destination is tied to. Raises Refusal 404 or 409."""
         destination = await destination_of(
             self._destinations, actor, environment, identifier, field="destinationId"
         )

@@ -182,7 +182,6 @@ class SchemaCommands:
         return await self._writer.commands.run(command)
 
     async def _shown(self, environment: int, identifier: str) -> SchemaRecord:
-        """Return a version that was written, and update the active version in the read models."""
         schema = await self._get(environment, identifier)
         self._writer.projection.schema(environment, schema.event_type, schema.active())
         return schema

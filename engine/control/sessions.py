@@ -1,7 +1,7 @@
-"""Embed sessions: short-lived tokens for one customer's browser. No table holds them.
+"""Embed sessions: short-lived tokens for one customer's browser.
 
-A token consists of claims and their signature. Any process can verify it without a look-up, because the
-key is derived from the master key. A session ends only when its time is over.
+Any process can verify a token without a look-up, because the key is derived from the master key. A
+session ends only when its time is over.
 """
 
 import base64
@@ -32,7 +32,7 @@ LONGEST = (
     2_048  # bytes of a token: 1,024 for an external id of 256 characters, and base64 of it all
 )
 # The claims: the signing key's id, the environment's number, the end in ms, the account, then the
-# customerExternalId in UTF-8. The signature over all of them follows.
+# customerExternalId in UTF-8.
 _HEAD = struct.Struct(f">{KEY_ID_BYTES}sIQ16s")
 
 
@@ -59,7 +59,6 @@ class SessionTokens:
     """The signer and reader of tokens. Owner: the trio thread."""
 
     def __init__(self, keys: Mapping[bytes, bytes], models: Models) -> None:
-        """`keys`: see `TokenKeys`."""
         self._models = models
         self.keys = TokenKeys(keys)
 

@@ -197,8 +197,9 @@ def _templated(
 def hosts_of(
     receiver: Receiver | DestinationRecord, authentication: Authentication | None, catalog: Catalog
 ) -> dict[str, str]:
-    """Return the hosts that a destination sends requests to. The key of a host is the field that sets it.
-    Raises Refusal 400."""
+    """Return the hosts that a destination sends requests to, by the field that sets each. Raises
+    Refusal 400.
+    """
     hosts = {}
     host = _host_of(receiver, catalog)
     if host is not None:
@@ -221,8 +222,9 @@ def _host_of(receiver: Receiver | DestinationRecord, catalog: Catalog) -> str | 
 def _merged(
     document: DestinationDocument, patch: Mapping[str, Any], *without: str
 ) -> dict[str, Any]:
-    """Return a destination's document after a patch. Its headers are used only to check the patch,
-    because `engine.model.headers.patched` merges headers by rules of their own."""
+    """The result's headers only check the patch: `engine.model.headers.patched` merges headers by
+    its own rules.
+    """
     following = merged(document, {**patch, "headers": _plain_headers(patch.get("headers", {}))})
     return {name: value for name, value in following.items() if name not in without}
 
@@ -247,8 +249,7 @@ def _origin(url: str) -> tuple[bool, str, int] | None:
 
 
 def _plain_headers(patch: object) -> object:
-    """Return a patch of headers without its nulls. A null removes a header, and the check of a draft does
-    not accept it."""
+    """A null removes a header, and the check of a draft does not accept it."""
     if not isinstance(patch, Mapping):
         return patch
     return {name: value for name, value in patch.items() if value is not None}

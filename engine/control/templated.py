@@ -56,7 +56,6 @@ def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) 
 
 
 def _bound(config: Mapping[str, Any]) -> None:
-    """Refuse a configuration or a patch that is too large, before its members are examined."""
     if len(json.dumps(config).encode()) > CONFIG_BYTES:
         raise invalid("config", f"is larger than {CONFIG_BYTES} bytes")
 
@@ -212,8 +211,9 @@ def previewed(
 def _config(
     definition: Definition, given: Mapping[str, Any], stored: Template | None
 ) -> dict[str, Any]:
-    """Return the configuration to preview. A secret that the template needs, or that `given` masks, has
-    the value null if its value was neither given nor stored."""
+    """A secret that the template needs, or that `given` masks, has the value null if its value was
+    neither given nor stored.
+    """
     _bound(given)
     changes = {
         name: value
@@ -232,7 +232,6 @@ def _config(
 def _errors(
     definition: Definition, config: dict[str, Any], unknown: set[str]
 ) -> tuple[Detail, ...]:
-    """Return the errors of a configuration, except those at paths in `unknown`."""
     try:
         judged(definition, config)
     except Refusal as refusal:

@@ -1,6 +1,6 @@
 """Commands on transform scripts: create, publish, unpublish, remove.
 
-Publishing writes the next version of the destination, whose next attempt uses the script.
+Publishing a script writes the next version of its destination.
 """
 
 from typing import Annotated, Any
@@ -239,7 +239,6 @@ def _drafted(
 
 
 def _changes(before: Transform | None, after: Transform | None) -> dict[str, Any]:
-    """Return the change of the live script for the audit log: ids and versions, without sources."""
     return differences(
         {
             "live": None if before is None else before.id,

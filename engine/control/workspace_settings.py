@@ -215,8 +215,7 @@ def settings_document(settings: WorkspaceSettings) -> dict[str, Any]:
 
 
 def branding_document(settings: WorkspaceSettings) -> dict[str, Any]:
-    """Return the look of a portal with all its members. A member that the workspace has not set is
-    null."""
+    """Return the look of a portal with all its members."""
     branding = Branding.model_validate(settings.branding or {})
     return branding.model_dump(mode="json", by_alias=True)
 

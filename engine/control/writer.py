@@ -1,7 +1,5 @@
-"""The writer of configuration: the parts that each command needs to write the next version of a row.
-
-A command reads the present version, decides, and writes the next one. If another process writes in
-between, the statement writes nothing and the command decides again.
+"""The writer of configuration: the parts that each command needs to write the next version of a
+row.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -32,9 +32,8 @@ class Way(Struct, frozen=True):
 
 
 class Fitting(Struct):
-    """The part of a `Stretch` that can be enqueued now. `blocked`: the lane that the rest waits for.
-
-    `parks`: the lanes to park, each with an id. A later read of the lane alone begins after this id.
+    """The part of a `Stretch` that can be enqueued now. `blocked`: the lane that the rest waits
+    for. `parks`: as in `Chunk`.
     """
 
     stretch: Stretch
@@ -127,8 +126,9 @@ def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
 
 
 class ChunkEntry:
-    """A chunk in the entry queue: an `engine.intake.entries.QueueEntry`. `passed` becomes True when the
-    store has moved the cursor; False: the leg was not at the chunk's step."""
+    """A chunk in the entry queue: an `engine.intake.entries.QueueEntry`. `passed` becomes True when
+    the store has moved the cursor. It stays False if the leg was not at the chunk's step.
+    """
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:
         self._store = store
@@ -139,7 +139,6 @@ class ChunkEntry:
     async def write(
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> list[Delivery]:
-        """See the protocol."""
         written = await self._store.enqueue(self._chunk, base, dirty, again=again)
         if written.ids is None:
             return []

@@ -43,13 +43,13 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
     @property
     def wanted_statuses(self) -> tuple[DeliveryStatus, ...]:
-        """The statuses that are replayed: the given ones, or all settled ones."""
         return SETTLED if self.statuses is None else self.statuses
 
     @property
     def origins(self) -> tuple[DeliveryOrigin, ...]:
-        """The origins of the selected deliveries. A replay is selected only by its id: otherwise each job
-        would double the replays before it."""
+        """A replay is selected only by its id: otherwise each job would double the replays before
+        it.
+        """
         if self.deliveries is None:
             return (DeliveryOrigin.NORMAL,)
         return (DeliveryOrigin.NORMAL, DeliveryOrigin.REPLAY)
@@ -80,12 +80,10 @@ class ReplayJob(Struct, frozen=True, kw_only=True):
 
     @property
     def created_at_ms(self) -> int:
-        """The time of the job's creation."""
         return created_at_ms(self.id)
 
     @property
     def settled(self) -> int:
-        """The number of replays that are settled."""
         return self.delivered + self.failed
 
     @property
@@ -122,7 +120,6 @@ class Leg(Struct, kw_only=True):
 
     @property
     def ended(self) -> bool:
-        """True if the leg has nothing more to enqueue."""
         return self.exhausted and not self.parked
 
 
@@ -137,7 +134,7 @@ INDEXES = 64  # pattern indexes kept for concurrent jobs, up to 50 KB each
 async def named_among(patterns: tuple[str, ...], types: Sequence[str]) -> list[str]:
     """Return the `types` that a pattern matches. The work yields after each slice.
 
-    A query gets these types, not the patterns: with a hundred patterns it took half a minute.
+    A query gets these types, not the patterns: with a hundred patterns, it took half a minute.
     """
     return await worked_off(partial(_named, patterns, types))
 

@@ -23,7 +23,6 @@ class MissingReads:
         self._routes = routes
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """See the protocol."""
         found = await self._stretch(job, leg, leg.counted, None, EVERY, COUNTED_BYTES, None)
         types = Counter(each.event.type for each in found.originals)
         return await self._store.tally(job, leg, found.through, types.total(), found.end, types)
@@ -31,7 +30,6 @@ class MissingReads:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """See the protocol."""
         if lane is None:
             return await self._stretch(job, leg, leg.cursor, None, limit, max_bytes, None)
         until = shifted(leg.cursor, 1)
@@ -63,7 +61,6 @@ class MissingReads:
     async def _selected(
         self, job: ReplayJob, leg: Leg, events: list[Event], lane: str | None
     ) -> list[Event]:
-        """Return the events that the job selects and that match a rule of the destination."""
         patterns = job.selection.event_types
         if lane is not None:
             events = [each for each in events if each.lane == lane]

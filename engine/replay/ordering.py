@@ -107,8 +107,9 @@ class OrderGiver:
     async def _give(
         self, running: RunningJob, leg: Leg, open_: Sequence[str], new: Sequence[str]
     ) -> None:
-        """Repeat open orders from before the job was loaded, and every `AGAIN_S` all open cancellations.
-        Then give the new orders, and wait up to `SOON_S` for their effect."""
+        """Repeat open orders from before the job was loaded, and every `AGAIN_S` all open
+        cancellations.
+        """
         now = trio.current_time()
         order = _ORDERS[running.job.kind]
         repeated = [each for each in open_ if each not in running.given]

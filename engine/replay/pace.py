@@ -46,10 +46,8 @@ def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int
 
 
 def _paced_until(rate: float, paced_until_ms: int, now_ms: int) -> int:
-    """Return the instant from which the rate allows the next replay.
-
-    A stored instant is ignored if it is further ahead than one step can set it: the clock was set back
-    after it was written.
+    """A stored instant is ignored if it is further ahead than one step can set it: the clock was
+    set back after it was written.
     """
     longest_ms = math.ceil(max(SPAN_S, 1 / rate) * 1000) + 1
     return paced_until_ms if paced_until_ms - now_ms <= longest_ms else now_ms

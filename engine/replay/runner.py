@@ -1,7 +1,8 @@
-"""The runner of replay jobs: it does one step of each job in turn, so that no tenant waits for another.
+"""The runner of replay jobs: it does one step of each job in turn, so that no tenant waits for
+another.
 
-The store has everything that the runner knows. After a crash the runner continues at the cursors, which
-move in the transaction that writes the replays.
+After a crash the runner continues at the cursors, which move in the transaction that writes the
+replays.
 """
 
 from collections import Counter
@@ -74,7 +75,7 @@ class ReplayRunner:
         actors: ReplayActors,
         routes: Routes,
     ) -> None:
-        """`accepted` returns how many events were accepted so far. If it has risen, live events come."""
+        """`accepted` returns how many events were accepted so far."""
         self._store = store
         self._entries = entries
         self._find = find
@@ -104,8 +105,6 @@ class ReplayRunner:
         known."""
         running = self.jobs.get(job)
         return None if running is None else running.meter.per_second
-
-    # --- the loop
 
     async def run(self) -> None:
         """Run jobs until cancelled."""
@@ -223,7 +222,6 @@ class ReplayRunner:
         return worked
 
     def _rest(self, job: ReplayJob, took_s: float) -> None:
-        """Let an environment rest if other environments have jobs, and put the job behind all others."""
         if any(each.job.environment != job.environment for each in self.jobs.values()):
             self._rests.took(job.environment, took_s, trio.current_time())
         if job.id in self.jobs:
@@ -300,10 +298,7 @@ class ReplayRunner:
         """Return the reader of a job's originals."""
         return self._missing if job.mode is ReplayMode.MISSING else self._store
 
-    # --- going on
-
     async def _advance(self, running: RunningJob) -> bool:
-        """Enqueue a chunk of the next leg that can have one, or give the job's next orders."""
         now_ms = self._now_ms()
         job = running.job
         if job.orders:
@@ -370,8 +365,7 @@ class ReplayRunner:
     async def _enter(
         self, running: RunningJob, chunk: Chunk, replays: list[Delivery]
     ) -> list[Delivery] | None:
-        """Write a chunk through the entry queue. Return None if the store refused it because the leg was
-        not at the chunk's step."""
+        """Return None if the store refused the chunk because the leg was not at its step."""
         entry = ChunkEntry(self._store, chunk)
         # Counted before the write: the first attempts can end before this task runs again.
         self._queued.add(replays, trio.current_time())

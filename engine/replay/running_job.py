@@ -35,8 +35,6 @@ class RunningJob:
         self._legs = {leg.destination: leg for leg in legs if not leg.ended}
         self._line = deque(self._legs)  # the order of turns, in which closed legs can remain
 
-    # --- what the store says
-
     def renew(self, job: ReplayJob) -> None:
         """Replace the job by the store's version, except its selection, which the store can leave out.
         Only the runner and a cancellation change a job's status."""
@@ -46,7 +44,6 @@ class RunningJob:
 
     @property
     def size(self) -> int:
-        """The number of legs in memory."""
         return len(self._legs)
 
     def began(self, now_ms: int) -> None:
@@ -67,14 +64,11 @@ class RunningJob:
             self.stirred = True
 
     def may_have_ended(self, now: float) -> bool:
-        """Return True if the runner must ask the store whether the job has ended: a delivery or a leg has
-        ended, or `ASK_AGAIN_S` have passed."""
+        """Return True if the runner must ask the store whether the job has ended."""
         if not self.stirred and now < self._asked_at + ASK_AGAIN_S:
             return False
         self.stirred, self._asked_at = False, now
         return True
-
-    # --- counting
 
     def uncounted(self) -> Leg | None:
         """Return the leg that is to be counted next."""
@@ -88,11 +82,8 @@ class RunningJob:
         else:
             self._uncounted[-1] = leg
 
-    # --- going on
-
     @property
     def open(self) -> bool:
-        """True if a leg has more to be read."""
         return bool(self._legs)
 
     def legs_in_turn(self) -> Iterator[Leg]:

@@ -64,7 +64,6 @@ class _Ways:
         self._known: dict[tuple[str, str | None], _Way | None] = {}
 
     def of(self, event: Event) -> _Way | None:
-        """Return the route of an event and the part of it that leads to the destination."""
         key = (event.type, event.customer)
         if key not in self._known:
             route = self._router.route(event.environment, event.type, event.customer, self._pause)

@@ -1,8 +1,8 @@
 """The evaluation of events by the schema and the rules of their types, in slices if it takes long.
 
-Most events take microseconds. A filter that looks at thousands of items, or a search among thousands of
-similar patterns, pauses after half a millisecond and continues when other tasks have run. One event of an
-environment is evaluated at a time, and environments take turns slice by slice.
+A filter that looks at thousands of items, or a search among thousands of similar patterns, pauses
+after half a millisecond and continues when other tasks have run. One event of an environment is
+evaluated at a time, and environments take turns slice by slice.
 """
 
 from collections import Counter
@@ -123,8 +123,8 @@ class EventJudge:
         admit()
         slices, spent = Slices(work), _Spent(None)
         try:
-            # Admission is checked again when the turn comes. Meanwhile other work may have used up the
-            # CPU time of the environment or account.
+            # Admission is checked again: meanwhile other work may have used up the CPU time of the
+            # environment or account.
             await self._go_on(environment, slices, spent, admit)
         finally:
             self._judging.charge(environment, spent.seconds or 0.0, size, account)
@@ -137,7 +137,7 @@ class EventJudge:
         spent: "_Spent",
         admit: Callable[[], None] = lambda: None,
     ) -> None:
-        """Work slice by slice to the end. Long work delays other environments by one slice at most."""
+        """Long work delays other environments by one slice at most."""
         self._last_s = max(self._last_s, spent.seconds or 0.0)
         ended = False
         try:

@@ -1,7 +1,6 @@
 """The CPU time that schemas and filters of one environment can take of the loop, as a leaky bucket.
 
-The evaluation of one event has its own bound; this one is for all events of a tenant together. It counts
-only time beyond what ordinary schemas and filters need. Nothing here awaits.
+It counts only time beyond what ordinary schemas and filters need. Nothing here awaits.
 """
 
 import math
@@ -37,7 +36,7 @@ class _Debt(Struct):
 
 
 class JudgingTime:
-    """Owner of the debts of environments, on the trio thread. Most environments owe nothing."""
+    """Owner of the debts of environments, on the trio thread."""
 
     def __init__(
         self,
@@ -52,7 +51,7 @@ class JudgingTime:
     def admit(self, environment: int, account: str | None = None) -> None:
         """Admit the judgement of an event. Raises Refusal 503 `overloaded` with the time to wait.
 
-        `account`: the account whose embed session asks. Work of sessions is counted apart from events.
+        `account`: the account whose embed session asks.
         """
         if account is None:
             self._admit(environment, 1)

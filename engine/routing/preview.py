@@ -81,7 +81,8 @@ def preview(
     pause: Callable[[], None],
 ) -> Preview:
     """Judge an event by all rules of its environment; with `customer`, by those of the customer's
-    destinations. `trial` is a rule that does not exist yet. `pause` is called after each slice."""
+    destinations. `trial` is a rule that does not exist yet.
+    """
     refusal = _refusal(models, event, pause)
     steps, judge = Steps(pause), _Judge(event, pause)
     shown: list[Judgement] = []
@@ -160,8 +161,7 @@ def _indexes(
 
 
 class _Judge:
-    """The judge of one event by one rule after another. The fields that filters read are decoded
-    once."""
+    """The judge of one event by one rule after another."""
 
     def __init__(self, event: Event, pause: Callable[[], None]) -> None:
         self._event = event
@@ -212,7 +212,6 @@ class _Judge:
 
 
 def _reach(reached: dict[str, Reached], judgement: Judgement) -> None:
-    """Add the destination that a rule chooses, if the rule matches."""
     destination = judgement.destination
     if judgement.reason is not Reason.MATCHES or destination is None:
         return

@@ -1,8 +1,8 @@
-"""The router: it finds the destinations of an event by rules that are compiled and looked up in memory.
+"""The router: it finds the destinations of an event by rules that are compiled and looked up in
+memory.
 
-There is a compiled route for each environment, event type and customer. After a change of rules, schemas
-or destinations, a route is compiled again when it is next needed. An index finds the rules for a type. A
-long compilation calls the caller's function `pause` between its steps. Nothing here awaits.
+There is a compiled route for each environment, event type and customer. After a change of rules,
+schemas or destinations, a route is compiled again when it is next needed. Nothing here awaits.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -46,7 +46,6 @@ class RouteCache(Generic[R]):
 
     @property
     def weight(self) -> int:
-        """The rules and routes that are kept."""
         return self._cache.weight
 
     def put(self, key: Key, version: int, route: R, rules: int) -> None:
@@ -128,9 +127,10 @@ class CompiledRoute(Struct, frozen=True):
 
 
 class Router:
-    """Routes of all environments. Owner of the compiled routes: the trio thread. `failed` is called for
-    each filter that could not be evaluated. `judging` counts the time of schemas, filters, and
-    compilations: a client that always sends new types causes a compilation for each event."""
+    """Routes of all environments. Owner of the compiled routes: the trio thread. `failed` is called
+    for each filter that could not be evaluated. `judging` counts the time of schemas, filters and
+    compilations: a client can cause a compilation with each event, if it always sends new types.
+    """
 
     def __init__(
         self, models: Models, failed: Failed | None = None, judging: JudgingTime | None = None
@@ -199,8 +199,9 @@ class Router:
         customer: str | None,
         steps: Steps,
     ) -> CompiledRoute:
-        """Compile a route. It is kept with the version before the compilation, since rules can change
-        while the compilation pauses."""
+        """A route is kept with the version before its compilation, since rules can change while the
+        compilation pauses.
+        """
         models = self._models
         audience, version = self._audience(environment, customer)
         check = models.check_of(environment, event_type)
@@ -226,8 +227,9 @@ class Router:
     def _candidates(
         self, index: PatternIndex[RuleModel], event_type: str, steps: Steps
     ) -> Iterator[Candidate]:
-        """Yield the destinations of a type. Stop after `MAX_FANOUT` + 1 that take every event, since
-        such an event is refused."""
+        """Stop after `MAX_FANOUT` + 1 destinations that take every event, since such an event is
+        refused.
+        """
         matching = chain.from_iterable(index.portions(event_type, steps))
         first = list(islice(matching, ORDERED + 1))
         if len(first) <= ORDERED:
@@ -281,7 +283,6 @@ def filter_of(rule: RuleModel) -> Filter | None:
 
 
 def _rank(rule: RuleModel) -> tuple[int, bool, str]:
-    """Return the sort key of a destination's rules: the first one is tried first."""
     return -rule.priority, rule.filter is not None, rule.id
 
 
