@@ -1,7 +1,6 @@
 """Ingestion: it reads, checks and routes the events of a request, and submits them to the intake.
 
-The front door and the Quart routes both call `submit`, and write the reply. A single event is checked at
-once. A batch is checked in slices, so that no other request waits for a large one.
+A batch is checked in slices, so that no other request waits for a large one.
 """
 
 from collections.abc import Awaitable, Callable
@@ -50,7 +49,7 @@ EVENT_COST_BYTES = 1024
 # A larger batch takes several slices. Such batches are read one at a time, environments in turn: eight at
 # once would hold the loop for eight slices in a row.
 SMALL_BYTES = 64 * 1024
-# The limit on one environment's waiting large batches. Usually its memory for bodies is full earlier.
+# The limit on one environment's waiting large batches.
 LARGE_WAITING = 1_000
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
 _NORMAL = DeliveryOrigin.NORMAL  # the look-up of an enum's member costs more than a call
@@ -128,7 +127,6 @@ class Ingest:
     async def _finish(
         self, environment: int, given: tuple[Accepted | Unfinished, int], done: Done
     ) -> None:
-        """Finish an event's checks and routing, store its attachments, and submit it."""
         del environment
         entry, size = given
         if isinstance(entry, Unfinished):
@@ -154,7 +152,6 @@ class Ingest:
         )
 
     def _told(self, attached: Attached, tell: Callable[[Fate], None]) -> Callable[[Fate], None]:
-        """Return a function for the submission's result: it calls `tell`, then releases the files."""
         attaching = self._attaching
         if attaching is None or not attached.held:
             return tell
@@ -174,7 +171,6 @@ class Ingest:
         trace: str | None,
         given: object,
     ) -> None:
-        """Run `work`, which answers one request. If it raises, answer the request here."""
         TASK_MARK.set((work.__name__, environment))
         try:
             try:
@@ -191,7 +187,7 @@ class Ingest:
             done(failed("internal"))
 
     async def _refused(self, environment: int, refusal: KeyedRefusal, done: Done) -> None:
-        """Answer an event that was refused. If its key was accepted before, the event is a duplicate."""
+        """A refused event whose key was accepted before is a duplicate."""
         known = await self._known(environment, [refusal])
         fate = Fate(lost=known)
         done(receipt(refusal.accepted, fate) if known else refused(refusal))
@@ -220,7 +216,6 @@ class Ingest:
     async def _read(
         self, environment: int, body: bytes, hops: int, trace: str | None
     ) -> list[Accepted | Refusal]:
-        """Read and check a batch. A large batch waits for its turn."""
         if len(body) <= SMALL_BYTES:
             return await self._entries(environment, read_batch(body), hops, trace)
         async with self._large.held(environment):
@@ -259,7 +254,6 @@ class Ingest:
         done: Done,
         attached: Attached,
     ) -> None:
-        """Submit the accepted events of a batch, without those that are known to be duplicates."""
         known = await self._known(environment, entries)
         accepted = [
             entry
@@ -296,7 +290,7 @@ class Ingest:
         trace: str | None,
         key: str | None = None,
     ) -> Accepted:
-        """Read, check and route one event. Raises Refusal, or Unfinished if the checks take longer."""
+        """Raises Refusal, or Unfinished if the checks take longer."""
         if len(body) > EVENT_BYTES:
             raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
         given, payload = read_event(body, max_depth)
@@ -310,7 +304,7 @@ class Ingest:
         return _accepted(event, self._choices(event))
 
     def _choices(self, event: Event) -> tuple[Choice, ...]:
-        """Return where an event goes. Raises Refusal, or Unfinished if the checks take longer."""
+        """Raises Refusal, or Unfinished if the checks take longer."""
         route = self._router.known(event.environment, event.type, event.customer)
         if route is None:
             check_type(event.type)
@@ -396,5 +390,4 @@ def deliveries_of(
 
 
 def _with(fate: Fate, known: dict[str, Claimed]) -> Fate:
-    """Return a fate with further duplicates."""
     return Fate(fate.refusal, {**(fate.lost or {}), **known}) if known else fate

@@ -154,7 +154,6 @@ class OwnEvents:
             await self._empty.wait()
 
     async def _enter(self, submit: Submit) -> list[Announcement]:
-        """Submit the first announcements that wait. Return those that must be tried again."""
         again: list[Announcement] = []
         for number in range(min(AT_ONCE, len(self._waiting))):
             if number and number % SLICE == 0:

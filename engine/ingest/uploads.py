@@ -48,7 +48,7 @@ class Receipt(Struct, frozen=True):
 
 
 class Uploads:
-    """Owner of the uploads whose commit is under way. It makes an event of each file."""
+    """Owner of the uploads whose commit is under way."""
 
     def __init__(
         self,
@@ -77,8 +77,8 @@ class Uploads:
         hops: int = 0,
         trace: str | None = None,
     ) -> Receipt:
-        """Make a file and its event durable. `Depot.keep` holds the content meanwhile. `hops`: how many
-        deliveries of this service led to the event. `trace`: the event's trace.
+        """Make a file and its event durable. `hops`: how many deliveries of this service led to the
+        event.
 
         Raises Refusal (`internal` if the upload may have been accepted) and StoreError.
         """
@@ -134,7 +134,7 @@ class Uploads:
         return structs.replace(file, state=FileState.STORED, size=kept.size, sha256=kept.sha256)
 
     async def _fate(self, accepted: Accepted, file: FileRecord, kept: Kept | None) -> Fate:
-        """Submit, and wait for the commit. If the caller is cancelled, the submission goes on."""
+        """If the caller is cancelled, the submission goes on."""
         fates: list[Fate] = []
         settled = trio.Event()
 
@@ -172,8 +172,7 @@ class Uploads:
 
 
 def _digest(fields: FileFields, file: FileRecord) -> bytes:
-    """Return the digest by which repeats of an idempotency key are compared. It has more parts than an
-    event's digest, so an upload never equals an event."""
+    """The digest has more parts than an event's digest, so an upload never equals an event."""
     digest = hashlib.sha256()
     for part in (
         fields.event_type.encode(),

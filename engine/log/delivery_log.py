@@ -161,7 +161,6 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
 
     @property
     def last_sent(self) -> AttemptEntry | None:
-        """The last attempt that sent a request."""
         return next((each for each in reversed(self.attempts) if each.was_sent), self.sent_before)
 
 

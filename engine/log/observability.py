@@ -39,7 +39,7 @@ class CounterSums(Struct):
             self.errors = [a + b for a, b in zip(before, other.errors, strict=True)]
 
     def categories(self) -> dict[ErrorCategory, int]:
-        """Return the number of failed attempts by category. Categories without any are left out."""
+        """Return the number of failed attempts by category."""
         return {
             category: count
             for category, count in zip(ErrorCategory, self.errors or (), strict=False)

@@ -162,7 +162,6 @@ def _behind(place: QueuePlace) -> GateWait:
 
 
 def _holds(health: Health) -> list[GateWait]:
-    """Return the wait of the longest hold, and the circuit's wait."""
     hold, waits = health.hold, []
     if hold is not None and hold.reason in _HOLDS:
         gate, detail = _HOLDS[hold.reason]

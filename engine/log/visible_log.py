@@ -1,6 +1,6 @@
 """The visible log: the delivery log as far back as a plan shows it.
 
-All callers read the log through it. The engine itself reads the whole log.
+All callers read the log through it.
 """
 
 from collections.abc import Sequence
@@ -34,13 +34,11 @@ class VisibleDeliveries:
     async def deliveries(
         self, environment: int, which: DeliveryFilter, below: str | None, limit: int
     ) -> DeliveryPage:
-        """See the port."""
         from_ms = max(which.from_ms or 0, self._visibility.floor_ms(environment))
         shown = structs.replace(which, from_ms=from_ms)
         return await self._log.deliveries(environment, shown, below, limit)
 
     async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
-        """See the port."""
         if created_at_ms(delivery) < self._visibility.floor_ms(environment):
             return None
         return await self._log.delivery(environment, delivery)
@@ -48,19 +46,16 @@ class VisibleDeliveries:
     async def attempts(
         self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
     ) -> AttemptPage:
-        """See the port."""
         if created_at_ms(delivery) < self._visibility.floor_ms(environment):
             return AttemptPage([], more=False)
         return await self._log.attempts(environment, delivery, below, limit, max_bytes)
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
-        """See the port."""
         if created_at_ms(delivery) < self._visibility.floor_ms(environment):
             return None
         return await self._log.entry(environment, delivery)
 
     async def record_inspection(self, delivery: Delivery, attempt: Attempt) -> None:
-        """See the port."""
         await self._log.record_inspection(delivery, attempt)
 
 
@@ -74,14 +69,12 @@ class VisibleEvents:
     async def events(
         self, environment: int, which: EventFilter, below: str | None, limit: int
     ) -> EventPage:
-        """See the port."""
         from_ms = max(which.from_ms or 0, self._visibility.floor_ms(environment))
         return await self._log.events(
             environment, structs.replace(which, from_ms=from_ms), below, limit
         )
 
     async def event(self, environment: int, event: str) -> EventDetail | None:
-        """See the port."""
         if created_at_ms(event) < self._visibility.floor_ms(environment):
             return None
         return await self._log.event(environment, event)
@@ -89,5 +82,4 @@ class VisibleEvents:
     async def deliveries_to(
         self, environment: int, events: Sequence[str], customer: str
     ) -> dict[str, int]:
-        """See the port."""
         return await self._log.deliveries_to(environment, events, customer)

@@ -166,8 +166,9 @@ class Liveness:
             self._observed[former].lost_looks = LOST_LOOKS
 
     def _formers(self) -> list[str]:
-        """Return the other nodes of this machine and part that have no session. They have ended: a
-        machine restarts the process of a part only after its end."""
+        """The other nodes of this machine and part without a session have ended: a machine restarts
+        a part's process only after its end.
+        """
         mine = next((row for row in self.rows if row.id == self.me), None)
         if mine is None or mine.part.whole:
             return []  # servers of an undivided database can share a machine
@@ -186,7 +187,6 @@ class Liveness:
 
     @property
     def pause_s(self) -> float:
-        """The time until the next look, which is short while a node with a part may be dead."""
         quiet = all(self.state(row.id) is NodeState.LIVE for row in self.rows if row.active)
         return BEAT_S if quiet else SOON_S
 
@@ -244,12 +244,12 @@ def namesake(liveness: Liveness) -> NodeRow | None:
 def is_successor(
     liveness: Liveness, active: str | None, among: Collection[str] | None = None
 ) -> bool:
-    """Return True if this node must take a part over. `active`: the node that has it; None: no node has.
+    """Return True if this node must take a part over. `active`: the node that has it; None: no node
+    has.
 
-    `among`: the candidates (`api.composition.standby` chooses them); None: all nodes. If no candidate
-    lives, this node is one. The live candidate with the smallest id takes over, and all standbys soon see
-    the same nodes. If two nodes try, the database lets one succeed: a takeover names the node that it
-    replaces.
+    `among`: the candidates; None: all nodes. The live candidate with the smallest id takes over,
+    and all standbys soon see the same nodes. If two nodes try, the database lets one succeed: a
+    takeover names the node that it replaces.
     """
     if active is not None and liveness.state(active) is not NodeState.DEAD:
         return False

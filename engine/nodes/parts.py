@@ -18,7 +18,6 @@ class WorkerPart(Struct, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """True if the part is the whole database."""
         return self.of == 1
 
     @property

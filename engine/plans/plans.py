@@ -1,7 +1,4 @@
-"""Plans: the limits of a workspace and of its customers, as data. Nothing here awaits or refuses.
-
-An operator can change the three built-in plans and add others in a file (`plans_file`).
-"""
+"""Plans: the limits of a workspace and of its customers, as data. Nothing here awaits or refuses."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -87,8 +84,9 @@ def overridden(
     ingest_per_minute: int | None = None,
     retention_days: int | None = None,
 ) -> Mapping[str, Plan]:
-    """Return the plans with the limits that the settings give for all plans. A limit of None changes no
-    plan. `control_per_minute` changes the customers' request rate too."""
+    """Return the plans with the limits that the settings give for all plans. `control_per_minute`
+    changes the customers' request rate too.
+    """
     given = {
         "control_per_minute": control_per_minute,
         "ingest_per_minute": ingest_per_minute,
@@ -101,7 +99,7 @@ def overridden(
 
 
 class Plans:
-    """The plans of workspaces. It only reads the models."""
+    """The plans of workspaces."""
 
     def __init__(self, models: Models, plans: Mapping[str, Plan] = BUILT_IN) -> None:
         self._models = models
@@ -121,13 +119,12 @@ class Plans:
         return plan
 
     def of_environment(self, environment: int) -> Plan:
-        """Return the plan of the workspace that an environment belongs to, by its number."""
+        """Return the plan of an environment's workspace."""
         known = self._models.environments.get(environment)
         return self._fallback if known is None else self.of(known.workspace)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all plans."""
         return tuple(self._plans)
 
     @property

@@ -16,8 +16,9 @@ class CollectorSession(requests.Session):
     _environment: Any = None  # the options of proxies and certificates
 
     def merge_environment_settings(self, *given: Any) -> Any:
-        """Return a request's options, including those from environment variables. They are computed only
-        once, because all requests have the same. That saves a fifth of a request's time."""
+        """The options are computed once, because all requests have the same. That saves a fifth of
+        a request's time.
+        """
         if self._environment is None:
             self._environment = super().merge_environment_settings(*given)
         return self._environment

@@ -73,7 +73,7 @@ def _failure(words: str | None) -> bytes:
 
 
 def _text(text: str) -> bytes:
-    """Return UTF-8. Lone surrogates become question marks."""
+    """Lone surrogates become question marks."""
     return text.encode("utf-8", "replace")
 
 

@@ -1,8 +1,7 @@
 """The queue of ended spans, and the thread that exports them.
 
-The trio thread only adds spans. While the collector hangs or cannot be reached, spans beyond the queue's
-bound are lost and counted, and no event is delayed. Workspaces take turns, so that no workspace uses up
-the queue or the rate.
+While the collector hangs or cannot be reached, spans beyond the queue's bound are lost and counted,
+and no event is delayed. Workspaces take turns, so that no workspace uses up the queue or the rate.
 """
 
 import logging
@@ -73,8 +72,7 @@ class ExportQueue:
         logging.getLogger(LIBRARY).addFilter(self._reason)
 
     def put(self, span: EndedSpan) -> None:
-        """Queue a span. Called on the trio thread. If the queue is full, the workspace with the most
-        spans loses one."""
+        """Queue a span. If the queue is full, the workspace with the most spans loses one."""
         if self._closing.is_set():
             self._dropped += 1
             return

@@ -38,7 +38,6 @@ class OtlpExporter(OTLPSpanExporter):
     versions that have it."""
 
     def send(self, request: bytes) -> bool:
-        """Send an encoded request; see `Exporter.send`."""
         return self._client.export(request).success
 
 
@@ -60,7 +59,7 @@ class Export:
         self._scope = of_scope.SerializeToString()
 
     def __call__(self, spans: Sequence[EndedSpan]) -> bool:
-        """Export spans. Returns False if the collector did not take them."""
+        """Export spans."""
         scoped = field(b"\x12", self._scope + b"".join(map(self._encoded, spans)))
         return self._exporter.send(field(b"\x0a", self._resource + scoped))
 
@@ -69,7 +68,6 @@ class Export:
         self._exporter.shutdown()
 
     def _encoded(self, ended: EndedSpan) -> bytes:
-        """Return a span's bytes, with its attributes cut to the limits."""
         attributes = ended.attributes
         most, longest = self._limits.max_span_attributes, self._limits.max_span_attribute_length
         if longest is None and (most is None or len(attributes) <= most):
@@ -112,8 +110,9 @@ def disabled() -> bool:
 
 
 def _check_headers(variable: str, text: str) -> None:
-    """Raise ValueError for an entry that cannot be sent as a header. An entry can hold a secret, so the
-    message does not quote it, and the library's log is off meanwhile."""
+    """An entry can hold a secret, so the message does not quote it, and the library's log is off
+    meanwhile.
+    """
     logger = logging.getLogger(parse_env_headers.__module__)
     with _silent(logger):
         for number, entry in enumerate(filter(str.strip, text.split(",")), 1):

@@ -1,7 +1,4 @@
-"""The wrappers that make the spans of ingestion, commits and attempts. They change nothing else.
-
-A server without traces is built without these wrappers.
-"""
+"""The wrappers that make the spans of ingestion, commits and attempts. They change nothing else."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -80,15 +77,12 @@ class TracedIntakeStore:
         return acceptance
 
     async def draw(self) -> int:
-        """See `IntakeStore.draw`."""
         return await self._store.draw()
 
     async def check(self) -> None:
-        """See `IntakeStore.check`."""
         await self._store.check()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
-        """See `IntakeStore.forget_backlog`."""
         await self._store.forget_backlog(destinations)
 
 
@@ -111,7 +105,6 @@ class TracedSender:
         self._sender.send(transmission, done)
 
     def forget(self, destination: str) -> None:
-        """See `Sender.forget`."""
         self._sender.forget(destination)
 
 

@@ -1,8 +1,8 @@
 """The tracer: it decides which events are traced, and makes their spans. Nothing here awaits.
 
-An event has four kinds of spans: `accept`, from the request's last byte to the answer; `commit`; `wait`,
-from the commit to an attempt or between two attempts; and `attempt`. To make a span, a server needs only
-the trace that is stored with the event. So another server can continue the trace.
+An event has four kinds of spans: `accept`, from the request's last byte to the answer; `commit`;
+`wait`, from the commit to an attempt or between two attempts; and `attempt`. To make a span, a
+server needs only the trace that is stored with the event, so another server can continue the trace.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -246,7 +246,6 @@ class Tracer:
         return AttemptSpan(self, workspace, own, trace, attributes, now)
 
     def _waited_since(self, delivery: Delivery, number: int) -> float | None:
-        """Return the instant since which a delivery has waited; None if this process does not know it."""
         if number > 1:
             return self.attempts_failed.take(delivery.id)
         created = created_at_ms(delivery.id) / 1000
