@@ -28,7 +28,7 @@ from engine.model.read_models import Credential, Models
 from engine.model.token_keys import KEY_ID_BYTES, TokenKeys
 
 PREFIX = b"angcs_"
-CODE_PREFIX = b"angcc_"  # of login codes
+CODE_PREFIX = b"angcc_"
 ENDED = "console_session"  # the kind of the notification that a session has ended
 PURPOSE = b"angarium console session v1"  # the label of the keys derived from the master keys
 TTL_S = 12 * 3600  # a working day; then the key must be entered again
@@ -75,7 +75,7 @@ class ConsoleTokens:
         return (prefix + base64.urlsafe_b64encode(self.keys.signed(claims)).rstrip(b"=")).decode()
 
     def end(self, session: str) -> None:
-        """End a session, or use up a login code, by its id. An id that is no UUID is ignored."""
+        """End a session, or use up a login code, by its id."""
         if not is_uuid(session):
             return
         self._ended[UUID(session).bytes] = None
@@ -83,9 +83,7 @@ class ConsoleTokens:
             del self._ended[next(iter(self._ended))]
 
     def credential(self, token: bytes, now: float) -> Credential | None:
-        """Return the credential of the API key behind a session's token or a login code. None if
-        the token is not ours, has expired or was ended, or the code was used.
-        """
+        """Return the credential of the API key behind a session's token or a login code."""
         if len(token) > _LONGEST:
             return None
         prefix = CODE_PREFIX if token.startswith(CODE_PREFIX) else PREFIX

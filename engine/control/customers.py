@@ -138,8 +138,7 @@ class QuotaCheck:
 
     async def tally(self, actor: Principal, environment: int, quota: Quota) -> CustomerTally | None:
         """Check that a session's customer can add one more row. Return the tally of the customer's
-        account, None for a key. The statement that adds the row adds nothing if the tally has risen
-        since.
+        account, None for a key.
 
         Raises Refusal `plan_limit` if the quota is used up, 404 for an unknown account.
         """

@@ -74,8 +74,8 @@ class DeliveryCommands:
     async def retry(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry:
-        """Order a delivery to be sent now, and return it. A delivery that is IN_DLQ is requeued. `own` is
-        the customer of the session that asks, None for a key.
+        """Order a delivery to be sent now, and return it. `own` is the customer of the session that
+        asks, None for a key.
 
         Raises Refusal 404, and 409 where it was delivered, discarded or simulated.
         """

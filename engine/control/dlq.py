@@ -107,8 +107,7 @@ class DeadLetterCommands:
     ) -> DeliveryEntry | None:
         """Return a delivery of the dead-letter queue, None if the delivery is not IN_DLQ.
 
-        `own` is the customer of the session that asks, None for a key. Raises Refusal 404 if there
-        is no such delivery.
+        Raises Refusal 404.
         """
         entry = await self._log.entry(environment, identifier)
         if entry is None or (own is not None and entry.customer != own.external_id):

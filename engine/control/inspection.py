@@ -102,8 +102,9 @@ class Inspections:
         draft: SampleDraft,
         customer: SessionCustomer | None = None,
     ) -> Inspection:
-        """Send a sample and record it. `customer` is that of the session that asks. Raises Refusal 400,
-        404, 409 (archived), 413 or 503 (too many tests)."""
+        """Send a sample and record it. Raises Refusal 400, 404, 409 (archived), 413 or 503 (too many
+        tests).
+        """
         destination, _ = await self._required(environment, identifier)
         sample = await self._sample(environment, draft)
         return await self._commands.run_beside(lambda: self._test(destination, sample, customer))

@@ -14,8 +14,7 @@ class DrainedMachines(Protocol):
     """The rows of drained machines."""
 
     async def drain(self, machine: str) -> bool:
-        """Record that a machine is drained: other machines take over its work. Return False if that was
-        recorded already."""
+        """Record that a machine is drained. Return False if it was drained already."""
 
     async def undrain(self, machine: str) -> bool:
         """Record that a machine is no longer drained. Return False if it was not drained."""

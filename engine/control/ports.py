@@ -90,9 +90,9 @@ class DestinationStore(Protocol):
         audit: AuditEntry,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add the first version of a destination. Nothing is added if the environment already has
-        `at_most` destinations that are not archived, or if the tally of the customer's account has risen
-        since `customer` was read."""
+        """Add the first version of a destination. Nothing is added if the environment has `at_most`
+        destinations that are not archived, or if `customer` is out of date.
+        """
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version of a destination."""
@@ -145,7 +145,7 @@ class TransformStore(Protocol):
         """Add the next version of a destination's script; the store assigns `version`.
 
         Nothing is added if the destination is archived, if the workspace has `at_most` scripts, or if
-        the tally of the customer's account has risen since `customer` was read.
+        `customer` is out of date.
         """
 
     async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:
@@ -207,8 +207,7 @@ class RuleStore(Protocol):
         """Add a rule.
 
         Nothing is added if the destination is archived, if the environment has `at_most` rules, if a
-        rule of the environment was written after `tally` was read, or if the tally of the customer's
-        account has risen since `customer` was read.
+        rule of the environment was written after `tally` was read, or if `customer` is out of date.
         """
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
@@ -310,7 +309,7 @@ class SettingsStore(Protocol):
         """Return the present version of a workspace's settings; version 0 if none was written."""
 
     async def replace(self, settings: WorkspaceSettings, audit: AuditEntry) -> bool:
-        """Write a version of the settings, if the stored version is the one before it."""
+        """Write the next version of the settings."""
 
 
 class KnownVersions(Protocol):
@@ -359,8 +358,9 @@ class ConfigurationStore(Protocol):
 
 
 class Projection:
-    """The projection of committed changes into read models. This class does nothing, for processes
-    without read models, such as the command line; servers have a `ModelProjection`."""
+    """The projection of committed changes into read models. This class does nothing: it is for processes
+    without read models, such as the command line.
+    """
 
     def tenant(self, tenant: Tenant) -> None:
         """Show a new workspace."""
@@ -378,7 +378,7 @@ class Projection:
         """Show that a rule was removed."""
 
     def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
-        """Show the active schema of an event type. None: the type has no active schema."""
+        """Show the active schema of an event type."""
 
     def settings(self, settings: WorkspaceSettings) -> None:
         """Show a new version of a workspace's settings."""

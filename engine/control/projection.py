@@ -45,17 +45,14 @@ class ModelProjection(Projection):
         self._schemas = ActiveSchemas(models)
 
     def destination_version(self, destination: str) -> int:
-        """Return the version of a destination in the read models, 0 if they lack it."""
         present = self._models.destinations.get(destination)
         return 0 if present is None else present.version
 
     def rule_version(self, rule: str) -> int:
-        """Return the version of a rule in the read models, 0 if they lack it."""
         present = self._models.rules.get(rule)
         return 0 if present is None else present.version
 
     def tenant(self, tenant: Tenant) -> None:
-        """Show a workspace and its environments."""
         self._models.put_workspace(tenant.workspace, tenant.environments)
 
     def key(self, key: KeyRecord) -> None:
@@ -106,24 +103,19 @@ class ModelProjection(Projection):
         self._configure(destination)
 
     def rule(self, rule: RuleModel) -> None:
-        """Route by this version of a rule."""
         if self.rule_version(rule.id) < rule.version:
             self._models.put_rule(rule)
 
     def rule_removed(self, rule: str) -> None:
-        """Stop routing by this rule."""
         self._models.remove_rule(rule)
 
     def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
-        """Check events of a type against this version."""
         self._schemas.put(environment, event_type, active)
 
     def settings(self, settings: WorkspaceSettings) -> None:
-        """Act on this version of a workspace's settings."""
         self._models.put_settings(settings)
 
     def customer(self, account: CustomerAccount) -> None:
-        """Act on this version of a customer's account."""
         self._models.put_customer(account)
 
     def keys(self) -> Collection[str]:

@@ -84,7 +84,7 @@ class Judged(Struct, frozen=True):
 
 
 def judge(draft: SchemaDraft, pause: Callable[[], None] = no_pause) -> Judged:
-    """Check a draft: its size, its schema, and its example against the schema. Raises Refusal 400.
+    """Check a draft. Raises Refusal 400.
 
     Takes some tenths of a second at worst; `pause` is called after each slice, which takes milliseconds.
     """

@@ -52,7 +52,6 @@ class ConfigurationWriter:
         changes: Mapping[str, Any] | None = None,
         previous_fingerprint: str | None = None,
     ) -> AuditEntry:
-        """Return the audit entry of one action, such as `destination.update`."""
         return self._auditor.entry(actor, action, object_id, changes, previous_fingerprint)
 
     async def command(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:

@@ -322,7 +322,7 @@ def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: in
 
 
 def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> DecodedEvent:
-    """Decode a body whose payload holds lone surrogates. JSON allows them; msgspec does not.
+    """Decode a body whose payload holds lone surrogates.
 
     Two copies of the body are decoded, each with another replacement for the surrogates. If the copies
     differ outside their payloads, a surrogate is there, and the body is refused.

@@ -207,7 +207,6 @@ class Ingest:
     async def _known(
         self, environment: int, entries: list[Accepted | Refusal]
     ) -> dict[str, Claimed]:
-        """Find out which of the refused events were accepted before; see `duplicates`."""
         keyed = [entry for entry in entries if isinstance(entry, KeyedRefusal)]
         if not keyed or self._keys is None:
             return {}

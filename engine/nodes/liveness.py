@@ -109,7 +109,6 @@ class _Observed:
         self.beaten_at = now  # the look that found this heartbeat
         self.met_at: float = now if before is None else before.met_at  # the first look
         self.beats: int = 0 if before is None else before.beats + 1  # observed heartbeats
-        # True if its session was ever observed.
         self.was_locked: bool = locked or (before is not None and before.was_locked)
         self.lost_looks = 0  # looks in a row without that session
         self.silent_s = 0.0

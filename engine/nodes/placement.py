@@ -1,7 +1,6 @@
 """The placement of parts on machines (computers): which machine's process does the work of each part.
 
-Every node computes the same placement from the same rows. Rendezvous hashing chooses among the machines
-that have room for a part. Nothing here awaits or is random.
+Every node computes the same placement from the same rows. Nothing here awaits or is random.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """The admission of a chunk: the originals whose lanes have room, and the entry that writes them.
 
-A leg is a destination's share of a job. If a lane of the leg is stuck, it is parked, and the leg goes on
-with the other lanes. If a lane is only full, the leg waits for it.
+If a lane of the leg is stuck, it is parked, and the leg goes on with the other lanes. If a lane is only
+full, the leg waits for it.
 """
 
 import math
@@ -48,8 +48,7 @@ def room_at(
     window = LANE if destination.ordering is Ordering.STRICT else WINDOW
     rate = job.rate_per_second
     if rate is not None:
-        # After an outage of the destination, all replays that wait there are sent at once. So let only
-        # one second's replays wait.
+        # After an outage of the destination, all replays that wait there are sent at once.
         window = min(window, max(1, int(rate)))
     if destination.ordering is Ordering.KEY:
         return queued.room_by_key(destination.id, window, now, congested=congested)

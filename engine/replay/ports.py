@@ -51,7 +51,8 @@ class Stretch(Struct):
 
 class EventHeads(Struct):
     """Consecutive events of an environment, in order of id and without their content. Events that cannot
-    be sent are left out. `through`: the last id that the read examined. `end`: no more events follow."""
+    be sent are left out. `through` and `end`: as in `Stretch`.
+    """
 
     events: list[Event]
     through: str
@@ -261,9 +262,8 @@ class ReplayStore(Reading, Protocol):
         """Read at most `limit` of a destination's waiting and selected deliveries, from the leg's cursor
         on.
 
-        PENDING deliveries are read before RETRYING ones. Thus a delivery that fails between two reads is
-        found too.
-        A retry leaves out deliveries that were attempted since its job was created.
+        PENDING deliveries are read before RETRYING ones, so that a delivery that fails between two reads
+        is found. A retry leaves out deliveries that were attempted since its job was created.
         """
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:

@@ -48,8 +48,6 @@ class _Lane(Struct):
 
 
 class _Queue(Struct):
-    """The replays that wait at one destination."""
-
     count: int
     moved_at: float
     lanes: dict[str, _Lane]

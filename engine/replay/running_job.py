@@ -103,7 +103,7 @@ class RunningJob:
         return True
 
     def moved(self, chunk: Chunk, written: int) -> None:
-        """Note that a chunk's step is durable. `written`: how many of its replays were written."""
+        """Note that a chunk's step is durable."""
         leg = self._legs[chunk.destination]
         skipped = chunk.skipped + len(chunk.deliveries) - written
         leg.step += 1

@@ -34,8 +34,6 @@ class DestinationRoutes:
         return await worked_off(work)
 
     async def chosen(self, destination: str, events: Sequence[Event]) -> list[Delivery]:
-        """Return a delivery for each event that goes to the destination, with the event's id as its
-        own."""
         return await worked_off(partial(self._chosen, destination, events))
 
     def _chosen(

@@ -1,8 +1,7 @@
 """The evaluation of events by the schema and the rules of their types, in slices if it takes long.
 
-A filter that looks at thousands of items, or a search among thousands of similar patterns, pauses
-after half a millisecond and continues when other tasks have run. One event of an environment is
-evaluated at a time, and environments take turns slice by slice.
+An evaluation pauses after half a millisecond, and continues when other tasks have run. One event of an
+environment is evaluated at a time, and environments take turns slice by slice.
 """
 
 from collections import Counter
@@ -27,8 +26,8 @@ from engine.submission.submission import claim_of
 # duration. Evaluations then use at most a quarter of the loop.
 REST = 3.0
 # If an environment's last event took longer than this, and other environments have work, its next events
-# wait for their turn before they begin. Without this wait, many connections could each run the first
-# slice of their event's evaluation in one pass of the event loop.
+# wait for their turn before they begin. Otherwise many connections could each run the first slice of an
+# evaluation in one pass of the event loop.
 SLOW_S = 0.0005
 WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
 # The limits on paused evaluations: for each environment, and for all environments together. Further

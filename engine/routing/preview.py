@@ -161,8 +161,6 @@ def _indexes(
 
 
 class _Judge:
-    """The judge of one event by one rule after another."""
-
     def __init__(self, event: Event, pause: Callable[[], None]) -> None:
         self._event = event
         self._pause = pause

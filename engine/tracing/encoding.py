@@ -1,7 +1,7 @@
 """The encoding of ended spans in OTLP's protobuf. Nothing here awaits.
 
-The library's encoder takes ten times as long, because it makes a message object for each attribute, value
-and span. This encoder joins bytes, and keeps encoded attributes, because they occur again.
+The library's encoder takes ten times as long, because it makes a message object for each attribute,
+value and span.
 """
 
 from collections.abc import Mapping

@@ -59,12 +59,10 @@ class Export:
         self._scope = of_scope.SerializeToString()
 
     def __call__(self, spans: Sequence[EndedSpan]) -> bool:
-        """Export spans."""
         scoped = field(b"\x12", self._scope + b"".join(map(self._encoded, spans)))
         return self._exporter.send(field(b"\x0a", self._resource + scoped))
 
     def close(self) -> None:
-        """End the session with the collector."""
         self._exporter.shutdown()
 
     def _encoded(self, ended: EndedSpan) -> bytes:

@@ -39,7 +39,7 @@ class TracedIngest:
         key: str | None = None,
         trace: str | None = None,
     ) -> None:
-        """Take one request's body; see `IngestPort.submit`. An untraced request costs one comparison."""
+        """An untraced request costs one comparison."""
         sampler = self._sampler
         if trace is None and sampler.left:
             sampler.left -= 1
@@ -65,7 +65,6 @@ class TracedIntakeStore:
         self._tracer = tracer
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
-        """Write the group; see `IntakeStore.accept`."""
         began = self._tracer.now()
         try:
             acceptance = await self._store.accept(group)
@@ -95,7 +94,6 @@ class TracedSender:
         self._tracer = tracer
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Begin an attempt; see `Sender.send`."""
         trace = transmission.delivery.event.trace
         if trace is not None and is_sampled(trace):
             span = guarded(self._tracer.attempt, transmission, trace)

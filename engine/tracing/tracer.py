@@ -141,9 +141,9 @@ class Tracer:
         now: Callable[[], float],
         workspace_of: Callable[[int], str | None],
     ) -> None:
-        """`ended` takes the spans. `sampler` chooses among the requests without a trace; a request with a
-        trace is traced if its sender samples it. `workspace_of` returns the workspace of an
-        environment's number."""
+        """`sampler` chooses among the requests without a trace; a request with a trace is traced if its
+        sender samples it. `workspace_of` returns the workspace of an environment's number.
+        """
         self.ended = ended
         self.sampler = sampler
         self.now = now
