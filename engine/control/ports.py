@@ -228,9 +228,10 @@ class RuleStore(Protocol):
         """Return how many rules an environment has."""
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return the rules with a filter that lead to destinations of `account` (None: to destinations
-        without an account), and the tally of the environment's rules. After `at_most` patterns, no
-        further rule is read."""
+        """Return an environment's rules with a filter for the destinations of `account`, and the tally
+        of its rules. None: destinations without an account. After `at_most` patterns, no further rule is
+        read.
+        """
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
         """Return the recorded failures of filters, by rule."""

@@ -119,8 +119,8 @@ class OrderDraft(Document):
     limit: int | None = Field(
         None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
     )
-    # Null is refused, not read as false: with false, the job cancels or retries deliveries, and a caller
-    # who sends null can want only their count.
+    # Null is refused, not read as false: its sender may want only the count, and false cancels or
+    # retries deliveries.
     dry_run: bool = Field(False, description="Only count the deliveries that match.")
 
     def selection(self) -> ReplaySelection:

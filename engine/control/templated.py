@@ -211,9 +211,7 @@ def previewed(
 def _config(
     definition: Definition, given: Mapping[str, Any], stored: Template | None
 ) -> dict[str, Any]:
-    """A secret that the template needs, or that `given` masks, has the value null if its value was
-    neither given nor stored.
-    """
+    """A secret without a value is null, if the template needs it or `given` masks it."""
     _bound(given)
     changes = {
         name: value

@@ -43,7 +43,8 @@ class LaneList(Struct, frozen=True):
 class QueuePlace(Struct, frozen=True, kw_only=True):
     """The place of a waiting delivery. `kind` is None if its destination has no lanes, or the event has
     no key. `ahead`: how many deliveries precede it in its lane, or in its priority class if it has no
-    lane; None if it is behind all examined deliveries. `head`: the lane's head."""
+    lane. None: it is behind all examined deliveries. `head`: the lane's head.
+    """
 
     kind: LaneKind | None = None
     key: str | None = None

@@ -19,8 +19,8 @@ from engine.replay.ports import Chunk, Reading, ReplayStore, Stretch
 from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
-# The limit on the parked lanes of one leg. Each is read alone later, and that read also examines the rows
-# of other lanes. If more lanes than this are stuck, the destination itself fails.
+# The limit on the parked lanes of one leg. Each parked lane is read alone later, past the rows of the
+# other lanes. If more lanes than this are stuck, the destination itself fails.
 PARKED = 256
 
 

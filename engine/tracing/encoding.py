@@ -31,8 +31,9 @@ def field(tag: bytes, content: bytes) -> bytes:
 
 
 def span_bytes(ended: EndedSpan, attributes: Attributes, dropped: int) -> bytes:
-    """Return a span in the form in which `ScopeSpans` contains it. `attributes` are within the limits;
-    `dropped` is the number of the span's other attributes."""
+    """Return a span as a field of `ScopeSpans`. `attributes` are within the limits; `dropped` is the
+    number of the span's other attributes.
+    """
     context = ended.context
     parts = [b"\x0a\x10", bytes.fromhex(trace_id(context))]
     parts += b"\x12\x08", bytes.fromhex(span_id(context))
