@@ -54,7 +54,7 @@ class SampleDraft(Document):
         None,
         description="Null: the example of the type's active schema, otherwise a short message.",
     )
-    # Null is refused, not read as false: its sender may want a dry run, and false sends a request.
+    # Null is refused, not read as false: its sender can want a dry run, and false sends a request.
     dry_run: bool = Field(False, description="Show the request and send nothing.")
 
 

@@ -45,7 +45,7 @@ MAX_SECRETS = 10  # of a key at once: only a faulty loop rotates more often in a
 
 
 class NewKey(Struct, frozen=True):
-    """A key with its secret, which is returned only once."""
+    """A key with its secret."""
 
     key: KeyRecord
     secret: str

@@ -119,7 +119,7 @@ class OrderDraft(Document):
     limit: int | None = Field(
         None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
     )
-    # Null is refused, not read as false: its sender may want only the count, and false cancels or
+    # Null is refused, not read as false: its sender can want only the count, and false cancels or
     # retries deliveries.
     dry_run: bool = Field(False, description="Only count the deliveries that match.")
 

@@ -1,7 +1,6 @@
 """Embed sessions: short-lived tokens for one customer's browser.
 
-Any process can verify a token without a look-up, because the key is derived from the master key. A
-session ends only when its time is over.
+Any process can verify a token without a look-up, because the key is derived from the master key.
 """
 
 import base64

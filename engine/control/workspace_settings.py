@@ -195,7 +195,7 @@ class SettingsDraft(Document):
     )
 
 
-# This checks only the shape of a patch. `SettingsDraft` checks the document that it was merged into.
+# This checks only the shape of a patch.
 SettingsPatch = patch_of(
     SettingsDraft,
     "SettingsPatch",

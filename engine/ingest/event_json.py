@@ -1,8 +1,8 @@
 """The strict reader of events in request bodies. It never serialises a payload again.
 
-msgspec decodes an ordinary body in a microsecond. It does not check duplicate keys and depth, and refuses
-lone surrogates, which a payload can have. For most bodies, cheap counts exclude duplicate keys and too
-much depth. For the others, the exact counts of `engine.model.json_members` decide.
+msgspec does not check duplicate keys and depth, and refuses lone surrogates, which a payload can have.
+For most bodies, cheap counts exclude duplicate keys and too much depth. For the others, the exact counts
+of `engine.model.json_members` decide.
 """
 
 import re

@@ -108,7 +108,7 @@ class _Observed:
         self.locked = locked
         self.beaten_at = now  # the look that found this heartbeat
         self.met_at: float = now if before is None else before.met_at  # the first look
-        self.beats: int = 0 if before is None else before.beats + 1  # observed heartbeats
+        self.beats: int = 0 if before is None else before.beats + 1
         self.was_locked: bool = locked or (before is not None and before.was_locked)
         self.lost_looks = 0  # looks in a row without that session
         self.silent_s = 0.0
@@ -130,10 +130,7 @@ class _Observed:
 
 
 class Liveness:
-    """The states of all nodes, as the node `me` sees them. Owner: the membership of `me`.
-
-    `rows`: the rows at the last look.
-    """
+    """The states of all nodes, as the node `me` sees them. Owner: the membership of `me`."""
 
     def __init__(self, me: str) -> None:
         self.me = me

@@ -91,7 +91,7 @@ def belongs_on(liveness: Liveness, part: int, parts: int, without: str | None = 
     """Return the machine that a part belongs on, by the node states that one node observes. None: no
     machine can work for the part, and none holds it.
 
-    `without`: a machine to leave out, to learn which machine would follow it.
+    `without`: a machine to leave out.
     """
     rows = [row for row in liveness.rows if row.machine != without]
     dead = [row for row in rows if liveness.state(row.id) is NodeState.DEAD]
@@ -99,7 +99,7 @@ def belongs_on(liveness: Liveness, part: int, parts: int, without: str | None = 
 
 
 class MoveWatch:
-    """The decision of a part's holder to hand the part over. `machine`: the holder's machine."""
+    """The decision of a part's holder to hand the part over."""
 
     def __init__(self, machine: str) -> None:
         self._machine = machine

@@ -149,8 +149,8 @@ class Plans:
 class Visibility:
     """The visibility of an environment's log: how far back its plan shows it.
 
-    Partitions are kept for the plan with the longest retention. A delivery that is older than its own
-    plan's retention still exists, but is not shown, whatever its state.
+    A delivery that is older than its own plan's retention still exists, but is not shown, whatever its
+    state.
     """
 
     def __init__(self, plans: Plans, now: Callable[[], float]) -> None:

@@ -25,7 +25,7 @@ _LIBRARIES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 
 class TracingError(Exception):
-    """The settings turn traces on, but spans cannot be exported. The message says why."""
+    """The settings turn traces on, but spans cannot be exported."""
 
 
 class Tracing(Struct, frozen=True):

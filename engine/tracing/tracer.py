@@ -142,7 +142,7 @@ class Tracer:
         workspace_of: Callable[[int], str | None],
     ) -> None:
         """`sampler` chooses among the requests without a trace; a request with a trace is traced if its
-        sender samples it. `workspace_of` returns the workspace of an environment's number.
+        sender samples it.
         """
         self.ended = ended
         self.sampler = sampler
