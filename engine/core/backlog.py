@@ -1,7 +1,4 @@
-"""The backlog of one destination: each delivery waits in memory or only in the store, never in both.
-
-It places arrivals and deliveries that were read. It decides nothing about attempts.
-"""
+"""The backlog of one destination: each delivery waits in memory or only in the store, never in both."""
 
 from collections.abc import Callable, Sequence
 
@@ -57,7 +54,7 @@ class Backlog:
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
         """Place deliveries that were just committed. A delivery enters memory if there is room and its
-        cursor has passed all earlier deliveries. Otherwise it stays in the store, to be read later."""
+        cursor has passed all earlier deliveries."""
         window, lanes = self.window, self.lanes
         queues, group_of = self.queue, window.group_of
         cursors, lasts = window.cursors, window.lasts
@@ -227,8 +224,7 @@ class Backlog:
         self.recount()
 
     def _admit(self, delivery: Delivery, now: float) -> bool:
-        """Place a delivery from the store. False: there is no room, and the cursor must stop before
-        it."""
+        """Place a delivery from the store. False: no room, so the cursor must stop before it."""
         if delivery.next_attempt_at is not None:
             self._judge_wait(delivery, now)
         if self.lanes is not None:
@@ -243,8 +239,6 @@ class Backlog:
         return True
 
     def _is_news(self, delivery: Delivery, outstanding: Outstanding) -> bool:
-        """Return whether a delivery that was read must be placed: it is not in flight, has no uncommitted
-        outcome, is not in the urgent queue, and its row has not changed since the read."""
         identifier = delivery.id
         known = self._in_flight.get(identifier) or self._uncommitted.get(identifier)
         if known is not None:
@@ -254,7 +248,7 @@ class Backlog:
         return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Count the deliveries that were set aside during a read as waiting only in the store."""
+        """Count the deliveries set aside during a read as waiting only in the store."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
         self.window.aside = 0
@@ -290,8 +284,11 @@ class Backlog:
         return found
 
     def forget(self) -> None:
-        """Drop all waiting deliveries from memory, so that they are read again: move the cursors back.
-        Reads without lanes find RETRYING deliveries by their due times, so note these instead."""
+        """Drop all waiting deliveries from memory, so that they are read again.
+
+        Reads without lanes find RETRYING deliveries by due time, so note their due times instead of
+        moving the cursors.
+        """
         window, reader = self.window, self.reader
         reader.forget()
         if reader.outstanding is not None:
@@ -314,7 +311,6 @@ class Backlog:
     # --- time
 
     def promote(self, now: float) -> None:
-        """Make due deliveries eligible, and ask for the parked lanes that are due."""
         if self.queue.waits:
             self.queue.promote(now)
         if self.lanes is not None:
@@ -330,14 +326,13 @@ class Backlog:
         return wake
 
     def recap(self, latest: Callable[[Delivery], float]) -> None:
-        """Let no retry in memory be due after `latest`."""
         for delivery in self.waiting():
             if delivery.next_attempt_at is not None:
                 delivery.next_attempt_at = min(delivery.next_attempt_at, latest(delivery))
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Read at once the stored deliveries due only after `latest`: their waits are now too long."""
+        """Read at once the stored deliveries that are due only after `latest`."""
         if self.lanes is not None:
             self.lanes.recall(latest)
         else:
@@ -346,13 +341,12 @@ class Backlog:
     # --- what waits
 
     def waiting(self) -> list[Delivery]:
-        """Return all deliveries that wait in memory."""
         behind = [] if self.lanes is None else self.lanes.behind_heads()
         return [*self.queue.waiting(), *behind]
 
     def low_seq(self) -> int:
-        """Return the lowest seq that an unsettled delivery can have. Without lanes, this does not hold
-        for RETRYING deliveries, which can have lower seqs."""
+        """Return the lowest seq that an unsettled delivery can have. Without lanes, RETRYING deliveries
+        can have lower seqs."""
         window = self.window
         seqs = [delivery.seq for delivery in self._uncommitted.values()]
         seqs += [

@@ -1,9 +1,9 @@
 """The circuit of one destination: it opens after failures in a row, and one delivery probes it.
 
-Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
+The diagram in docs/states.md is made from `TRANSITIONS`.
 
 Only failures of the destination count. TRANSFORM and INTERNAL are failures of the service or of the
-tenant's script: they neither count nor interrupt failures in a row. BLOCKED_ADDRESS counts, like DNS: the
+tenant's script: they neither count nor interrupt failures in a row. BLOCKED_ADDRESS counts: the
 destination's name leads to that address.
 """
 
@@ -68,14 +68,14 @@ class Circuit:
 
     def __init__(self) -> None:
         self.state = CircuitState.CLOSED
-        self.failures = 0  # failures in a row that count
+        self.failures = 0
         self.suspects: Ids = {}  # deliveries of these failures, at most DELIVERIES_TO_OPEN
         self.opened_at: float | None = None
         self.next_probe_at: float | None = None  # only while OPEN
-        self.probe: str | None = None  # the delivery that probes, only while HALF_OPEN
+        self.probe: str | None = None  # only while HALF_OPEN
         self.tries = 0  # failed probes since the circuit opened
-        # True if only deliveries of the service's own events failed since the last success. Such a
-        # circuit is not announced: the announcement would be one more own event.
+        # True if only deliveries of the service's own events failed since the last success. Announcing
+        # such a circuit would cause one more own event.
         self.quiet = True
 
     def succeeded(self) -> bool:
@@ -87,8 +87,7 @@ class Circuit:
         return self.state is not CircuitState.CLOSED and self._signal(CircuitSignal.SUCCESS, 0.0)
 
     def spared(self, delivery: str, now: float) -> bool:
-        """Note an attempt that sent nothing: it is neither a success nor a failure. Returns whether the
-        state changed."""
+        """Note an attempt that sent nothing. Returns whether the state changed."""
         return delivery == self.probe and self._signal(CircuitSignal.PROBE_VOID, now)
 
     def failed(
@@ -116,7 +115,6 @@ class Circuit:
         return self.next_probe_at is not None and self.next_probe_at <= now
 
     def probed(self, delivery: str, now: float) -> None:
-        """Note that the probe was sent."""
         self._signal(CircuitSignal.PROBE, now)
         self.probe = delivery
 
@@ -130,9 +128,8 @@ class Circuit:
     def reopen(
         self, opened_at: float, next_probe_at: float, tries: int, now: float, *, quiet: bool = False
     ) -> None:
-        """Restore a circuit that was open or half-open: it becomes open. The clock can have stepped
-        since. So `opened_at` is limited to `now`, and the next probe begins at most LONGEST_PROBE_S from
-        now."""
+        """Restore a circuit that was open or half-open, as open. The arguments are limited, because the
+        clock can have stepped since."""
         self.quiet = quiet
         self.state = CircuitState.OPEN
         self.opened_at = min(opened_at, now)

@@ -7,8 +7,6 @@ MOST_ERAS = 64  # if there are more, the first two are merged
 
 
 class _Era(NamedTuple):
-    """The first and last instants of the clock between two steps, and the sum of all earlier steps."""
-
     first: float
     last: float
     stepped_s: float
@@ -18,12 +16,11 @@ class ClockHistory:
     """Owner of the clock's steps. Instants are seconds since the epoch."""
 
     def __init__(self) -> None:
-        self._eras: list[_Era] = []  # before the present era
-        self._first = -math.inf  # when the present era began
-        self.total_s = 0.0  # the sum of all steps
+        self._eras: list[_Era] = []
+        self._first = -math.inf
+        self.total_s = 0.0
 
     def add(self, by_s: float, now: float) -> None:
-        """Note a step by `by_s` seconds, to `now`."""
         self._eras.append(_Era(self._first, now - by_s, self.total_s))
         self._first, self.total_s = now, self.total_s + by_s
         if len(self._eras) > MOST_ERAS:

@@ -7,8 +7,7 @@ from engine.core.vocabulary import DeliveryClass
 
 
 class MemoryLimits(Struct, frozen=True):
-    """The bounds on deliveries in memory, of one destination or of all: their number, and their bytes of
-    payload."""
+    """The bounds on deliveries in memory, of one destination or of all."""
 
     deliveries: int
     bytes: int

@@ -17,13 +17,13 @@ _MIDDLES_MS = tuple((low + high) / 2 for low, high in pairwise(_EDGES_MS))
 LAST_ERROR_CHARACTERS = 200  # a snapshot must stay small, and people read the error
 
 
-# Return the bucket of a duration in ms: the first k with duration <= 1.6^k, or the last bucket.
+# The first k with duration <= 1.6^k (ms), or the last bucket.
 latency_bucket: Callable[[float], int] = partial(bisect_left, BOUNDS_MS)
 
 
 def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int | None]:
-    """Return percentiles (`shares` 0-1, ascending) from a latency histogram in one pass, each
-    interpolated within its bucket. All are None if nothing was counted."""
+    """Return percentiles (`shares` 0-1, ascending) from a latency histogram, interpolated within each
+    bucket. All are None if nothing was counted."""
     total = sum(buckets)
     if not total:
         return [None] * len(shares)
@@ -48,9 +48,8 @@ def _within_most(
 ) -> int | None:
     """Return a percentile if its bucket has more than half of all durations, else None.
 
-    The mean of the durations in this bucket shows where in the bucket most of them lie. The sum for this
-    mean is estimated: `spent_ms`, the sum of all durations, less the durations in the other buckets,
-    which count as the middles of their buckets.
+    The bucket's mean shows where in the bucket most durations lie. For this mean, the durations in
+    other buckets count as the middles of their buckets.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])
@@ -62,8 +61,8 @@ def _within_most(
     mean = (spent_ms - others) / count
     if mean <= low or high <= low:
         return round(low)
-    # The durations in the bucket are taken to grow from `low` to `high` as a power of their rank `part`.
-    # The exponent is chosen so that their mean is `mean`.
+    # The durations in the bucket are taken to grow from `low` to `high` as a power of their rank
+    # `part`. The exponent is chosen so that their mean is `mean`.
     power: float = part ** max(0.0, (high - low) / (mean - low) - 1)
     return round(low + (high - low) * power)
 
@@ -73,15 +72,15 @@ NO_TIME = 1 << 40  # more than any attempt takes
 
 
 class Slot(Struct, array_like=True):
-    """The attempts that ended in one slot of ten seconds (SLOT_S). `number`: the slot's start, in slots
-    since the epoch."""
+    """The attempts that ended in one slot of ten seconds. `number`: the slot's start, in slots since
+    the epoch."""
 
     number: int
     failures: int
     latency: list[int]
-    spent_ms: int = 0  # the sum of the attempts' durations
-    arrivals: int = 0  # deliveries that were committed
-    least_ms: int = NO_TIME  # the shortest attempt; a snapshot of an older release lacks it
+    spent_ms: int = 0
+    arrivals: int = 0
+    least_ms: int = NO_TIME  # a snapshot of an older release lacks it
     most_ms: int = -1
 
 
@@ -102,7 +101,7 @@ class Rates(Struct, frozen=True):
 
 
 class CounterState(Struct, array_like=True):
-    """Everything that a state machine's counters hold, as a snapshot keeps it."""
+    """The counters, as a snapshot keeps them."""
 
     slots: list[Slot]
     consecutive_failures: int
@@ -112,8 +111,7 @@ class CounterState(Struct, array_like=True):
 
 
 def _spent_ms(latency: Sequence[int]) -> int:
-    """Return the sum of durations, estimated from a histogram: snapshots of older releases lack the
-    sum."""
+    """Estimate the sum of durations: snapshots of older releases lack it."""
     return round(sum(map(mul, latency, _MIDDLES_MS))) if any(latency) else 0
 
 
@@ -146,15 +144,14 @@ class Counters:
             self.last_error = state.last_error
 
     def arrived(self, count: int, now: float) -> None:
-        """Count deliveries that were just committed. Deliveries that spilled are counted late: if `now`
-        is before the last slot, they count in the last slot."""
+        """Count deliveries that were just committed. Spilled deliveries are counted late, in the last
+        slot."""
         slot = self._slot
         if slot.number < now // SLOT_S:
             slot = self._next_slot(now)
         slot.arrivals += count
 
     def succeeded(self, duration_ms: int, now: float) -> None:
-        """Count a success that ended now."""
         slot = self._slot
         if slot.number != now // SLOT_S:
             slot = self._next_slot(now)
@@ -168,7 +165,6 @@ class Counters:
         self.last_success_at = now
 
     def failed(self, duration_ms: int, error: str | None, now: float) -> None:
-        """Count a failure that ended now."""
         slot = self._slot
         if slot.number != now // SLOT_S:
             slot = self._next_slot(now)
@@ -199,8 +195,11 @@ class Counters:
         return [sum(column) for column in zip(*(slot.latency for slot in self._slots), strict=True)]
 
     def percentiles_ms(self, now: float, shares: Sequence[float]) -> list[int | None]:
-        """Return percentiles of the last five minutes (`shares` ascending). The shortest and the longest
-        attempt limit them: a bucket spans a factor of 1.6, but a receiver's latencies often span less."""
+        """Return percentiles of the last five minutes (`shares` ascending).
+
+        The shortest and the longest attempt limit them: a bucket spans a factor of 1.6, but a
+        receiver's latencies often span less.
+        """
         latency = self.latency(now)
         found = percentiles_ms(latency, shares)
         busy = [slot for slot in self._slots if any(slot.latency)]
@@ -215,7 +214,6 @@ class Counters:
         return found
 
     def load(self, now: float) -> Load:
-        """Return the arrivals and attempts of the last five minutes."""
         self._forget(now)
         ended = [sum(slot.latency) for slot in self._slots]
         attempts = sum(ended)
@@ -228,7 +226,7 @@ class Counters:
         )
 
     def rates(self, now: float) -> Rates:
-        """Return the rates of the last minute, which is the present slot and the five before it."""
+        """Return the rates of the last minute: the present slot and the five before it."""
         self._forget(now)
         first = int(now // SLOT_S) - RATE_SLOTS + 1
         slots = [slot for slot in self._slots if slot.number >= first]
@@ -237,7 +235,6 @@ class Counters:
         return Rates(sum(slot.arrivals for slot in slots) / span_s, delivered / span_s)
 
     def clock_stepped(self, by_s: float) -> None:
-        """Renumber the slots after a step of the clock."""
         for slot in self._slots:
             slot.number += int(by_s // SLOT_S)
         success, failure = self.last_success_at, self.last_failure_at
@@ -245,7 +242,6 @@ class Counters:
         self.last_failure_at = None if failure is None else failure + by_s
 
     def state(self, now: float) -> CounterState:
-        """Return what a snapshot keeps."""
         self._forget(now)
         return CounterState(
             list(self._slots),
@@ -262,7 +258,7 @@ class Counters:
         return self._slot
 
     def _forget(self, now: float) -> None:
-        """Drop slots that are too old. After the clock was set back, drop slots in the future, too."""
+        """Drop slots that are too old or, after the clock was set back, in the future."""
         present = int(now // SLOT_S)
         slots = self._slots
         if slots and (slots[0].number <= present - SLOTS or slots[-1].number > present):

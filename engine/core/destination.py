@@ -1,7 +1,4 @@
-"""A destination as the engine sees it: one immutable version of its configuration.
-
-A PATCH makes a new version. The actor uses it for every attempt that has not begun.
-"""
+"""A destination as the engine sees it: one immutable version of its configuration."""
 
 from typing import Literal
 
@@ -35,7 +32,7 @@ class ClientCredentials(
     client_secret: str
     scope: str | None
     audience: str | None
-    client_authentication: Where  # where the token endpoint finds id and secret
+    client_authentication: Where
 
 
 class MutualTls(Struct, frozen=True, rename="camel", tag_field="kind", tag="MTLS"):
@@ -46,13 +43,12 @@ class MutualTls(Struct, frozen=True, rename="camel", tag_field="kind", tag="MTLS
 
 
 Authentication = Basic | Bearer | ClientCredentials | MutualTls
-# The members of an authentication that are encrypted at rest, and that the API shows masked.
+# Encrypted at rest; the API shows them masked.
 SECRETS = ("password", "token", "clientSecret", "privateKey")
 
 
 CONCURRENCY = 8  # the default; an adaptive limit begins there
-# The upper bound of a destination's limit on attempts in flight, fixed or adapting. Few receivers take
-# more attempts at once.
+# The upper bound of a destination's concurrency, fixed or adapting. Few receivers take more.
 MOST_CONCURRENCY = 256
 DEFAULT_RETRY_SCHEDULE_S = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 
@@ -86,7 +82,7 @@ class Transform(Struct, frozen=True):
 class Template(Struct, frozen=True):
     """The template that a destination was made from, and the configuration that the template uses."""
 
-    id: str  # in the catalog
+    id: str
     config: bytes  # JSON, in clear
     shown: bytes  # the same with null for each secret
 

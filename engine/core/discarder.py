@@ -1,7 +1,6 @@
 """The settlement of deliveries that are not sent: their destination is archived, or has `dryRun` set.
 
-If a destination is archived, its deliveries that wait or are IN_DLQ become FAILED and DISCARDED, in any
-order. Attempts in flight end as usual.
+Deliveries of an archived destination that wait or are IN_DLQ become FAILED and DISCARDED, in any order.
 """
 
 from collections.abc import Callable
@@ -35,7 +34,6 @@ class Discarder:
     def loaded(
         self, read: Outstanding, deliveries: list[Delivery], through: int, now: float, *, end: bool
     ) -> None:
-        """Settle the deliveries that a read has returned, and move the cursor past them."""
         self._settle(read, deliveries, now)
         if read.group is not None:
             self._backlog.window.answered(read.group, max(through, read.last) if end else through)
@@ -71,8 +69,7 @@ class Discarder:
 
 
 def run_dry(backlog: Backlog, end_unsent: EndUnsent, now: float) -> None:
-    """Settle as dry runs all deliveries that could be sent now, and the deliveries behind them in their
-    lanes."""
+    """Settle as dry runs all eligible deliveries, and the deliveries behind them in their lanes."""
     lanes = backlog.lanes
     while (delivery := backlog.queue.pop()) is not None:
         behind = () if lanes is None else lanes.take_behind(delivery)

@@ -16,7 +16,7 @@ class Failing:
     __slots__ = ("began_at", "failures", "quiet", "silent_since", "since", "spared_at")
 
     def __init__(self, kept: FailureRow | None, now: float) -> None:
-        self.failures = 0  # in a row, of any kind
+        self.failures = 0
         self.began_at: float | None = None  # the first failure after the last success
         self.since: float | None = None  # when the destination began to count as failing
         # since when deliveries have waited and failed without a success
@@ -56,13 +56,12 @@ class Failing:
 
     def due_at(self) -> float | None:
         """Return when the destination will count as failing if no delivery succeeds before. None: it
-        counts as failing already, or no delivery waits after a failure."""
+        fails already, or no delivery waits after a failure."""
         if self.since is not None or self.silent_since is None:
             return None
         return self.silent_since + SILENT_S
 
     def before(self, due: float | None) -> float | None:
-        """Return the earlier of `due` and `due_at()`."""
         fails = self.due_at()
         return due if due is None or fails is None else min(due, fails)
 
@@ -78,25 +77,22 @@ class Failing:
         return True
 
     def spare(self, now: float) -> None:
-        """Restart the time that `fails_longer` measures, because an operator has changed the
-        destination."""
+        """Restart the time that `fails_longer` measures: an operator has changed the destination."""
         if self.since is not None:
             self.spared_at = now
 
     def clock_stepped(self, by_s: float) -> None:
-        """Keep the elapsed times after a step of the clock."""
         self.began_at = None if self.began_at is None else self.began_at + by_s
         self.since = None if self.since is None else self.since + by_s
         self.silent_since = None if self.silent_since is None else self.silent_since + by_s
         self.spared_at = None if self.spared_at is None else self.spared_at + by_s
 
     def fails_longer(self, than_s: float, now: float) -> bool:
-        """Return True if the destination has counted as failing for at least `than_s` seconds, since the
-        last call of `spare` if there was one."""
+        """Return True if the destination has failed for at least `than_s` seconds, counted anew from
+        `spare`."""
         return self.since is not None and now - max(self.since, self.spared_at or 0.0) >= than_s
 
     def row(self) -> FailureRow | None:
-        """Return what a snapshot keeps."""
         if not self.failures:
             return None
         return FailureRow(

@@ -1,7 +1,6 @@
 """The fast path of a single delivery: it is sent when it arrives, and its success is settled at once.
 
-Most destinations have one delivery at a time. For such a delivery, `DestinationMachine.commands` would
-always decide the same: send it. The fast path is open only in this case, and makes the call unnecessary.
+It is open only while `DestinationMachine.commands` would always decide the same: send it.
 """
 
 from collections.abc import Sequence
@@ -14,8 +13,8 @@ from engine.core.throttle import Throttle
 
 
 class FastPath:
-    """The fast path of one state machine. Each call of `commands` decides whether the fast path is open
-    until the next call. Meanwhile, only deliveries on the fast path reach the machine."""
+    """The fast path of one state machine. Each call of `commands` decides whether it is open until the
+    next call. Meanwhile, only deliveries on the fast path reach the machine."""
 
     __slots__ = ("_backlog", "_counters", "_in_flight", "open")
 
@@ -28,7 +27,6 @@ class FastPath:
         self.open = False  # nothing waits, is to be read, or is held back by the throttle
 
     def update(self, config: Destination, throttle: Throttle) -> None:
-        """Open or close the fast path, according to the machine's state after `commands`."""
         backlog = self._backlog
         queue = backlog.queue
         waits = queue.waits or queue.any_ready() or config.dry_run
@@ -42,12 +40,10 @@ class FastPath:
         return alone and fresh and self._backlog.window.passes(delivery)
 
     def begin(self, delivery: Delivery, now: float) -> None:
-        """Take a delivery that the path `admits`, and begin its attempt."""
         self._counters.arrived(1, now)
         self._backlog.window.let_pass(delivery)
         self._in_flight[delivery.id] = delivery
 
     def settles(self, outcome: Outcome) -> bool:
-        """Return True if the outcome of the only attempt in flight needs no decision, and is only
-        recorded."""
+        """Return True if this outcome needs no decision: it only has to be recorded."""
         return self.open and outcome.success and not outcome.skipped

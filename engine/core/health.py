@@ -26,7 +26,7 @@ class CircuitState(IntEnum):
 class HoldReason(IntEnum):
     """The reason why a destination's deliveries are not sent, in the API's words."""
 
-    RETRY_AFTER = 0  # the receiver asked for it
+    RETRY_AFTER = 0
     CIRCUIT = 1  # it is open, or a probe is under way
     RATE = 2  # the destination's rate limit is used up
     DISABLED = 3
@@ -58,8 +58,8 @@ class Health(Struct, frozen=True, kw_only=True):
     pending: int  # waiting in memory and in the store, RETRYING ones too, not those in flight
     in_flight: int
     uncommitted: int  # attempts that ended and are not recorded yet
-    concurrency: int  # the limit of attempts in flight
-    suggested_concurrency: int | None  # the one that would keep up; None while too little is known
+    concurrency: int
+    suggested_concurrency: int | None  # would keep up; None while too little is known
     oldest_pending_s: float | None  # age of the oldest delivery that waits in memory
     stored: int = 0  # of `pending`, those only in the store, whose ages the machine does not know
     arrivals_per_s: float = 0.0  # over the last minute
@@ -69,4 +69,4 @@ class Health(Struct, frozen=True, kw_only=True):
     )
     effective_concurrency: int = 0  # `concurrency`, cut by ordering, circuit and status
     failing_since: float | None = None  # the first failure after the last success, if it fails
-    hold: Hold | None = None  # why its deliveries are not sent
+    hold: Hold | None = None

@@ -1,14 +1,14 @@
 """The lanes of an ordered destination, KEY or STRICT. Only the head of a lane can be sent.
 
-When a head succeeds, the next delivery of the lane becomes the head as soon as the outcome is judged. If
-the head ends in another way, the next delivery must wait until the outcome is committed.
+When a head succeeds, the next delivery becomes the head as soon as the outcome is judged. After any
+other end, it becomes the head when the outcome is committed.
 
 A lane whose head must wait long is *parked*: all of it leaves memory, and is read back when the head is
 due. A lane without room for a delivery is *skipped*: this and all later deliveries stay in the store
-until none of the lane's deliveries is in memory. So the deliveries in memory are always the older ones.
+until none of the lane's deliveries is in memory.
 
-A KEY lane grows only while it has fewer deliveries than memory has free places. So a long lane leaves
-room for other lanes.
+A KEY lane grows only while it has fewer deliveries than memory has free places, to leave room for other
+lanes.
 """
 
 from collections import deque
@@ -93,8 +93,8 @@ class Lanes:
         return LaneAdmission.SKIPPED
 
     def resume(self, delivery: Delivery) -> None:
-        """If the lane of a delivery does not exist yet, make the delivery its head. The delivery is in
-        flight, or its outcome is not committed."""
+        """Make a delivery that is in flight or uncommitted the head of its lane, if the lane does not
+        exist yet."""
         key = STRICT_KEY if self._strict else delivery.lane
         if key is not None and key not in self._lanes:
             lane = self._lanes[key] = Lane(key)
@@ -113,7 +113,6 @@ class Lanes:
     # --- ending
 
     def release(self, delivery: Delivery, now: float) -> None:
-        """If `delivery` heads its lane, make the lane's next delivery the head."""
         key = STRICT_KEY if self._strict else delivery.lane
         if self._ending:
             self._ended(delivery, now)
@@ -133,8 +132,8 @@ class Lanes:
     def take_behind(self, delivery: Delivery) -> list[Delivery]:
         """Return the deliveries to settle together with a head that is settled without an attempt.
 
-        They are those behind the head, in order, before the first RETRYING delivery. The last of them
-        becomes the lane's head until its outcome is committed.
+        They end before the first RETRYING delivery. The last of them heads the lane until its outcome is
+        committed.
         """
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
@@ -152,7 +151,7 @@ class Lanes:
         self._block(self._lanes.get(key) if key is not None else None, delivery, now)
 
     def remove(self, identifier: str, key: str | None) -> Delivery | None:
-        """Take a waiting delivery out of memory by its id. If it heads a lane, the lane stays blocked."""
+        """Take a waiting delivery out of memory. If it heads a lane, the lane stays blocked."""
         found = self._queue.remove(identifier)
         lane = self._lanes.get(STRICT_KEY if self._strict else key or "")
         if lane is not None and lane.key in self._kept and lane.head and lane.head.id == identifier:
@@ -172,8 +171,7 @@ class Lanes:
             self._ending[delivery.id] = key
 
     def is_first(self, delivery: Delivery, *, stored: bool) -> bool:
-        """Return whether a waiting delivery is the oldest of its lane. A `stored` delivery, which is not
-        in memory, is the oldest if it is the first of a parked lane."""
+        """Return whether a waiting delivery is the oldest of its lane. `stored`: it is not in memory."""
         if not stored:
             key = STRICT_KEY if self._strict else delivery.lane
             return key is None or self._headed_by(self._lanes.get(key), delivery)
@@ -181,8 +179,8 @@ class Lanes:
         return lane is not None and lane.head is None and lane.skipped_from == delivery.seq
 
     def unpark(self, delivery: Delivery) -> None:
-        """If a delivery that was read from the store is the first of a parked lane, make it the head. The
-        lane's other deliveries stay in the store."""
+        """If a delivery read from the store is the first of a parked lane, make it the head. The lane's
+        other deliveries stay in the store."""
         if not self.is_first(delivery, stored=True):
             return
         lane = self._lanes[self._key_in_store(delivery)]
@@ -229,15 +227,13 @@ class Lanes:
         return None
 
     def recall(self, latest: float) -> None:
-        """Ask at once for all lanes that are parked until after `latest`: the present schedule does not
-        allow such a long wait."""
+        """Ask at once for all lanes that are parked until after `latest`."""
         for key, lane in self.skipped.items():
             if lane.head is None and lane.due > latest:
                 lane.due = 0.0
                 self.wanted[key] = None
 
     def asked(self, lane: Lane) -> None:
-        """Note that a read of the lane begins."""
         self.wanted.pop(lane.key, None)
         lane.late_first = None
 
@@ -252,8 +248,8 @@ class Lanes:
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
         self._unskip(lane)
-        # During the read, `recall` can have asked for the lane again, to shorten its deliveries' waits.
-        # The caller has already shortened the waits of `deliveries`, so no second read is needed.
+        # `recall` can have asked for the lane again during the read. The caller has already shortened
+        # the waits of `deliveries`, so no second read is needed.
         self.wanted.pop(lane.key, None)
         taken: list[Delivery] = []
         left_from: int | None = None
@@ -291,20 +287,19 @@ class Lanes:
         return tuple(key for key in self.skipped if not key.startswith(SINGLE_PREFIX))
 
     def reads_as(self, lane: Lane) -> tuple[bool, str | None]:
-        """Return how to read a lane back: whether only one delivery is to be read, and the lane key that
-        all rows of the answer must have (None: any)."""
+        """Return whether only one delivery of a lane is to be read, and the lane key that all rows of
+        the answer must have (None: any)."""
         if self._strict:
             return False, None
         single = lane.key.startswith(SINGLE_PREFIX)
         return single, None if single else lane.key
 
     def saturated(self) -> bool:
-        """Return whether no further lane can be skipped."""
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Return whether the ordering is STRICT and the destination's only lane is skipped. Then only
-        reads of that lane are made: reads from the cursor on would bring the same deliveries."""
+        """Return whether a STRICT destination's only lane is skipped. Reads from the cursor on would
+        bring the same deliveries as reads of the lane."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:
@@ -312,17 +307,14 @@ class Lanes:
         return min((lane.skipped_from or 0 for lane in self.skipped.values()), default=None)
 
     def behind_heads(self) -> list[Delivery]:
-        """Return the waiting deliveries in memory that are not in the queue: those behind a head, and the
-        heads that wait only until a settlement is durable."""
+        """Return the waiting deliveries in memory that are not in the queue."""
         kept = [head for key in self._kept if (head := self._lanes[key].head) is not None]
         return kept + [item for lane in self._lanes.values() for item in lane.items]
 
     def empty(self) -> bool:
-        """Return whether there is no lane."""
         return not self._lanes
 
     def clear(self) -> None:
-        """Forget everything."""
         self._lanes.clear()
         self._parked.clear()
         self._kept.clear()
@@ -333,7 +325,6 @@ class Lanes:
     # --- inside
 
     def _key_in_store(self, delivery: Delivery) -> str:
-        """Return the key of a stored delivery's lane. A delivery without a lane gets its own."""
         return STRICT_KEY if self._strict else delivery.lane or SINGLE_PREFIX + delivery.id
 
     def _headed_by(self, lane: Lane | None, delivery: Delivery) -> bool:

@@ -2,10 +2,11 @@
 
 A width is how many attempts may be in flight. A window is a series of attempts at one width: the limit,
 or a little more in every second window. Each window is compared with the window before. If answers take
-equally long in both, more attempts in flight mean more throughput, and the limit grows. If they take
-longer in proportion, the additional attempts only wait, and the limit falls. The usual duration of
-answers and its variance need not be known: they affect both windows alike, and cancel out over many
-windows. Nothing here reads a clock or random numbers.
+equally long in both, the limit grows. If they take longer in proportion, the additional attempts only
+wait, and the limit falls.
+
+The usual duration of answers and its variance need not be known: they affect both windows alike, and
+cancel out over many windows.
 """
 
 import math
@@ -17,45 +18,41 @@ from engine.core.vocabulary import ErrorCategory
 
 LEAST = 1
 START = 8  # also the default of a fixed limit
-# A window has twice as many attempts as are in flight. In a smaller window, only the quick attempts would
+# A window has twice as many attempts as are in flight: in a smaller one, only the quick attempts would
 # have ended.
 GENERATIONS = 2
-# While the mean of a window has a standard error above STEADY (5 %), the window is doubled. It grows to
-# at most MOST_GENERATIONS times the attempts in flight.
+# While the mean of a window has a standard error above STEADY (5 %), the window is doubled, to at most
+# MOST_GENERATIONS times the attempts in flight.
 MOST_GENERATIONS = 16
 STEADY = 0.05
 LEAST_ATTEMPTS = 16  # in a window, to tell a mean from chance
-# Added to each duration, so that small differences count little: durations are whole milliseconds, and
-# include time that the engine itself takes.
+# Added to each duration: durations are whole milliseconds, and include the engine's own time.
 GRAIN_MS = 5.0
 MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % more
 # The gain of a larger width is the part of the possible additional throughput that was reached: 1 if the
 # receiver had free places, 0 if the additional attempts only waited. Below WORTH the limit is too high.
-# WORTH is under one half, because a limit that is too low costs throughput, and a limit that is too high
-# costs little.
+# WORTH is under one half: too low a limit costs throughput, too high a limit costs little.
 WORTH = 0.2
 LARGEST = 0.5  # the limit on one comparison's result: chance or a sudden change can make it large
-# The limit moves by PACE times the comparison's result, so chance moves it by only a few hundredths. More
-# than SAME results in a row in one direction are not chance: each doubles the pace, up to FASTEST.
+# The limit moves by PACE times the comparison's result, so chance moves it by only a few hundredths.
+# More than SAME results in a row in one direction are not chance: each doubles the pace, up to FASTEST.
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
-# From one window to the next, the mean logarithm of the durations can grow by this much, plus what chance
-# explains. If it grows more, the receiver can perhaps serve far fewer attempts now. Then the limit is
+# If the mean logarithm of the durations grows by more than this, plus what chance explains, the limit is
 # searched again, downwards.
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
-# After a larger width caused too many failures, no other width is tried for REFUSED_REST windows. Then
-# the larger width is only a sixteenth (CAREFUL) above the limit.
+# After a larger width caused too many failures, only the limit is used for REFUSED_REST windows. Then
+# the larger width is only a sixteenth (CAREFUL) above it.
 CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # if the limit is at a bound: windows until another width is tried
 BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
-# From one window to the next, the share of failures can grow by this much, plus what chance explains. If
-# it grows more, the window's width is too high for the receiver.
+# If the share of failures grows by more than this, plus what chance explains, the window's width is too
+# high.
 FAILURES_SEEN = 0.05
-# Without a window before, a window's width is too high if the share of failures is above this, plus what
-# chance explains.
+# Without a window before, this share of failures, beyond what chance explains, is too high.
 HALF = 0.5
 KEPT_WITHIN = 1.25  # a snapshot is due when the limit differs from the last one's by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.
@@ -85,8 +82,7 @@ class Seen(Struct, frozen=True):
 
 
 class AdaptiveLimit:
-    """Owner of one destination's limit. `most` is the upper bound: a higher limit from a snapshot is
-    reduced to it."""
+    """Owner of one destination's limit. `most` is the upper bound."""
 
     __slots__ = (
         "_before", "_careful", "_ended", "_failed_ms", "_failures", "_full", "_kept", "_more",
@@ -104,10 +100,10 @@ class AdaptiveLimit:
             self._put(state.limit)
             self._search = 0
         self._kept = self.limit
-        self.width = int(self.limit + 0.5)  # how many attempts may be in flight
+        self.width = int(self.limit + 0.5)
         self._before: Seen | None = None  # the last window in which the limit held attempts back
-        self._more = False  # whether this window is the larger one
-        self._careful = False  # True since a larger width was refused
+        self._more = False
+        self._careful = False
         self._rest = 0  # windows until another width is tried
         self._same = 0  # comparisons in a row that favour growth; if negative, a fall
         self._pace = PACE
@@ -124,8 +120,7 @@ class AdaptiveLimit:
         if outcome.started_at < self._since:
             return False  # the attempt began at another width
         if self._settling:
-            # The first attempts at a new width are not counted: they can have waited for new
-            # connections, or behind the attempts of a larger width.
+            # Not counted: they can have waited for connections, or behind attempts of a larger width.
             self._settling -= 1
             return False
         took_ms = max(0, outcome.duration_ms) + GRAIN_MS
@@ -150,17 +145,14 @@ class AdaptiveLimit:
         return True
 
     def bound(self, most: int) -> None:
-        """Set another upper bound."""
         self.most = most
         self._put(self.limit)
         self.width = min(self.width, most)
 
     def clock_stepped(self, by_s: float) -> None:
-        """Keep the present window after a step of the clock."""
         self._since += by_s
 
     def state(self) -> LimitState:
-        """Return what a snapshot keeps."""
         self._kept = self.limit
         return LimitState(self.limit)
 
@@ -186,7 +178,6 @@ class AdaptiveLimit:
         return math.sqrt(variance / self._successes)
 
     def _close(self) -> None:
-        """Judge a full window, and set the width of the next one."""
         before, self._before = self._before, None
         failed = self._failures / self._ended
         usual = HALF if before is None else before.failed + FAILURES_SEEN
@@ -209,8 +200,10 @@ class AdaptiveLimit:
 
     def _refused(self, *, known: bool) -> None:
         """Handle a window with too many failures. If it had the larger width, only that width is too
-        high. Otherwise the limit falls: by a sixteenth, or to half if there is no window before it to
-        compare with (`known` is False)."""
+        high.
+
+        `known`: there is a window before it to compare with.
+        """
         if not self._more:
             self._put(self.limit - max(1.0, self.limit * CAREFUL) if known else self.limit / 2)
         self._rest = REFUSED_REST if self._more or self._successes else 0
@@ -245,7 +238,7 @@ class AdaptiveLimit:
 
     def _narrow(self, lower: int, upper: int, gain: float) -> None:
         """Continue or end the search for the knee: the number of attempts in flight beyond which
-        throughput grows no more. The search doubles or halves the limit."""
+        throughput grows no more."""
         self._more = False
         if gain < WORTH:
             self._put(lower)
@@ -258,8 +251,8 @@ class AdaptiveLimit:
             self._search = 0
 
     def _size(self) -> None:
-        """Set the next window's width: the limit, or a larger width to compare with the limit. A search
-        downwards takes half the limit. At the upper bound, the widths are the bound and a little less."""
+        """Set the next window's width. At the upper bound, the two widths are the bound and a little
+        less."""
         lower = int(self.limit + 0.5)
         if self._search < 0 and lower > LEAST:
             self.width = int(self.limit / 2 + 0.5)

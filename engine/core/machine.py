@@ -1,7 +1,7 @@
 """The state machine of one destination: every decision, as a function of message and time.
 
-Messages change its state and are cheap; `commands()` decides. Nothing here awaits, reads a clock,
-draws randomness or does I/O. Instants are seconds since the epoch, and go back only with `clock_stepped`.
+Messages change its state and are cheap; `commands()` decides. Nothing here awaits, reads a clock, draws
+randomness or does I/O. Instants are seconds since the epoch, and go back only with `clock_stepped`.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,9 +43,9 @@ _RETRYING = DeliveryStatus.RETRYING  # the look-up of an enum's member costs mor
 
 
 class DestinationMachine:
-    """The pure core of one destination's actor. `jitter` returns 0.0 <= x < 1.0. `snapshot` is from the
-    previous machine. `arrive` and `spilled` must be called in seq order per class. After a
-    LostTrackError, or for another ordering (`Commands.rebuild`), restore a new machine from the store."""
+    """The pure core of one destination's actor. `jitter` returns 0.0 <= x < 1.0. `arrive` and `spilled`
+    must be called in seq order per class. After a LostTrackError, or for another ordering
+    (`Commands.rebuild`), restore a new machine from the store."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class DestinationMachine:
         self._correcting: Ids = {}  # deliveries whose corrected waits are not durable yet
         self._backlog = Backlog(limits, config.ordering, *ways, self._judge_wait)
         self._backlog.accepting = config.status == DestinationStatus.ACTIVE
-        self.window = self._backlog.window  # counts of the deliveries in memory
+        self.window = self._backlog.window
         self.fast_path = FastPath(self._backlog, self._counters, self.in_flight)
         self._discarder = Discarder(self._backlog, *ways, self._end_unsent)
         self._picker = Picker(self._backlog, self._throttle, self.in_flight, self._end_unsent)
@@ -103,8 +103,8 @@ class DestinationMachine:
         self._backlog.arrive(deliveries, now)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        """Note `count` committed deliveries that did not `arrive`; `seq` is the highest. Call this before
-        a later delivery of the class arrives."""
+        """Note `count` committed deliveries that did not `arrive`; `seq` is the highest. Call this
+        before a later delivery of the class arrives."""
         self._counters.arrived(count, self._now)
         self._backlog.spilled(queue, seq, count)
 
@@ -128,14 +128,12 @@ class DestinationMachine:
         self._backlog.loaded(read, deliveries, through, skipped, now, end=end)
 
     def due(self, request: DueRequest, deliveries: list[Delivery], now: float) -> None:
-        """Take the answer of a DueRequest."""
         read = self._backlog.reader.finish(request)
         if read is not None:
             place = self._discarder.due if self._archived() else self._backlog.due
             place(read, deliveries, now)
 
     def dead(self, request: DeadRequest, deliveries: list[Delivery], now: float) -> None:
-        """Take the answer of a DeadRequest."""
         read = self._backlog.reader.finish(request)
         if read is not None:
             self._discarder.dead(read, deliveries, now)
@@ -146,7 +144,6 @@ class DestinationMachine:
             self._orders.give(order, deliveries, now)
 
     def named(self, request: NamedRequest, deliveries: list[Delivery], now: float) -> None:
-        """Take the answer of a NamedRequest."""
         read = self._backlog.reader.finish(request)
         if read is not None and not self._archived():
             self._orders.named(request, read, deliveries, now)
@@ -235,8 +232,8 @@ class DestinationMachine:
         self._backlog.retried(known, now)
 
     def quarantine(self, delivery: Delivery, now: float) -> None:
-        """Dead-letter a delivery that crashed its actor again and again, with the category INTERNAL.
-        Only for the temporary machine after a crash, which restores, sends and reads nothing."""
+        """Dead-letter a delivery that crashed its actor again and again. Only for the temporary machine
+        after a crash, which restores, sends and reads nothing."""
         if self._adopt(delivery) is not None:
             state = waiting_state(delivery)
             self._end_unsent(delivery, state, DeliverySignal.QUARANTINE, now)
@@ -260,8 +257,8 @@ class DestinationMachine:
         self._limit_waits(config, now)
 
     def clock_stepped(self, by_s: float, now: float) -> None:
-        """Follow a step of the clock to `now`. Pauses of attempts and reads keep their remaining time.
-        Retries are due when their rows say, but no later than the schedule's longest wait from now."""
+        """Follow a step of the clock to `now`. Pauses keep their remaining time. Retries are due when
+        their rows say, but no later than the schedule's longest wait from now."""
         self._now = now
         for each in (self._throttle, self._counters, self._backlog.reader):
             each.clock_stepped(by_s)
@@ -364,7 +361,6 @@ class DestinationMachine:
         return health_of(*known, len(self.in_flight), len(self.uncommitted), now)
 
     def snapshot(self) -> bytes:
-        """Return the snapshot for a successor."""
         return encode(self._throttle.snapshot(self._now, self.config.version, self._counters))
 
     def dissolve(self) -> None:
@@ -379,7 +375,7 @@ class DestinationMachine:
 
     def _judge_wait(self, delivery: Delivery, now: float) -> float:
         """Shorten a delivery's wait if the present schedule does not allow it. Returns the latest due
-        time that the schedule allows."""
+        time."""
         latest, correction = corrected_wait(delivery, self.config, now)
         if correction is not None and delivery.id not in self._correcting:
             self._correcting[delivery.id] = None

@@ -15,8 +15,8 @@ _DELIVERED = DeliveryStatus.DELIVERED
 class MinuteDelta(Struct):
     """The changes that one group makes to a destination's counters of one minute.
 
-    `errors` has a count per ErrorCategory (index = code - 1). `latency` has 24 buckets: index k counts
-    attempts of more than 1.6^(k-1) and at most 1.6^k ms, the last index all slower attempts.
+    `errors` has a count per ErrorCategory (index = code - 1). `latency` is as in
+    `counters.latency_bucket`.
     """
 
     environment: int
@@ -32,8 +32,8 @@ class MinuteDelta(Struct):
 
 
 def ended_at_ms(settlement: Settlement) -> int:
-    """Return the time of a settlement in ms since the epoch: the end of its attempt, computed from whole
-    milliseconds as in the attempt's row. Without an attempt, the time of the decision."""
+    """Return the time of a settlement in ms since the epoch: the end of its attempt, computed as in the
+    attempt's row, or the time of the decision."""
     if settlement.attempt is None:
         return int(settlement.at * 1000)
     outcome = settlement.attempt.outcome
@@ -41,7 +41,6 @@ def ended_at_ms(settlement: Settlement) -> int:
 
 
 def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
-    """Return the changes that settlements make, per destination and minute."""
     deltas: dict[tuple[str, int], MinuteDelta] = {}
     for settlement in settlements:
         delivery, attempt = settlement.delivery, settlement.attempt

@@ -1,8 +1,7 @@
 """Orders: a person's requests to send or cancel single deliveries that wait.
 
-An order is carried out at once if its delivery waits in memory. A delivery in the store is read by its id
-first. A cancellation of a delivery in flight waits for the attempt's end. If the delivery's outcome is
-not durable yet, any order waits for the commit.
+A delivery in the store is read by its id first. A cancellation of a delivery in flight waits for the
+attempt's end. If the delivery's outcome is not durable yet, any order waits for the commit.
 """
 
 from collections.abc import Callable, Iterable
@@ -56,20 +55,18 @@ class Orders:
                 self._carry_out(held[identifier], now)
             elif identifier in self._in_flight:
                 if order is Order.RETRY:
-                    del self.open[identifier]  # it is being sent
+                    del self.open[identifier]
             elif identifier not in self._uncommitted:
                 self._backlog.reader.named[identifier] = None
 
     def give_again(self, delivery: str, now: float) -> None:
-        """Carry out the open order for a delivery, if any. The order had to wait until the settlement
-        that shortened the delivery's wait was durable."""
+        """Carry out the open order for a delivery, if any, after its shortened wait became durable."""
         if delivery in self.open:
             self.give(self.open[delivery], (delivery,), now)
 
     def named(
         self, request: NamedRequest, read: Outstanding, deliveries: list[Delivery], now: float
     ) -> None:
-        """Take the answer of a NamedRequest: the rows of the deliveries that still wait."""
         backlog, window = self._backlog, self._backlog.window
         rows = {delivery.id: delivery for delivery in deliveries}
         held = {each.id: each for each in backlog.waiting() if each.id in request.ids}
@@ -87,8 +84,8 @@ class Orders:
                 self._carry_out(row, now, stored=True)
 
     def after_commit(self, delivery: Delivery, now: float) -> bool:
-        """Carry out the open order, if any, for a delivery whose wait for its retry is durable now.
-        Returns whether the order settled the delivery."""
+        """Carry out the open order, if any, for a delivery whose retry is durable now. Returns whether
+        the order settled the delivery."""
         self._carry_out(delivery, now, held=False)
         return delivery.id in self._uncommitted
 
@@ -97,12 +94,10 @@ class Orders:
         return self.open.pop(delivery.id, None) is Order.CANCEL
 
     def clear(self) -> None:
-        """Forget all orders: the destination is archived."""
         self.open.clear()
         self._backlog.reader.named.clear()
 
     def ended(self, delivery: Delivery) -> None:
-        """Forget the order for a delivery that has ended."""
         self.open.pop(delivery.id, None)
         self._backlog.queue.hastened.pop(delivery.id, None)
 
@@ -128,8 +123,8 @@ class Orders:
             self._end_unsent(known, state, signal, now)
 
     def _hasten(self, delivery: Delivery, now: float, *, stored: bool) -> bool:
-        """Put a delivery ahead of its schedule: it is sent as soon as it heads its lane. Returns True if
-        a settlement must first make the new due time (now) durable."""
+        """Put a delivery ahead of its schedule. Returns True if a settlement must first make the new due
+        time durable."""
         backlog, lanes = self._backlog, self._backlog.lanes
         waits = delivery.next_attempt_at is not None and delivery.next_attempt_at > now
         backlog.queue.hastened[delivery.id] = None

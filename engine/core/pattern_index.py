@@ -1,9 +1,9 @@
 """Event type patterns: a comparison of one pattern with a type, and an index of many patterns.
 
-A `*` stands for one segment between dots; at the end of a pattern, for one or more. A pattern that begins
-with `*` never names the service's own `angarium.` types. The index is a radix tree over segments, in
-which `*` is an edge of its own. A look-up follows the type's segments, so it never visits patterns that
-differ early. A change touches only the nodes of its entry's patterns. Nothing here awaits.
+A `*` stands for one segment between dots; at the end of a pattern, for one or more. A pattern that
+begins with `*` never names the service's own `angarium.` types.
+
+The index is a radix tree over segments, in which `*` is an edge of its own.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +31,6 @@ class Steps:
         self._slice_ends = SLICE_STEPS
 
     def spend(self, steps: int) -> None:
-        """Count steps, and pause where a slice is full."""
         self.count += steps
         if self.count >= self._slice_ends:
             self._slice_ends = self.count + SLICE_STEPS
@@ -42,8 +41,8 @@ class Steps:
 class _Node(Generic[T]):
     """A node of the tree. `label`: the segments that lead here from the node above, joined by dots.
 
-    A node's label never changes. If an edge is split or joined, a new node with the same entries replaces
-    the old one. So a look-up that paused at the old node can go on.
+    A node's label never changes. If an edge is split or joined, a new node with the same entries
+    replaces the old one, so a look-up that paused at the old node can go on.
     """
 
     __slots__ = ("ends", "label", "literals", "star", "tails")
@@ -58,7 +57,6 @@ class _Node(Generic[T]):
 
     @property
     def bare(self) -> bool:
-        """True if no pattern ends here."""
         return not self.ends and not self.tails
 
     def child(self, segment: str) -> "_Node[T] | None":
@@ -88,7 +86,7 @@ class PatternIndex(Generic[T]):
 
     def __init__(self) -> None:
         self._root: _Node[T] = _Node("")
-        self._patterns: SplitTable[tuple[str, ...]] = SplitTable()  # of each entry
+        self._patterns: SplitTable[tuple[str, ...]] = SplitTable()
 
     def __len__(self) -> int:
         return len(self._patterns)
@@ -96,7 +94,6 @@ class PatternIndex(Generic[T]):
     # --- changes
 
     def put(self, identifier: str, patterns: Iterable[str], entry: T) -> None:
-        """Add or replace an entry."""
         wanted = tuple(dict.fromkeys(patterns))
         for pattern in set(self._patterns.get(identifier) or ()).difference(wanted):
             self._drop(pattern, identifier)
@@ -137,7 +134,7 @@ class PatternIndex(Generic[T]):
 
     def _drop(self, pattern: str, identifier: str) -> None:
         parts, tail = parts_of(pattern)
-        path: list[tuple[_Node[T], str]] = []  # each node with the segment that leads on
+        path: list[tuple[_Node[T], str]] = []
         node, at = self._root, 0
         while at < len(parts):
             path.append((node, parts[at]))
@@ -167,8 +164,8 @@ class PatternIndex(Generic[T]):
     def find(self, event_type: str, steps: Steps | None = None) -> list[T]:
         """Return the entries that have a pattern that names the type, in no particular order.
 
-        Patterns with a `*` are followed side by side. Each node is visited at most once, so the number of
-        steps is at most the number of segments of all patterns together.
+        Each node is visited at most once, so the number of steps is at most the number of segments of
+        all patterns.
         """
         found: dict[str, T] = {}
         for entries, portion in self._portions(event_type, Steps() if steps is None else steps):
@@ -258,7 +255,6 @@ def parts_of(pattern: str) -> tuple[list[str], bool]:
 
 
 def _same(labels: list[str], parts: list[str], at: int) -> int:
-    """Return how many of a label's first segments equal those of a pattern from `at` on."""
     for place, label in enumerate(labels):
         if at + place == len(parts) or parts[at + place] != label:
             return place
@@ -266,8 +262,7 @@ def _same(labels: list[str], parts: list[str], at: int) -> int:
 
 
 def _starts(segments: list[str]) -> list[int]:
-    """Return the position in the type at which each segment begins. The last item is the position at
-    which a further segment would begin."""
+    """Return the position in the type at which each segment begins, and one for a further segment."""
     starts = [0]
     for segment in segments:
         starts.append(starts[-1] + len(segment) + 1)
@@ -275,8 +270,8 @@ def _starts(segments: list[str]) -> list[int]:
 
 
 def _after(parts: list[str], segments: list[str], depth: int) -> int:
-    """Match the segments of a label, `parts`, with those of a type from `depth` on. Return the depth
-    after the label, or -1 if they do not match."""
+    """Match a label's segments with those of a type from `depth` on. Return the depth after the label,
+    or -1."""
     end = depth + len(parts)
     if end > len(segments):
         return -1

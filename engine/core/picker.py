@@ -73,7 +73,6 @@ class Picker:
         most: int,
         send: list[Delivery],
     ) -> int:
-        """Begin at most `most` attempts of a class. Returns their number."""
         in_flight, taken = self._in_flight, 0
         while waiting and taken < most:
             delivery = waiting.popleft()

@@ -1,5 +1,4 @@
-"""The queue of eligible deliveries by class, and the heap of those that become eligible when due. The
-deliveries behind the head of a lane are in `engine.core.lanes`."""
+"""The queue of eligible deliveries by class, and the heap of those that become eligible when due."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -8,14 +7,14 @@ from heapq import heapify, heappop, heappush
 from engine.core.records import Delivery, Ids
 from engine.core.vocabulary import DeliveryClass
 
-# While several classes wait, the most urgent class gets nine of ten places. Without the tenth place, a
-# steady stream of CRITICAL deliveries would starve the other classes.
+# While several classes wait, the most urgent class gets nine of ten places: without the tenth, a steady
+# stream of CRITICAL deliveries would starve the others.
 FAVOURED = 9
 
 
 class EligibleQueue:
-    """Owner of the eligible deliveries of one destination. A more urgent class goes first, except for one
-    place in ten, which the other classes get in turns. Replays go last: they get no such places.
+    """Owner of the eligible deliveries of one destination. A more urgent class goes first, except for
+    one place in ten, which the other classes get in turns. Replays go last: they get no such places.
 
     A class has a deque only while one of its deliveries waits: a deque takes 700 bytes, and in most
     destinations nothing waits.
@@ -26,12 +25,12 @@ class EligibleQueue:
     def __init__(self) -> None:
         self.ready: list[deque[Delivery] | None] = [None] * len(DeliveryClass)
         self.waits: list[tuple[float, int, str, Delivery]] = []  # a heap by due time
-        # Eligible deliveries that a person ordered to be sent, the oldest order first. They go before
-        # all others. The rate can hold them back; the circuit and a Retry-After cannot.
+        # Eligible deliveries that a person ordered to be sent, the oldest order first. The rate can hold
+        # them back; the circuit and a Retry-After cannot.
         self.urgent: dict[str, Delivery] = {}
         self.hastened: Ids = {}  # deliveries with such an order that `offer` has not added yet
         self.favoured = 0  # places of the most urgent class since another class got one
-        self.others = 0  # places that went to other classes
+        self.others = 0
 
     def offer(self, delivery: Delivery) -> None:
         """Add a delivery that is eligible now, or will be when it is due (see `promote`)."""
@@ -51,15 +50,13 @@ class EligibleQueue:
             self.offer(delivery)
 
     def of(self, queue: DeliveryClass) -> deque[Delivery]:
-        """Return the deque of a class's eligible deliveries, to add to it."""
         waiting = self.ready[queue]
         if waiting is None:
             waiting = self.ready[queue] = deque()
         return waiting
 
     def promote(self, now: float) -> None:
-        """Make due deliveries eligible. They go to the front of their class's deque, because they were
-        accepted before the other deliveries there."""
+        """Make due deliveries eligible, at the front of their class's deque: they were accepted first."""
         waits = self.waits
         due: list[Delivery] = []
         while waits and waits[0][0] <= now:
@@ -68,21 +65,18 @@ class EligibleQueue:
             self.of(delivery.queue).appendleft(delivery)
 
     def any_ready(self) -> bool:
-        """Return whether a delivery is eligible."""
         return any(self.ready) or bool(self.urgent)
 
     def any_due(self, now: float) -> bool:
-        """Return whether a delivery is eligible, or will be if it is promoted now."""
         return self.any_ready() or (bool(self.waits) and self.waits[0][0] <= now)
 
     def live(self) -> list[deque[Delivery]]:
-        """Return the deques of the classes with eligible deliveries, without replays, the most urgent
-        class first."""
+        """Return the non-empty deques of the classes without replays, the most urgent class first."""
         return [queue for queue in self.ready[: DeliveryClass.REPLAY] if queue]
 
     def turn(self, live: list[deque[Delivery]]) -> deque[Delivery]:
-        """Return the deque whose first delivery is to be sent next. `live`: the deques that `live()`
-        returns, at least two."""
+        """Return the deque whose first delivery is to be sent next. `live`: what `live()` returns, at
+        least two deques."""
         if self.favoured < FAVOURED:
             self.favoured += 1
             return live[0]
@@ -91,8 +85,8 @@ class EligibleQueue:
         return live[1 + self.others % (len(live) - 1)]
 
     def pop(self) -> Delivery | None:
-        """Remove and return an eligible delivery: first those that a person ordered to be sent, then
-        those of the most urgent class."""
+        """Remove and return an eligible delivery: one that a person ordered to be sent, or one of the
+        most urgent class."""
         for identifier in self.urgent:
             return self.urgent.pop(identifier)
         for queue in self.ready:
@@ -103,14 +97,12 @@ class EligibleQueue:
         return None
 
     def tidy(self) -> None:
-        """Drop empty deques."""
         ready = self.ready
         for place, queue in enumerate(ready):
             if queue is not None and not queue:
                 ready[place] = None
 
     def waiting(self) -> Iterator[Delivery]:
-        """Yield all deliveries, in no particular order."""
         yield from self.urgent.values()
         for queue in self.ready:
             yield from queue or ()
@@ -137,7 +129,6 @@ class EligibleQueue:
         return None
 
     def clear(self) -> None:
-        """Forget everything."""
         self.urgent.clear()
         self.hastened.clear()
         self.ready = [None] * len(DeliveryClass)

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ReadState(IntEnum):
-    """The state of a backlog's reader. `TRANSITIONS` decides every (state, signal) pair."""
+    """The state of a backlog's reader."""
 
     IDLE = 0  # a read can be begun
     READING = 1

@@ -1,8 +1,8 @@
-"""The reader: it chooses the next read from the store, one at a time. Answers are handled elsewhere.
+"""The reader: it chooses the next read from the store, one at a time.
 
 For an unordered destination, it reads due RETRYING deliveries first, then the most urgent class with
-deliveries beyond its cursor. For an ordered destination, reads of skipped lanes (which wait only in the
-store) and reads from the cursor on take turns, so that neither starves.
+deliveries beyond its cursor. For an ordered destination, reads of skipped lanes and reads from the
+cursor on take turns, so that neither starves.
 """
 
 from collections.abc import Callable
@@ -22,8 +22,8 @@ from engine.core.window import CLASSES, READ_CHUNK, Window
 AHEAD_S = 1.0  # deliveries are read this long before they are due, since a read takes a while
 FAR_S = 60.0  # an actor can leave memory if no delivery is due within this time
 RETRY_READ_S = 1.0  # the pause after a failed read
-# The limit of a read of due deliveries, in rows. It is low, because many of the rows may not be due.
-# After a full answer whose rows were all due, the limit is DUE_READ_MOST.
+# Rows in a read of due deliveries: few, because many of them may not be due. After a full answer whose
+# rows were all due, the limit is DUE_READ_MOST.
 DUE_READ = 32
 DUE_READ_MOST = 128  # rows; not more, because these reads have no bound in bytes
 NAMED_READ = 32  # deliveries of one read by ids, to which memory's bounds do not apply
@@ -44,7 +44,7 @@ class Outstanding(Struct):
 
     def is_stale(self, delivery: Delivery) -> bool:
         """Return whether a delivery as it was read can be older than its last settlement. Only a requeue
-        raises the seq, so a delivery with a higher seq than the settled one was read later."""
+        raises the seq, so a delivery with a higher seq was read later."""
         return delivery.seq <= self.settled.get(delivery.id, -1)
 
 
@@ -91,7 +91,7 @@ class Reader:
         self._lanes_turn = True
         self._due_limit = DUE_READ
         self._named_from = 0.0  # when to read `named` again, if a delivery has not arrived yet
-        self.named: Ids = {}  # deliveries that are to be read by their ids
+        self.named: Ids = {}  # to be read by their ids
         self.no_more_dead = False  # archived: nothing is IN_DLQ any more
 
     # --- knowledge
@@ -134,7 +134,6 @@ class Reader:
         return min(known, default=None)
 
     def nothing_near(self, now: float) -> bool:
-        """Return whether no stored delivery is known to be due soon."""
         due = self.earliest_due()
         return due is None or (due > now + FAR_S and self.beyond is None)
 
@@ -163,7 +162,6 @@ class Reader:
         return None if void else outstanding
 
     def failed(self, request: AnyRequest, now: float) -> Outstanding | None:
-        """End and return the failed read. No read begins for RETRY_READ_S."""
         outstanding = self._end(
             request, ReadSignal.FAIL, useless=True, rest_until=now + RETRY_READ_S
         )
@@ -174,7 +172,7 @@ class Reader:
     def _end(
         self, request: AnyRequest, signal: ReadSignal, *, useless: bool, rest_until: float = 0.0
     ) -> Outstanding | None:
-        """End a read. `useless`: it failed or its answer is void. Then note that it must be repeated."""
+        """End a read. `useless`: it failed or its answer is void, so it must be repeated."""
         outstanding = self.outstanding
         if outstanding is None or outstanding.request != request:
             return None
@@ -193,7 +191,6 @@ class Reader:
         return outstanding
 
     def name_again(self, identifier: str, now: float) -> None:
-        """Read a delivery by its id once more, after a while."""
         self.named[identifier] = None
         self._named_from = now + RETRY_READ_S
 
@@ -205,8 +202,7 @@ class Reader:
         self.beyond = None if self.beyond is None else self.beyond + by_s
 
     def fed(self, *, progress: bool) -> None:
-        """Note that an answer was placed. Without `progress` it found no room in memory: nothing is read
-        until room is free."""
+        """Note that an answer was placed. `progress` is False if it found no room in memory."""
         window = self._window
         if window.held and not progress:
             self._starved_at = window.held, window.bytes
@@ -253,9 +249,8 @@ class Reader:
         return at if at > now else None
 
     def choose_to_discard(self, now: float, *, quiet: bool) -> AnyRequest | None:
-        """Return the next read of an archived destination, to discard its deliveries: those beyond the
-        cursors, then the RETRYING ones. If `quiet` (nothing else is under way), the dead letters follow.
-        """
+        """Return the next read of an archived destination, to discard its deliveries. Dead letters are
+        read only if nothing else is under way (`quiet`)."""
         if not self._becomes_idle(now) and self.state is not ReadState.STARVED:
             return None
         limit = min(READ_CHUNK, self._window.free())
@@ -290,8 +285,6 @@ class Reader:
         return min((at for at in times if at is not None and at > now), default=None)
 
     def _becomes_idle(self, now: float) -> bool:
-        """Become IDLE if the pause after a failed read is over, or room has become free. Returns whether
-        a read can begin."""
         window, (held, size) = self._window, self._starved_at
         if self.state is ReadState.RESTING and now >= self._rest_until:
             self._meet(ReadSignal.RESTED)
@@ -330,8 +323,8 @@ class Reader:
         for queue in CLASSES:
             if window.cursors[queue] < window.lasts[queue]:
                 room, size = window.room(queue)
-                # With little room, a read brings few rows for its cost. Then begin no read until all
-                # eligible deliveries of the class in memory have been sent.
+                # With little room, a read brings few rows for its cost, so first send what is eligible
+                # in memory.
                 few = room < min(READ_CHUNK, window.limits.deliveries // 4)
                 if room > 0 and size > 0 and not (few and self._queue.ready[queue]):
                     return self._begin_stretch(queue, min(room, READ_CHUNK), size)

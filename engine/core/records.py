@@ -1,8 +1,7 @@
 """The records that move through the engine: events, deliveries, attempts and settlements.
 
-Ids are UUIDv7 as canonical text of 36 characters. Requests, headers, JSON and the database driver take
-this text, so the hot path converts no id. Instants are seconds since the epoch as floats inside the
-engine, whole milliseconds in rows (`..._ms`).
+Ids are UUIDv7 as canonical text of 36 characters: the hot path converts no id. Instants are seconds
+since the epoch as floats inside the engine, whole milliseconds in rows (`..._ms`).
 """
 
 from msgspec import Struct
@@ -18,8 +17,8 @@ from engine.core.vocabulary import (
     Priority,
 )
 
-# Ids of deliveries, in order. Each destination has several of these dicts, nearly always empty. An empty
-# set takes 150 bytes more than an empty dict.
+# In order. Each destination has several of these dicts, nearly always empty; an empty set takes 150
+# bytes more.
 Ids = dict[str, None]
 
 
@@ -69,7 +68,7 @@ class Delivery(Struct, gc=False):
     kind: DeliveryKind = DeliveryKind.EVENT
     origin: DeliveryOrigin = DeliveryOrigin.NORMAL
     customer: str | None = None  # the customer that the destination is tied to
-    attempt_count: int = 0  # attempts that ended
+    attempt_count: int = 0
     schedule_start: int = 0  # attempt_count when the present schedule began; a requeue restarts it
     next_attempt_at: float | None = None  # seconds since the epoch; only while RETRYING
     dlq_status: DlqStatus | None = None
@@ -97,8 +96,6 @@ class Outcome(Struct, gc=False):
 
 
 class Attempt(Struct, gc=False):
-    """One row of the attempt log."""
-
     number: int  # from 1, over the whole life of the delivery
     outcome: Outcome
     destination_version: int
@@ -107,8 +104,8 @@ class Attempt(Struct, gc=False):
 class Settlement(Struct, gc=False):
     """A delivery's next durable state, with the attempt that led to it, if one did.
 
-    `expects` is the attempt count that the row must have. It guards the update: a group that is written
-    twice changes nothing the second time.
+    `expects` is the attempt count that the row must have: a group that is written twice changes nothing
+    the second time.
     """
 
     delivery: Delivery
@@ -117,7 +114,7 @@ class Settlement(Struct, gc=False):
     expects: int
     next_attempt_at: float | None = None
     dlq_status: DlqStatus | None = None
-    dead_lettered: bool = False  # this settlement put it into the DLQ
+    dead_lettered: bool = False
     error_category: ErrorCategory | None = None
     response_status: int | None = None
     last_error: str | None = None
@@ -126,6 +123,6 @@ class Settlement(Struct, gc=False):
 
     @property
     def discards_dead_letter(self) -> bool:
-        """Return True if this discards an IN_DLQ delivery of an archived destination. The database
-        refuses such a settlement if a person has retried or discarded the delivery meanwhile."""
+        """True if this discards an IN_DLQ delivery of an archived destination. The database refuses such
+        a settlement if a person has retried or discarded the delivery meanwhile."""
         return self.attempt is None and self.delivery.dlq_status is DlqStatus.IN_DLQ

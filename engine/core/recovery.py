@@ -1,8 +1,7 @@
 """The recovery of the deliveries of a crashed state machine, and of requeued deliveries.
 
 A requeue gives a delivery a higher seq. The machine can learn of the delivery's committed end and of its
-requeue in either order. These functions only update the records of deliveries: `DestinationMachine`
-decides what happens to a delivery.
+requeue in either order.
 """
 
 from collections.abc import Sequence
@@ -21,8 +20,8 @@ def adopt(delivery: Delivery, backlog: Backlog) -> None:
 
 
 def take_out(delivery: Delivery, backlog: Backlog) -> Delivery:
-    """Remove a delivery from those that wait, in memory or in the store. Returns the object that was in
-    memory, or `delivery` if there was none."""
+    """Remove a delivery from those that wait. Returns the object that was in memory, or `delivery` if
+    there was none."""
     known = backlog.remove(delivery)
     if known is None:
         known = delivery

@@ -1,4 +1,4 @@
-"""The report of a destination's health, from the counts of its state machine. It changes nothing."""
+"""The report of a destination's health, from the counts of its state machine."""
 
 import math
 
@@ -23,8 +23,7 @@ def state_of(
 ) -> HealthState:
     """Return a destination's health state. `waiting`: how many deliveries wait or are under way.
     `failures`: how many attempts failed since the last success. `success_rate`: None if no attempt ended
-    in the last five minutes. Then a destination whose last attempt failed is FAILING while deliveries
-    wait."""
+    in the last five minutes."""
     if config.status != DestinationStatus.ACTIVE:
         return HealthState.DISABLED
     if circuit is not CircuitState.CLOSED:
@@ -39,8 +38,8 @@ def state_of(
 
 
 def hold_of(config: Destination, throttle: Throttle, waiting: int, now: float) -> Hold | None:
-    """Return the reason why no attempt can begin, and until when if that is known; None if attempts can
-    begin. `waiting`: how many deliveries wait."""
+    """Return the reason why no attempt can begin, None if attempts can begin. `waiting`: how many
+    deliveries wait."""
     if config.status != DestinationStatus.ACTIVE or throttle.gone_version is not None:
         return Hold(HoldReason.DISABLED)
     paused, circuit, bucket = throttle.paused_until, throttle.circuit, throttle.bucket
@@ -66,7 +65,6 @@ def advised(config: Destination, counters: Counters, now: float) -> int | None:
     """Return the concurrency that would keep up, None while too little is known.
 
     With ordering KEY, arrivals do not count: an arrival waits for its lane, whatever the concurrency is.
-    STRICT has one lane, and needs no more than 1.
     """
     load = counters.load(now)
     strict, keyed = config.ordering is Ordering.STRICT, config.ordering is Ordering.KEY
@@ -125,8 +123,7 @@ def health_of(
 
 
 def effective_concurrency(config: Destination, throttle: Throttle) -> int:
-    """Return how many attempts may be in flight now: none if the destination is disabled or about to be,
-    one if its ordering is STRICT or its circuit is not closed."""
+    """Return how many attempts may be in flight now."""
     if config.status != DestinationStatus.ACTIVE or throttle.gone_version is not None:
         return 0
     one = config.ordering is Ordering.STRICT or throttle.circuit.state is not CircuitState.CLOSED
@@ -149,9 +146,9 @@ def suggested_concurrency(
 ) -> int | None:
     """Return the least concurrency that keeps up, 1 to `most`. None after too few attempts.
 
-    Little's law: the mean number in flight is the arrival rate times the duration of an attempt. Attempts
-    do not come evenly, so twice the square root of the mean is added (the square-root staffing rule).
-    Then two or three attempts in a hundred find no free place.
+    Little's law: the mean number in flight is the arrival rate times the duration of an attempt.
+    Attempts do not come evenly, so twice the square root of the mean is added (the square-root staffing
+    rule). Then two or three attempts in a hundred find no free place.
     """
     if attempts < LEAST_ATTEMPTS:
         return None

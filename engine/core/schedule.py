@@ -1,8 +1,8 @@
 """The retry schedule of a delivery. Instants are seconds since the epoch; chance is an argument.
 
-A PATCH can change the schedule while a delivery waits. The delivery keeps its due time, but waits at most
-the longest delay of the present schedule. If the present schedule allows no further attempt, the delivery
-is dead-lettered when it is due.
+If a PATCH changes the schedule, a waiting delivery keeps its due time, but waits at most the longest
+delay of the new schedule. If the new schedule allows no further attempt, the delivery is dead-lettered
+when it is due.
 """
 
 import math
@@ -16,7 +16,6 @@ _SLACK_S = 1.0  # rounding, and the moment between an attempt's end and its verd
 
 
 def longest_delay_s(config: Destination) -> int:
-    """Return the longest delay of the schedule, 0 if it is empty."""
     return max(config.retry_schedule_s, default=0)
 
 
@@ -31,7 +30,6 @@ def retry_after_s(config: Destination, asked_s: float) -> float:
 
 
 def exhausted(delivery: Delivery, config: Destination) -> bool:
-    """Return whether a delivery has had all attempts that the present schedule allows."""
     return delivery.attempt_count - delivery.schedule_start > len(config.retry_schedule_s)
 
 

@@ -1,8 +1,8 @@
 """The snapshot of a destination's state machine: what must survive a restart, as versioned MessagePack.
 It is small, because it is written often.
 
-Bytes that cannot be read (another release's, or damaged) count as no snapshot. That does little harm:
-waiting deliveries are in the store, and a fresh circuit costs at most ten failed attempts.
+Bytes that cannot be read count as no snapshot. That does little harm: waiting deliveries are in the
+store, and a fresh circuit costs at most ten failed attempts.
 """
 
 import msgspec
@@ -31,7 +31,7 @@ class FailureRow(Struct, array_like=True):
     silent_since: float | None
     since: float | None  # when the destination began to fail
     spared_at: float | None = None  # when it was enabled again, or its URL changed
-    began_at: float | None = None  # the first of these failures
+    began_at: float | None = None
 
 
 class Snapshot(Struct, kw_only=True, omit_defaults=True):
@@ -58,7 +58,6 @@ _decoder = msgspec.msgpack.Decoder(Snapshot)
 
 
 def encode(snapshot: Snapshot) -> bytes:
-    """Return the bytes that the store keeps."""
     return _encoder.encode(snapshot)
 
 

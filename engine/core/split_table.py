@@ -1,7 +1,6 @@
 """A table of ids in parts, so that neither its growth nor a copy of its ids is one long step.
 
-One dict of a million ids takes 30 ms to grow, and 27 ms to be copied on a busy machine. Nothing here
-awaits.
+One dict of a million ids takes 30 ms to grow, and 27 ms to be copied on a busy machine.
 """
 
 import math
@@ -12,15 +11,15 @@ from zlib import crc32
 
 T = TypeVar("T")
 
-# Parts of equal size would all grow at the same time. So their sizes differ: the last part is 127 times
-# as large as the first, and has a 32nd of all ids.
+# Parts of equal size would all grow at the same time. The last part is 127 times as large as the first,
+# and has a 32nd of all ids.
 PARTS = 64
 WHOLE = 4_096  # the most ids in a table of one part, which takes the least memory
 
 
 def part_of(identifier: str) -> int:
-    """Return the number of the part that an id belongs to. Of 4,096 ids, part 0 gets 1, part 1 gets 3,
-    part 2 gets 5, and so on."""
+    """Return the number of an id's part. Of 4,096 ids, part 0 gets 1, part 1 gets 3, part 2 gets 5, and
+    so on."""
     return math.isqrt(crc32(identifier.encode()) % PARTS**2)
 
 
@@ -46,11 +45,9 @@ class SplitTable(Generic[T]):
         return self._part(identifier)[identifier]
 
     def get(self, identifier: str) -> T | None:
-        """Return a value, None where there is none."""
         return self._part(identifier).get(identifier)
 
     def put(self, identifier: str, value: T) -> None:
-        """Add or replace a value."""
         part = self._part(identifier)
         if identifier not in part:
             if self._size == WHOLE and len(self._parts) == 1:
@@ -59,7 +56,6 @@ class SplitTable(Generic[T]):
         part[identifier] = value
 
     def pop(self, identifier: str) -> T | None:
-        """Remove a value and return it, None where there is none."""
         part = self._part(identifier)
         if identifier not in part:
             return None

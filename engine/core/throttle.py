@@ -1,9 +1,8 @@
 """The throttle of a destination: its circuit, rate, concurrency and Retry-After. It also notes the
 reasons to disable the destination: a 410, or failing for too long.
 
-The circuit's probe is the next eligible delivery, so its schedule, the rate and a Retry-After still apply
-to it. If the URL changes or the destination is enabled, the probe is due at once. A new URL also ends a
-Retry-After, because the old receiver asked for it.
+The circuit's probe is the next eligible delivery, so its schedule, the rate and a Retry-After still
+apply to it. A new URL ends a Retry-After, because the old receiver asked for it.
 """
 
 import math
@@ -48,9 +47,9 @@ class Throttle:
         self.overdue = False  # whether the reason is failing for too long, not a 410
         self.opens_at: float | None = None  # when to call `allow` again, if it allowed too few
         self.changed = False  # whether the state of a snapshot has changed
-        self.width = config.concurrency  # attempts that may be in flight
+        self.width = config.concurrency
         self.full = False  # whether the last attempts filled all places
-        self.limit: AdaptiveLimit | None = None  # the limit that `width` follows
+        self.limit: AdaptiveLimit | None = None
         kept = None if snapshot is None else self._restore(config, now, snapshot)
         if config.adapts:
             self._adapt(AdaptiveLimit(most_of(config), now, kept))
@@ -101,33 +100,31 @@ class Throttle:
         return wanted
 
     def allow_urgent(self, now: float, wanted: int) -> int:
-        """Return how many of `wanted` attempts that a person asked for may begin now. Only the rate
-        limits them: an open circuit and a Retry-After do not hold them back."""
+        """Return how many of `wanted` attempts that a person asked for may begin now. An open circuit
+        and a Retry-After do not hold them back."""
         return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
 
     def note_rate(self, now: float) -> None:
-        """Set `opens_at` to when the rate allows an attempt, unless `opens_at` is earlier. Then an
-        attempt that a person asked for can begin, because only the rate holds it back."""
+        """Set `opens_at` to when the rate allows an attempt that a person asked for, unless `opens_at`
+        is earlier."""
         if self.bucket is not None:
             at = self.bucket.next_at(now)
             self.opens_at = at if self.opens_at is None else min(self.opens_at, at)
 
     def sent(self, deliveries: list[Delivery], now: float, in_flight: int) -> None:
         """Note attempts that begin; `in_flight`: the number in flight now."""
-        # The throttle counts as full at `width` - 1 attempts. Replays alone cannot fill more slots: one
-        # slot is kept free for live deliveries.
+        # `width` - 1 counts as full: replays alone cannot fill the slot that is kept free for live
+        # deliveries.
         self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))
-            # A restart must not give a slow destination another burst, so a snapshot keeps the bucket's
-            # level after each attempt.
+            # A restart must not give a slow destination another burst.
             self.changed = self.changed or self.bucket.rate < 1
         if self.circuit.state is CircuitState.OPEN:
             self.circuit.probed(deliveries[0].id, now)
             self.changed = True
 
     def succeeded(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
-        """Count a success."""
         if outcome.skipped:
             self.skipped(delivery, now)
             return
@@ -148,7 +145,6 @@ class Throttle:
             self.changed = True
 
     def failed(self, delivery: Delivery, outcome: Outcome, config: Destination, now: float) -> None:
-        """Count a failed attempt."""
         own = delivery.event.origin is Origin.OWN
         if self.failing.failed(now, own=own):
             self.changed = True
@@ -192,7 +188,6 @@ class Throttle:
         return blocked and since is not None and now - since >= BLOCK_CONFIRMED_S
 
     def configure(self, old: Destination, new: Destination, now: float) -> None:
-        """Follow a change of the configuration."""
         enabled = old.status != new.status and new.status == DestinationStatus.ACTIVE
         enabled = enabled or new.enabled_version > old.version  # by a version between the two
         moved = old.url != new.url or new.moved_version > old.version
@@ -217,8 +212,7 @@ class Throttle:
         self._resize(old, new, now, moved=moved)
 
     def _hold_ends(self, new: Destination) -> bool:
-        """Return True if the destination need not be disabled any more: it is not ACTIVE, or it has
-        failed for too long and its new version allows that (`disable_after_s` is None)."""
+        """Return True if the destination need not be disabled any more."""
         disabled = new.status != DestinationStatus.ACTIVE
         return disabled or (self.overdue and new.disable_after_s is None)
 
@@ -241,8 +235,7 @@ class Throttle:
         self.changed = self.changed or not self.calm
 
     def snapshot(self, now: float, version: int, counters: Counters) -> Snapshot:
-        """Return the state that must outlive this process. It includes the configuration's `version` and
-        the state of the `counters`."""
+        """Return the state that must outlive this process."""
         circuit = self.circuit
         kept = None
         if circuit.state is not _CLOSED:
@@ -268,14 +261,14 @@ class Throttle:
         """Empty the bucket if the rate is at least one a second: the snapshot lacks the attempts just
         before a crash. This costs at most a second.
 
-        At a lower rate, a snapshot is taken after each attempt, so the bucket's level is known.
+        At a lower rate, a snapshot is taken after each attempt.
         """
         if self.bucket is not None and self.bucket.rate >= 1:
             self.bucket = TokenBucket(self.bucket.rate, now, 0.0)
 
     def _resize(self, old: Destination, new: Destination, now: float, *, moved: bool) -> None:
-        """Follow a change of the configured concurrency. If the URL has `moved`, an adaptive limit begins
-        anew, because the old limit is that of another receiver."""
+        """Follow a change of the configured concurrency. If the URL has `moved`, an adaptive limit
+        begins anew, because the old limit is that of another receiver."""
         if not new.adapts:
             if self.limit is not None:
                 self.limit = None
@@ -316,8 +309,8 @@ class Throttle:
 
     def _restore(self, config: Destination, now: float, snapshot: Snapshot) -> LimitState | None:
         """Take over a snapshot. Changes of the configuration since then have the same effects as in
-        `configure`. Returns the snapshot's adaptive limit; None if there is none, or if the URL has
-        changed since then, because the limit is that of the old receiver."""
+        `configure`. Returns the snapshot's adaptive limit; None if there is none or the URL has changed
+        since."""
         seen = config.version if snapshot.seen is None else snapshot.seen
         moved, enabled = config.moved_version > seen, config.enabled_version > seen
         if snapshot.circuit is not None:
@@ -344,8 +337,8 @@ class Throttle:
         return None if moved else snapshot.limit
 
 
-# Floats of seconds since the epoch are exact to 0.2 us, so after a wait a bucket can lack a small part of
-# a token. Taking that token makes the level negative, so errors do not add up.
+# Floats of seconds since the epoch are exact to 0.2 us, so after a wait a bucket can lack a small part
+# of a token. Taking that token makes the level negative, so errors do not add up.
 _ROUNDING_S = 1e-6
 
 
@@ -361,7 +354,6 @@ class TokenBucket:
         self._at = now
 
     def available(self, now: float) -> int:
-        """Return how many attempts may begin now."""
         self._fill(now)
         return int(self._tokens + self.rate * _ROUNDING_S + 1e-9)
 
@@ -375,11 +367,9 @@ class TokenBucket:
         return math.ceil((now + max(0.0, 1.0 - self._tokens) / self.rate) * 1000) / 1000
 
     def clock_stepped(self, by_s: float) -> None:
-        """Follow a step of the clock, which adds no tokens."""
         self._at += by_s
 
     def level(self, now: float) -> float:
-        """Return the number of tokens, for a snapshot."""
         self._fill(now)
         return self._tokens
 

@@ -1,6 +1,6 @@
 """The verdict on an attempt's outcome, or on its absence: the delivery's next durable state.
 
-Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
+The diagram in docs/states.md is made from `TRANSITIONS`.
 """
 
 import math
@@ -19,7 +19,7 @@ QUARANTINE_MESSAGE = "the delivery stopped its destination's actor again and aga
 class DeliverySignal(IntEnum):
     """The events that change a delivery's state."""
 
-    SEND = 0  # an attempt begins
+    SEND = 0
     SUCCESS = 1  # 2xx, body ended or 16 KiB of it read
     FAILURE = 2  # an attempt failed, and a retry follows
     EXHAUSTION = 3  # a failure with no attempt left, or a schedule that a PATCH shortened
@@ -92,7 +92,6 @@ def next_state(state: DeliveryStatus, signal: DeliverySignal) -> End:
 
 
 def waiting_state(delivery: Delivery) -> DeliveryStatus:
-    """Return the state of a delivery that waits."""
     return DeliveryStatus.PENDING if delivery.next_attempt_at is None else DeliveryStatus.RETRYING
 
 
@@ -104,7 +103,7 @@ def delivered(delivery: Delivery, outcome: Outcome, version: int, now: float) ->
         _DELIVERED,
         Attempt(count + 1, outcome, version),
         count,
-        None,  # no next attempt
+        None,
         delivery.dlq_status,
         False,  # not dead-lettered
         None,  # no error
@@ -126,8 +125,8 @@ def failed(
     cancelled: bool = False,
     lost: bool = False,
 ) -> Settlement:
-    """Return the settlement of a failed attempt, by the present configuration; `delivery` stays as it is.
-    `lost`: the destination's address has been forbidden for so long that no retry will help."""
+    """Return the settlement of a failed attempt, by the present configuration; `delivery` stays as it
+    is. `lost`: the destination's address has been forbidden for so long that no retry will help."""
     number = delivery.attempt_count + 1
     retry = retry_at(config, number - delivery.schedule_start, now, chance)
     if config.status == DestinationStatus.ARCHIVED:
@@ -159,8 +158,7 @@ def failed(
 def settled_unsent(
     delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float
 ) -> Settlement:
-    """Return the settlement of a delivery without an attempt. The signal is the reason: a used-up
-    schedule, a dry run, an archived destination, a quarantine, or a person's order.
+    """Return the settlement of a delivery without an attempt, for the reason that the signal gives.
 
     If the settlement has no error, the row keeps the last attempt's error.
     """
@@ -189,10 +187,9 @@ def corrected_wait(
 ) -> tuple[float, Settlement | None]:
     """Shorten a delivery's wait to the longest that the present schedule allows.
 
-    A longer wait was computed with a wrong clock or an earlier schedule. Returns the latest due time that
-    the schedule allows. If the wait was longer, also returns the settlement that makes the shorter wait
-    durable: without it, the longer wait would return at the next restart. A delivery whose schedule is
-    used up is due at once, without a settlement.
+    A longer wait was computed with a wrong clock or an earlier schedule. Returns the latest due time
+    that the schedule allows. If the wait was longer, also returns the settlement that makes the shorter
+    wait durable. A delivery whose schedule is used up is due at once, without a settlement.
     """
     latest = math.ceil((now + longest_wait_s(config)) * 1000) / 1000
     due = delivery.next_attempt_at

@@ -32,8 +32,7 @@ def _caps(limit: int, *, ordered: bool) -> tuple[int, ...]:
 
 
 class LostTrackError(Exception):
-    """A delivery was reported out of order, so the state machine may have missed other deliveries. A new
-    machine must be restored from the store."""
+    """A delivery was reported out of order, so the state machine may have missed other deliveries."""
 
 
 def size_of(delivery: Delivery) -> int:
@@ -81,7 +80,7 @@ class Window:
         self.group_of = (0,) * len(CLASSES) if ordered else tuple(range(len(CLASSES)))
         self.cursors = [0] * groups
         self.lasts = [0] * groups  # never below the cursor
-        self.aside = 0  # of `held`: deliveries that wait for a read's answer
+        self.aside = 0  # deliveries, also in `held`, that wait for a read's answer
         self.through = [0] * groups  # the highest seq that a read has answered for
         self.caps = _caps(limits.deliveries, ordered=ordered)
         self.byte_caps = _caps(limits.bytes, ordered=ordered)
@@ -94,12 +93,10 @@ class Window:
     # --- memory
 
     def take(self, delivery: Delivery) -> None:
-        """Count a delivery that enters memory."""
         self.held += 1
         self.bytes += size_of(delivery)
 
     def drop(self, delivery: Delivery) -> None:
-        """Count a delivery that leaves memory."""
         self.held -= 1
         self.bytes -= size_of(delivery)
 
@@ -109,8 +106,8 @@ class Window:
         self.stored += 1
 
     def fits(self, delivery: Delivery) -> bool:
-        """Return whether there is room for a delivery, within the share of its class. If memory is empty,
-        any delivery fits, however large it is."""
+        """Return whether a delivery has room within the share of its class. If memory is empty, any
+        delivery fits."""
         held, queue = self.held + self.reserved, delivery.queue
         size = self.bytes + self.reserved_bytes + size_of(delivery)
         return not held or (held < self.caps[queue] and size <= self.byte_caps[queue])
@@ -138,8 +135,8 @@ class Window:
         return self.held < limits.deliveries and self.bytes + size_of(delivery) <= limits.bytes
 
     def room(self, queue: DeliveryClass | None) -> tuple[int, int]:
-        """Return the number of deliveries and of bytes that may be read for a class. `queue` is None for
-        reads of due retries and of lanes."""
+        """Return the number of deliveries and of bytes that may be read for a class. None: for due
+        retries and lanes."""
         cap = self.limits.deliveries if queue is None else self.caps[queue]
         byte_cap = self.limits.bytes if queue is None else self.byte_caps[queue]
         if not self.held:
@@ -147,7 +144,6 @@ class Window:
         return cap - self.held, byte_cap - self.bytes
 
     def free(self) -> int:
-        """Return how many deliveries more could be held."""
         return self.limits.deliveries - self.held
 
     def keeps(self, due: float, now: float) -> bool:
@@ -157,7 +153,7 @@ class Window:
     # --- cursors
 
     def note(self, group: int, seq: int, count: int) -> None:
-        """Count committed deliveries that stay in the store. `seq`: the highest seq of these.
+        """Count committed deliveries that stay in the store. `seq`: their highest seq.
 
         Raises LostTrackError if the cursor is already beyond `seq`, because of a later arrival.
         """
@@ -168,15 +164,14 @@ class Window:
             raise LostTrackError(f"seq {seq} was told after {self.cursors[group]}")
 
     def pass_to(self, group: int, seq: int) -> None:
-        """Move a cursor on."""
         if seq > self.cursors[group]:
             self.cursors[group] = seq
             if seq > self.lasts[group]:
                 self.lasts[group] = seq
 
     def passes(self, delivery: Delivery) -> bool:
-        """Return whether an arrival goes into memory at once: it is in order, and there is room. Only for
-        a window whose cursors are all direct."""
+        """Return whether an arrival goes into memory at once. Only for a window whose cursors are all
+        direct."""
         return self.lasts[self.group_of[delivery.queue]] < delivery.seq and self.fits(delivery)
 
     def let_pass(self, delivery: Delivery) -> None:
