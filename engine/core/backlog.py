@@ -114,7 +114,6 @@ class Backlog:
         *,
         end: bool,
     ) -> None:
-        """Place the answer of a cursor's or a lane's read."""
         self.abandoned(outstanding)  # deliveries set aside are placed after the answer's
         if outstanding.lane is not None:
             self._loaded_lane(outstanding, deliveries, through, now, end=end)
@@ -256,7 +255,7 @@ class Backlog:
     # --- what ends
 
     def ended(self, delivery: Delivery, now: float) -> None:
-        """Forget a delivery whose end is committed, and release its lane if the delivery headed it."""
+        """Forget a delivery whose end is committed, and release its lane."""
         self.window.drop(delivery)
         if self.lanes is not None:
             self.lanes.release(delivery, now)

@@ -26,7 +26,7 @@ class CircuitSignal(IntEnum):
     SUCCESS = 0  # of any attempt, even of one that began before the circuit opened
     FAILURE = 1  # of an attempt that is no probe
     LAST_STRAW = 2  # the failure that opens the circuit
-    PROBE = 3  # the probe was sent
+    PROBE = 3
     PROBE_FAILURE = 4
     PROBE_VOID = 5  # the probe ended in a failure that is not the destination's, or was not sent
     REPAIR = 6  # the URL was changed or the destination enabled: probe at once

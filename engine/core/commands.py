@@ -1,4 +1,4 @@
-"""The commands of a state machine to its shell, and bounds on deliveries in memory. Data only."""
+"""The commands of a state machine to its shell, and bounds on deliveries in memory."""
 
 from msgspec import Struct, field
 
@@ -46,7 +46,6 @@ class NamedRequest(Struct, frozen=True):
 
     @property
     def limit(self) -> int:
-        """Return how many deliveries the request names."""
         return len(self.ids)
 
 

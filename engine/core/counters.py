@@ -10,7 +10,7 @@ from msgspec import Struct
 
 SLOT_S = 10
 SLOTS = 30  # five minutes
-BUCKETS = 24  # as many as in minutes.MinuteDelta
+BUCKETS = 24
 BOUNDS_MS = tuple(1.6**k for k in range(BUCKETS - 1))  # the last bucket has no bound
 _EDGES_MS = (0.0, *BOUNDS_MS, BOUNDS_MS[-1] * 1.6)
 _MIDDLES_MS = tuple((low + high) / 2 for low, high in pairwise(_EDGES_MS))
@@ -188,7 +188,6 @@ class Counters:
         return (attempts - sum(slot.failures for slot in self._slots)) / attempts
 
     def latency(self, now: float) -> list[int]:
-        """Return the histogram of the last five minutes."""
         self._forget(now)
         if not self._slots:
             return [0] * BUCKETS

@@ -88,7 +88,7 @@ class Failing:
         self.spared_at = None if self.spared_at is None else self.spared_at + by_s
 
     def fails_longer(self, than_s: float, now: float) -> bool:
-        """Return True if the destination has failed for at least `than_s` seconds, counted anew from
+        """Return True if the destination has failed for at least `than_s` seconds, and since the last
         `spare`."""
         return self.since is not None and now - max(self.since, self.spared_at or 0.0) >= than_s
 

@@ -27,7 +27,7 @@ SINGLE_PREFIX = "\0"  # a parked delivery without a lane gets a lane of its own:
 class LaneAdmission(IntEnum):
     """The result of offering a delivery to a lane."""
 
-    HELD = 0  # in memory
+    HELD = 0
     SKIPPED = 1  # left in the store; its lane will be read back
     NO_ROOM = 2  # left in the store; the cursor must stop before it
 
@@ -211,7 +211,6 @@ class Lanes:
                 self.wanted[key] = None
 
     def next_due(self) -> float | None:
-        """Return when the next parked lane is due."""
         parked = self._parked
         while parked:
             due, key = parked[0]

@@ -78,7 +78,7 @@ class Seen(Struct, frozen=True):
     width: int
     took: float  # mean logarithm of a success's milliseconds, including the time of failures
     error: float  # the standard error of that mean
-    failed: float  # the share of attempts that failed
+    failed: float
 
 
 class AdaptiveLimit:

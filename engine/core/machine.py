@@ -96,7 +96,6 @@ class DestinationMachine:
     # --- messages: deliveries
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
-        """Take deliveries that were just committed, in seq order."""
         if self.uncommitted:
             forget_former(deliveries, self.uncommitted, self._backlog, now)
         self._counters.arrived(len(deliveries), now)

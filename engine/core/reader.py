@@ -21,7 +21,7 @@ from engine.core.window import CLASSES, READ_CHUNK, Window
 
 AHEAD_S = 1.0  # deliveries are read this long before they are due, since a read takes a while
 FAR_S = 60.0  # an actor can leave memory if no delivery is due within this time
-RETRY_READ_S = 1.0  # the pause after a failed read
+RETRY_READ_S = 1.0
 # Rows in a read of due deliveries: few, because many of them may not be due. After a full answer whose
 # rows were all due, the limit is DUE_READ_MOST.
 DUE_READ = 32
@@ -209,7 +209,6 @@ class Reader:
             self._meet(ReadSignal.NO_ROOM)
 
     def grow(self, *, all_due: bool) -> None:
-        """Adapt the size of the next read of due deliveries."""
         self._due_limit = DUE_READ_MOST if all_due else DUE_READ
 
     # --- choice

@@ -34,11 +34,11 @@ def exhausted(delivery: Delivery, config: Destination) -> bool:
 
 
 def retry_at(config: Destination, failures: int, now: float, chance: float) -> float | None:
-    """Return when to try again, None for never. `failures`: how many attempts have failed so far, since
-    the schedule began.
+    """Return when to try again, None for never. `failures`: how many attempts have failed since the
+    schedule began.
 
     `chance` (random, 0 <= x < 1) spreads the delay by ±20 %. The result is rounded up to whole
-    milliseconds, as rows have them, so a row has exactly the due time that memory has.
+    milliseconds, so a row has exactly the due time that memory has.
     """
     schedule = config.retry_schedule_s
     if failures > len(schedule):

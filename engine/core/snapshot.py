@@ -29,8 +29,8 @@ class FailureRow(Struct, array_like=True):
     failures: int
     quiet: bool
     silent_since: float | None
-    since: float | None  # when the destination began to fail
-    spared_at: float | None = None  # when it was enabled again, or its URL changed
+    since: float | None
+    spared_at: float | None = None
     began_at: float | None = None
 
 
