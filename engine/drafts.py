@@ -1,7 +1,6 @@
 """The documents that callers write, destinations and routing rules, with all checks of their shape.
 
-A command merges a PATCH into the present document and reads the result as the same draft, so there is
-one set of checks. The commands check what depends on other rows (accounts, archived destinations).
+The commands check what depends on other rows (accounts, archived destinations).
 """
 
 import re
@@ -70,7 +69,6 @@ class NullIs:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Replace null by the default before the validation."""
         return core_schema.no_info_before_validator_function(
             lambda value: self.default if value is None else value, handler(source)
         )
@@ -78,7 +76,6 @@ class NullIs:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the field's schema with null added."""
         return {"anyOf": [handler(schema), {"type": "null"}]}
 
 
@@ -92,7 +89,6 @@ class DocumentedAs:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Return the schema of `model`."""
         return handler.generate_schema(self.model)
 
 
@@ -113,8 +109,7 @@ Few = BeforeValidator(_few)
 
 @dataclass(frozen=True, slots=True)
 class OrAuto:
-    """The annotation of a field that is "auto" or a whole number from `least` to `most`. The error for a
-    number outside these bounds does not mention "auto"."""
+    """The annotation of a field that is "auto" or a whole number from `least` to `most`."""
 
     least: int
     most: int
@@ -129,7 +124,6 @@ class OrAuto:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the schema of a number or "auto"."""
         number = {"type": "integer", "minimum": self.least, "maximum": self.most}
         # Not `const`: client generators would take it for the only value of the whole field.
         return {"anyOf": [number, {"type": "string", "enum": [AUTO]}]}
@@ -233,17 +227,14 @@ class _Options(Document):
 
     @property
     def http_method(self) -> HttpMethod:
-        """The method as an enumeration member."""
         return HttpMethod[self.method]
 
     @property
     def ordering(self) -> Ordering:
-        """The ordering as an enumeration member."""
         return Ordering[self.delivery.ordering]
 
     @property
     def algorithm(self) -> SigningAlgorithm:
-        """The algorithm as an enumeration member."""
         return SigningAlgorithm[self.signing.algorithm]
 
 
@@ -297,7 +288,6 @@ class AnyDestinationDraft(
 
 
 def _check_pattern(pattern: str) -> str:
-    """Accept segments between dots; each is a literal or a single `*`."""
     if _PATTERN.fullmatch(pattern) is None:
         raise ValueError("must be 1-256 characters of A-Za-z0-9._:/- and *")
     if any("*" in segment and segment != "*" for segment in pattern.split(".")):
@@ -348,7 +338,6 @@ class RuleDraft(Document):
 
     @property
     def priority_class(self) -> Priority:
-        """The priority as an enumeration member."""
         return Priority[self.priority]
 
 

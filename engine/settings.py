@@ -1,8 +1,4 @@
-"""The settings of a server: frozen, validated, from `ANGARIUM_...` variables and flags.
-
-`angarium serve --help` prints the fields' descriptions. Field `egress_allow` is read from
-`ANGARIUM_EGRESS_ALLOW`, and so on.
-"""
+"""The settings of a server: frozen, validated, from `ANGARIUM_...` variables and flags."""
 
 from collections.abc import Mapping
 from pathlib import Path

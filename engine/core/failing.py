@@ -88,8 +88,8 @@ class Failing:
         self.spared_at = None if self.spared_at is None else self.spared_at + by_s
 
     def fails_longer(self, than_s: float, now: float) -> bool:
-        """Return True if the destination has failed for at least `than_s` seconds, and since the last
-        `spare`."""
+        """Return True if the destination has failed for at least `than_s` seconds since the last
+        `spare`, if any."""
         return self.since is not None and now - max(self.since, self.spared_at or 0.0) >= than_s
 
     def row(self) -> FailureRow | None:

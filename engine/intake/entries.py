@@ -1,7 +1,7 @@
 """The entry queue: requeued and replayed deliveries that wait for the intake to write them.
 
 Only the intake's loop calls `admit_next`, for one entry after each group. Statements that draw a seq for
-one environment therefore never overlap, and live events wait for one entry at most.
+one environment therefore never overlap.
 """
 
 from collections import deque
@@ -45,8 +45,8 @@ class QueueEntry(Protocol):
         `base`. The repetition must write nothing twice. It returns the deliveries that it or an earlier
         call wrote.
 
-        Raises OwnershipLostError, and writes nothing, if this process has lost the right to write. Raises
-        other errors as `IntakeStore.accept` does.
+        Raises OwnershipLostError, and writes nothing, if this process has lost the right to write.
+        Raises other errors as `IntakeStore.accept` does.
         """
 
 
@@ -63,8 +63,6 @@ log = structlog.get_logger("angarium.intake")
 
 
 class _Waiting:
-    """An entry that waits, and its result."""
-
     def __init__(self, entry: QueueEntry) -> None:
         self.entry = entry
         self.environments = {environment for environment, _ in entry.destinations}
@@ -86,7 +84,7 @@ class EntryQueue:
         outage: Outage | None = None,
     ) -> None:
         """`wake` makes the intake's loop look for entries. `locks`, `untold` and `outage` are the
-        intake's. If they are None (there is no intake), the queue makes its own."""
+        intake's."""
         self._store = store
         self._directory = directory
         self._wake = wake
@@ -101,19 +99,17 @@ class EntryQueue:
 
     @property
     def ready(self) -> bool:
-        """True if an entry can be admitted now."""
         return self._first() is not None
 
     def concerns(self, environment: int) -> bool:
-        """Return whether an entry of this environment waits."""
         return any(environment in each.environments for each in self._waiting)
 
     async def enter(self, entry: QueueEntry, within_s: float = inf) -> list[Delivery]:
         """Queue an entry, wait until it is written and passed to its actors, and return its durable
         deliveries.
 
-        The call waits for at most `within_s`. If this time is over, or the caller is cancelled, an entry
-        whose write has not begun is withdrawn. A write that has begun continues without the caller.
+        After `within_s`, or if the caller is cancelled, an entry whose write has not begun is withdrawn.
+        A write that has begun continues without the caller.
 
         Raises StoreAwayError (with `maybe_written` False if surely nothing was written), or another
         StoreError if the database refuses the entry.
@@ -142,7 +138,6 @@ class EntryQueue:
         return mine.deliveries
 
     def close(self) -> None:
-        """Accept no more entries, and refuse those that wait."""
         self._closed = True
         self.refuse(surely_nothing("the server is stopping"))
 
@@ -159,8 +154,7 @@ class EntryQueue:
             self._open = None
 
     async def admit_next(self) -> None:
-        """Write the first entry whose environments the other intake neither holds nor waits for. While
-        the database is away, try again."""
+        """Write the first entry whose environments the other intake neither holds nor waits for."""
         mine = self._first()
         if mine is None:
             return

@@ -1,7 +1,7 @@
 """The locks of two intakes on environments: neither writes for an environment that the other holds.
 
 Statements that draw a seq can overlap only where they share no destination, and a destination belongs to
-one environment. Nothing here awaits: an intake passes over the environments that are barred.
+one environment.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -10,7 +10,7 @@ NO_ENVIRONMENTS: frozenset[int] = frozenset()
 
 
 class EnvironmentLocks:
-    """The environments that one intake holds or waits for. Only the intake's loop uses this object.
+    """The environments that one intake holds or waits for.
 
     An environment that an intake waits for is barred for the other intake. Otherwise an environment that
     sends large batches all the time would never have its single events written, and vice versa.
@@ -19,8 +19,8 @@ class EnvironmentLocks:
     def __init__(
         self, wake: Callable[[], None], refuse: Callable[[Collection[int]], None] | None = None
     ) -> None:
-        """`wake` makes this intake's loop look for work again. `refuse` refuses the submissions that wait
-        here for environments that the other intake may hold for long."""
+        """`wake` makes this intake's loop look for work again. `refuse` refuses the submissions that
+        wait here for environments that the other intake may hold for long."""
         self._wake = wake
         self._refuse = refuse
         self._other: EnvironmentLocks | None = None
@@ -28,7 +28,6 @@ class EnvironmentLocks:
         self._asleep = False  # the loop sleeps, and some environment is barred
 
     def pair_with(self, other: "EnvironmentLocks") -> None:
-        """Connect the locks of both intakes."""
         self._other, other._other = other, self
 
     @property
@@ -38,8 +37,8 @@ class EnvironmentLocks:
         return NO_ENVIRONMENTS if other is None else other._held | other._wanted
 
     def request(self, waits: Callable[[int], bool]) -> None:
-        """Wait for the environments that the other intake holds and that have work in this intake.
-        `waits` returns whether an environment has work here."""
+        """Wait for the environments that the other intake holds and that have work in this intake
+        (`waits`)."""
         other = self._other
         if other is None:
             return
@@ -57,7 +56,6 @@ class EnvironmentLocks:
             self._wanted -= self._held
 
     def release(self) -> None:
-        """Hold no environment any more."""
         if self._held:
             self._held = NO_ENVIRONMENTS
             if self._other is not None:
@@ -70,15 +68,15 @@ class EnvironmentLocks:
             self._other._rouse()
 
     def refuse_waiting(self) -> None:
-        """Make the other intake refuse its submissions for the environments that this intake holds, since
-        it may hold them for long."""
+        """Make the other intake refuse its submissions for the environments that this intake holds,
+        since it may hold them for long."""
         other = self._other
         if self._held and other is not None and other._refuse is not None:
             other._refuse(self._held)
 
     def fall_asleep(self) -> None:
-        """Note that this intake's loop is about to sleep. If environments are barred now, the other
-        intake's next release of environments wakes the loop."""
+        """Note that this intake's loop is about to sleep, so that a release of barred environments wakes
+        it."""
         self._asleep = bool(self.barred)
 
     def _rouse(self) -> None:

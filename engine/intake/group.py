@@ -1,7 +1,7 @@
 """A group of submissions: the rows that one statement writes, and the claims of idempotency keys.
 
 If several submissions claim the same key, the statement has only the first claim. The other claims are
-its twins: their results follow from the first claim's.
+its twins.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ class IntakeStatistics(Struct, frozen=True):
 
 
 def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup, Twins]:
-    """Make one group of submissions. The caller then sets the group's `customers` and `dirty`."""
+    """Make one group of submissions, without `customers` and `dirty`."""
     group = IntakeGroup([], [], [], [], [], now_ms=now_ms)
     events, deliveries = group.events, group.deliveries
     first: dict[tuple[int, str], KeyClaim] = {}
@@ -43,7 +43,7 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
             group.files += submission.files
         for claim in submission.claims:
             # A claim's expiry was computed with the clock that makes event ids. The store lets keys
-            # expire by the clock of `now_ms`, which can be ahead. The later expiry is used.
+            # expire by the clock of `now_ms`, which can be ahead.
             claim.expires_at_ms = max(claim.expires_at_ms, now_ms + KEY_HELD_MS)
             winner = first.setdefault((claim.environment, claim.key), claim)
             if winner is not claim:
@@ -58,7 +58,7 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
 
 def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
     """Return `lost` and `unheld` of an acceptance, with the twins added. Every twin is lost, because the
-    first claim has its key. If the first claim's event is unheld, so is the twin."""
+    first claim has its key."""
     lost, unheld = acceptance.lost, acceptance.unheld
     if twins:
         lost = lost | {
@@ -81,16 +81,15 @@ def written(group: IntakeGroup, acceptance: Acceptance) -> list[Delivery]:
 
 
 class KnownAccounts:
-    """The customers that are known to have an account. For every other customer, the intake's statement
-    gets a row for a new account, and writes it unless the account exists.
-    """
+    """The customers that are known to have an account."""
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
         self._open: set[tuple[int, str]] = set()
 
     def new_of(self, events: Iterable[Event]) -> list[NewCustomer]:
-        """Return the accounts to open for events."""
+        """Return a row for each customer that may have no account. The store keeps an account that
+        exists."""
         new = {
             (event.environment, event.customer) for event in events if event.customer is not None
         } - self._open
@@ -100,7 +99,6 @@ class KnownAccounts:
         ]
 
     def opened(self, customers: Sequence[NewCustomer]) -> None:
-        """Remember accounts that are durable."""
         if len(self._open) + len(customers) > KNOWN_ACCOUNTS:
             self._open.clear()
         self._open.update((each.environment, each.external_id) for each in customers)

@@ -43,8 +43,7 @@ TOLD_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group, passed on SENT_AT_ONCE at a time
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is repeated
 # How often a group waits for rows that another session has locked: ten waits take a second
-# (`LOCK_WAIT_MS` in `storage.database.profiles`). Ten halvings find the request that needs these rows
-# among a thousand.
+# (`LOCK_WAIT_MS` in `storage.database.profiles`). Ten halvings find one request among a thousand.
 LOCK_WAITS = 10
 NAMED = 20  # ids of refused requests in one log event
 RETRY_S = 0.1  # between two tries while the database is away
@@ -81,7 +80,7 @@ class Intake:
         wake: Wake | None = None,
     ) -> None:
         """`accepted` is called after each group is written: with the group's events, and with those of
-        them that are `lost` (see `Acceptance`). `wake` is set when backlog rows can be deleted."""
+        them that are `lost`. `wake` is set when backlog rows can be deleted."""
         self._store = store
         self._destinations = destinations
         self._settings = settings
@@ -94,8 +93,7 @@ class Intake:
         self._wake = wake or Wake()
         self._outage = Outage("events", longest_pause_s=RETRY_S, meanwhile=self._turn_away)
         self._closed = False
-        # Environments whose backlog rows the last deletion may have skipped, because the other intake
-        # holds the environments or waits for them.
+        # Environments whose backlog rows the last deletion may have skipped.
         self._left_out: Collection[int] = NO_ENVIRONMENTS
         self._open: deque[Submission] = deque()  # being written, or not answered yet
         # the halves of the group that are still to be written
@@ -113,8 +111,7 @@ class Intake:
     # --- what callers do
 
     def submit(self, submission: Submission) -> None:
-        """Queue a submission for the next group. Refuse it at once if the queue is full, the database is
-        away, or the intake is closed."""
+        """Queue a submission for the next group, or refuse it at once."""
         if self._outage.under_way or self._closed or not self._waiting.put(submission):
             self._refused += 1
             submission.settle(OVERLOADED)
@@ -137,11 +134,9 @@ class Intake:
 
     @property
     def away(self) -> bool:
-        """True if the database is away, as far as the intake knows."""
         return self._outage.under_way
 
     def statistics(self) -> IntakeStatistics:
-        """Return a record of the intake's work so far."""
         return IntakeStatistics(
             groups=self._groups,
             events=self._events,
@@ -170,8 +165,7 @@ class Intake:
                     if away is not None:
                         self._outage.began(away)
                     await self._wait_back()
-                    # If there was no group, perhaps the other intake holds all environments with
-                    # submissions here: let it run.
+                    # Perhaps the other intake holds all environments with submissions here: let it run.
                     if not group or self._pace.many:
                         await trio.lowlevel.checkpoint()
                     await self._forget()
@@ -198,14 +192,12 @@ class Intake:
                 return
 
     def _anything_waits(self) -> bool:
-        """Return whether a submission waits that can be written now."""
         locks = self.locks
         locks.request(lambda each: each in self._waiting or self.entries.concerns(each))
         return self._waiting.others(locks.barred)
 
     def _gather(self) -> list[Submission]:
-        """Take whole submissions until the group is full, and hold their environments. While deliveries
-        go first, environments with many events are left out: see `Pace.passed_over`."""
+        """Take whole submissions until the group is full, and hold their environments."""
         settings, pace, barred = self._settings, self._pace, self.locks.barred
         passed_over = pace.passed_over
         group = self._waiting.gather(
@@ -221,8 +213,8 @@ class Intake:
         return group
 
     async def _commit(self, submissions: list[Submission]) -> StoreAwayError | None:
-        """Write submissions. If the store refuses some of them, divide the group until the cause is
-        found. Return the error if submissions were refused because the store is away."""
+        """Write submissions, in parts if the store refuses some of them. Return the error if submissions
+        were refused because the store is away."""
         parts = self._parts = Halves(submissions)
         self._answered, self._lock_waits = set(), 0
         for part in parts:
@@ -258,8 +250,7 @@ class Intake:
             if pending and trio.current_time() >= until:
                 self._answered.update(pending)
                 self._fail(pending, UNKNOWN if again else OVERLOADED)
-                # A whole table may be locked. Do not wait once more for each later submission: the error
-                # refuses them too.
+                # A whole table may be locked. The error refuses the later submissions without a wait.
                 if not again:
                     raise surely_nothing("a table has been locked for seconds")
             return await self._store.accept(group)
@@ -328,7 +319,6 @@ class Intake:
     # --- trouble
 
     def _refuse_poison(self, submission: Submission, error: PoisonError) -> None:
-        """Refuse the one submission that the database refuses."""
         events = submission.events
         log.warning(
             "request refused by the database",
@@ -341,8 +331,7 @@ class Intake:
         self._fail(self._open, UNKNOWN)
 
     def _refuse_locked(self, submissions: list[Submission], error: BlockedError) -> None:
-        """Refuse submissions because another session has locked rows of one of them. After LOCK_WAITS
-        waits, the group is not divided further: then `submissions` can have several."""
+        """Refuse submissions because another session has locked rows of one of them."""
         log.warning(
             "requests refused, their rows are locked",
             environments=sorted({each.environment for each in submissions}),
@@ -352,13 +341,11 @@ class Intake:
         self._fail(self._open, OVERLOADED)
 
     def _turn_away(self) -> None:
-        """Refuse the submissions that wait while the database is away: they were surely not accepted.
-        This is called before each pause between two tries."""
+        """Refuse the submissions that wait while the database is away: they were surely not accepted."""
         self._fail(self._waiting.clear(), OVERLOADED)
         self.locks.refuse_waiting()
 
     async def _wait_back(self) -> None:
-        """Return when the database answers again. Meanwhile no group is open."""
         if self._outage.under_way:
             await trio.sleep(RETRY_S)
             await self._outage.outlast(lambda _: self._store.check())
@@ -385,7 +372,7 @@ class Intake:
         away: StoreError | None = None
         try:
             # After an error, the deletion can still be under way, and the next group must not overlap
-            # it. So it is repeated until it is done, or has surely changed nothing.
+            # it.
             await self._outage.outlast(
                 lambda _: self._store.forget_backlog(rows), unless=nothing_written
             )

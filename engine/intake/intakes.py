@@ -1,7 +1,6 @@
 """The choice between two intakes: while several tenants send, large batches go to the second one.
 
-A batch becomes durable as a whole. The more rows it has, the longer its statement takes, and submissions
-behind it would wait as long. Nothing here awaits.
+A batch becomes durable as a whole, and submissions behind it would wait for its statement.
 """
 
 from collections.abc import Callable
@@ -22,8 +21,7 @@ LARGE_ROWS = 100  # events and deliveries of a submission; these take some 2 ms
 
 
 class Intakes:
-    """Owner of the choice. `large` takes the large submissions while several environments send; `small`
-    takes the rest."""
+    """Owner of the choice. `large` takes the large submissions while several environments send."""
 
     def __init__(
         self,
@@ -67,8 +65,8 @@ class Intakes:
 
     @property
     def away(self) -> bool:
-        """True if nothing can be accepted. This is the state of the small intake alone, because it also
-        takes large submissions while the large intake is away."""
+        """True if nothing can be accepted. The small intake also takes large submissions while the large
+        intake is away."""
         return self.small.away
 
     def statistics(self) -> IntakeStatistics:

@@ -12,15 +12,14 @@ from engine.intake.environment_locks import NO_ENVIRONMENTS, EnvironmentLocks
 from engine.intake.queue import IntakeQueue
 from engine.runtime.idleness import Idleness
 
-# A statement costs some 400 us of CPU before its first row. If the last group had at least BUSY_EVENTS
-# events, the next group gathers for LINGER_S. A single event never waits.
+# A statement costs some 400 us of CPU before its first row. After a group of at least BUSY_EVENTS
+# events, the next group gathers for LINGER_S.
 LINGER_S = 0.002
 BUSY_EVENTS = 8
-# Under load, deliveries come before new events: while this many wait in memory, the next group waits.
-# Without the wait, memory would fill, and deliveries would be read back from PostgreSQL, which costs a
-# third more CPU. With twice this number, throughput was the same and latency higher. The wait consists of
-# steps of AHEAD_STEP_S. It ends after AHEAD_LONGEST_S, or if receivers are slow, which means that fewer
-# than AHEAD_STEP_ATTEMPTS attempts end in a step.
+# Under load, while this many deliveries wait in memory, the next group waits. Without the wait, memory
+# would fill, and deliveries would be read back from PostgreSQL, which costs a third more CPU. With twice
+# this number, throughput was the same and latency higher. The wait ends after AHEAD_LONGEST_S, or if
+# receivers are slow: fewer than AHEAD_STEP_ATTEMPTS attempts end in a step of AHEAD_STEP_S.
 AHEAD = 1_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
@@ -37,13 +36,13 @@ STILL_STEPS = 2
 # the receivers are slow, and there is no limit.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # the least limit: at least 1,600 events a second
-# After a group of at least this many events, other tasks run before the next group is built. The answers
-# to the group's callers have already taken half a millisecond.
+# After a group of at least this many events, other tasks run first. The answers to the group's callers
+# have already taken half a millisecond.
 MANY_EVENTS = 100
 
 
 class Pace:
-    """Owner of the measures of the load: it decides how long the next group waits, and for which
+    """Owner of the measures of the load. It decides how long the next group waits, and for which
     environments."""
 
     def __init__(
@@ -65,12 +64,11 @@ class Pace:
         self._heavy: frozenset[int] = NO_ENVIRONMENTS
         self._ahead_until: float | None = None  # until when deliveries go first
         self._ended = 0  # attempts that had ended when the last group began
-        self._busy = False  # whether the process was busy in the last step
+        self._busy = False
         self._still = 0  # steps in a row in which too few attempts ended
         self.most_events = group_events  # of the next group
 
     async def linger(self) -> None:
-        """Let more events gather if many come."""
         busy = self._last_events >= BUSY_EVENTS and not self._light_waits
         if busy and self._waiting.events < self._group_events:
             await trio.sleep(LINGER_S)
@@ -93,8 +91,8 @@ class Pace:
             self.most_events = min(self._group_events, max(LEAST_EVENTS, worked))
 
     async def _worked_off(self, until: float) -> bool:
-        """Wait until fewer than AHEAD deliveries wait, or the wait must end. Returns False if events of
-        light environments must be written first."""
+        """Wait as `let_deliveries_go_first` says. Returns False if events of light environments must be
+        written first."""
         waits, ended = self._progress()
         if waits < AHEAD:
             return True
@@ -115,24 +113,21 @@ class Pace:
 
     @property
     def many(self) -> bool:
-        """True if the last group was so large that other tasks must run before the next one."""
         return self._last_events >= MANY_EVENTS
 
     @property
     def _light_waits(self) -> bool:
-        """True if submissions of light environments wait, which must not wait for the load."""
         return bool(self._heavy) and self._waiting.others(self._heavy | self._locks.barred)
 
     @property
     def passed_over(self) -> Collection[int]:
-        """The environments that the next group leaves out: while deliveries go first, only events of
-        light environments are written."""
+        """The environments that the next group leaves out."""
         return (
             self._heavy if self._ahead_until is not None and self._light_waits else NO_ENVIRONMENTS
         )
 
     def gathered(self, counts: Mapping[int, int]) -> None:
-        """Note the size of a group from which no environment was left out. `counts`: the group's events
-        by environment."""
+        """Note the size of a group from which no environment was left out. `counts`: its events by
+        environment."""
         self._last_events = sum(counts.values())
         self._heavy = frozenset(each for each, count in counts.items() if count >= BUSY_EVENTS)

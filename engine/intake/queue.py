@@ -1,7 +1,4 @@
-"""The intake queue: the fair queue of submissions that wait for their commit, bounded by rows and bytes.
-
-Each group takes from all environments in turn, and no environment can fill the queue alone.
-"""
+"""The intake queue: a fair queue of submissions that wait for their commit, bounded by rows and bytes."""
 
 from collections.abc import Collection, Iterable, Set
 from itertools import islice
@@ -9,8 +6,8 @@ from itertools import islice
 from engine.runtime.fair_queue import FairQueue
 from engine.submission.submission import Submission
 
-# An environment gets no more room if its submissions take more than PORTION times the free room. So if a
-# single environment sends, it stops at four fifths of the queue, and a fifth is free for others.
+# An environment gets no more room if its submissions take more than PORTION times the free room. A
+# single environment stops at four fifths of the queue, and a fifth is free for others.
 PORTION = 4
 _NOTHING = (0, 0)  # weight and size of an environment without submissions
 
@@ -21,8 +18,8 @@ class IntakeQueue:
     def __init__(self, most_weight: int, most_size: int) -> None:
         self._most_weight = most_weight
         self._most_size = most_size
-        self._lines: FairQueue[int, Submission] = FairQueue()  # by environment
-        self._of: dict[int, tuple[int, int]] = {}  # weight and size by environment
+        self._lines: FairQueue[int, Submission] = FairQueue()
+        self._of: dict[int, tuple[int, int]] = {}  # weight and size
         self.events = self.weight = self.size = 0
 
     def __bool__(self) -> bool:
@@ -57,7 +54,6 @@ class IntakeQueue:
         return own_weight <= PORTION * free_weight and own_size <= PORTION * free_size
 
     def others(self, than: Set[int]) -> bool:
-        """Return whether submissions of other environments wait."""
         return not than >= self._of.keys()
 
     def gather(
@@ -65,9 +61,9 @@ class IntakeQueue:
     ) -> list[Submission]:
         """Take whole submissions, one of each environment in turn, until the group is full.
 
-        Environments in `without` are passed over. An environment whose next submission does not fit into
-        the group keeps its place in the order of turns. The call looks at no more than `most_events`
-        environments, since thousands can have submissions after an outage of the database.
+        Environments in `without` are passed over. An environment whose next submission does not fit
+        keeps its place in the order of turns. The call looks at no more than `most_events` environments,
+        since thousands can have submissions after an outage of the database.
         """
         lines = self._lines
         group: list[Submission] = []
@@ -90,13 +86,11 @@ class IntakeQueue:
         return group
 
     def clear(self) -> list[Submission]:
-        """Take everything."""
         self._of.clear()
         self.events = self.weight = self.size = 0
         return self._lines.take_all()
 
     def take_all(self, environments: Iterable[int]) -> list[Submission]:
-        """Take everything of these environments."""
         taken: list[Submission] = []
         for environment in environments:
             for _ in range(self._lines.waiting(environment)):
@@ -106,8 +100,7 @@ class IntakeQueue:
         return taken
 
     def _left(self, environment: int, taken: Submission) -> bool:
-        """Note that a submission has left its environment's queue. Returns whether the environment has
-        further submissions."""
+        """Note that a submission has left its environment's queue. Returns whether further ones wait."""
         weight, size = self._of[environment]
         if weight > taken.weight:  # there are further submissions, because each has a weight
             self._of[environment] = weight - taken.weight, size - taken.size

@@ -1,6 +1,6 @@
 """The committed deliveries that may not have reached the directory of actors.
 
-If a call to the directory raises, the intake's loop ends. The next run of the loop repeats the call.
+If a call to the directory raises, the next run of the intake's loop repeats it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,22 +23,19 @@ class Hearer(Protocol):
 
 
 class Untold:
-    """Owner of the deliveries and backlog rows that may not have reached the directory."""
-
     def __init__(self, directory: Hearer) -> None:
         self._directory = directory
         self._deliveries: Sequence[Delivery] = ()
         self._rows: list[DirtyDestination] = []
 
     def begin_anew(self, deliveries: Sequence[Delivery], rows: Iterable[DirtyDestination]) -> None:
-        """Make the actors of committed deliveries read the store again, because the deliveries may not
-        have reached them. `rows`: the backlog rows that were written with the deliveries."""
+        """Make the actors of committed deliveries read the store again. `rows`: the backlog rows that
+        were written with the deliveries."""
         self._deliveries = [*self._deliveries, *deliveries]
         self.spare(rows)
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Tell the directory of backlog rows that were written. If a row's deliveries were not written
-        after all, the directory has the row deleted. It can do so only for rows that it knows."""
+        """Tell the directory of backlog rows that were written."""
         self._rows += rows
         self.tell()
 

@@ -1,7 +1,6 @@
-"""The protocols of the engine's stores and of its sender. `storage` and `engine.wire` implement them, and
-tests have fakes.
+"""The protocols of the engine's stores and of its sender.
 
-Every store method can raise `StoreAwayError`: the database cannot be reached, or did not answer in time.
+Every store method can raise `StoreAwayError`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -83,8 +82,8 @@ class DirtyDestination(Struct, gc=False, frozen=True):
 
     @classmethod
     def each_of(cls, named: Iterable[tuple[int, str]]) -> list["DirtyDestination"]:
-        """Return one row for each given (environment, destination id), without repetitions, in the order
-        in which all statements lock rows."""
+        """Return one row for each (environment, destination id), without repetitions, in the order in
+        which all statements lock rows."""
         return [cls(env, each, shard_of(each)) for env, each in sorted(set(named))]
 
 
@@ -113,8 +112,8 @@ class Acceptance(Struct):
     """The result of an intake statement. `base` + k is the seq of the group's k-th delivery.
 
     `lost`: the events (by id) whose idempotency key another event holds. They and their deliveries were
-    not written. `unheld`: events that an earlier run of the statement did not write, because another
-    event held their key. That event's claim has expired since, so no event holds the key now.
+    not written. `unheld`: events that an earlier run did not write, because another event held their key
+    until its claim expired.
     """
 
     base: int
@@ -170,8 +169,7 @@ class ReplayDelta(Struct):
 
 
 class SettleGroup(Struct):
-    """The content of one settle statement, written in one transaction. The changes of the counters follow
-    from the settlements (`engine.core.minutes`)."""
+    """The content of one settle statement, written in one transaction."""
 
     settlements: list[Settlement]
     marks: list[BacklogMark]
@@ -244,7 +242,7 @@ class BacklogStore(Protocol):
         about `max_bytes` of payload.
 
         If `ordered`, read RETRYING deliveries too, because they keep their place in their lane. Lanes in
-        `skip_lanes` are left out; see `ReadBack.skipped`.
+        `skip_lanes` are left out.
         """
 
     async def read_due(
@@ -266,7 +264,7 @@ class BacklogStore(Protocol):
         """Return the highest committed seq of each class that has deliveries."""
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
-        """Return deliveries that are IN_DLQ, to discard them when their destination is archived."""
+        """Return deliveries that are IN_DLQ."""
 
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
@@ -282,7 +280,7 @@ class BacklogStore(Protocol):
 
 
 class Transmission(Struct, gc=False):
-    """One attempt to be sent. `number` is the attempt's number in the log.
+    """One attempt to be sent.
 
     `body` None: the event's own body. `headers` are for this attempt only; each replaces the
     destination's header of the same name. They are checked already. `trace` None: the event's own trace.
@@ -297,12 +295,12 @@ class Transmission(Struct, gc=False):
 
 
 class Sender(Protocol):
-    """The sender of attempts. A test double answers at once or never."""
+    """The sender of attempts."""
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
         """Begin an attempt; never raises and never blocks. `done` is called exactly once, later, on the
         trio thread, soon after the destination's timeout at the latest."""
 
     def forget(self, destination: str) -> None:
-        """Release what was prepared for a destination: its actor leaves memory, and no attempt is under
-        way. The actor can come back at any time."""
+        """Release what was prepared for a destination. No attempt is under way. Attempts can follow at
+        any time."""

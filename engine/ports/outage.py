@@ -1,8 +1,4 @@
-"""The outage: the time during which a user of the store gets no answer, and the user's further tries.
-
-Every loop that waits for the store has an `Outage`, which logs the outage once, pauses between two tries,
-repeats a statement that lost a race, and knows whether an earlier run may have been committed.
-"""
+"""The outage: the time during which a user of the store gets no answer, and the user's further tries."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -123,7 +119,6 @@ class Outage:
             self.ended()
 
     def began(self, error: StoreError) -> None:
-        """Note that the store gave no answer."""
         if not self.under_way:
             self.under_way = True
             log.warning("store.away", user=self._user, error=str(error))
@@ -131,7 +126,6 @@ class Outage:
             self._meanwhile()
 
     def ended(self) -> None:
-        """Note that the store has answered."""
         if self.under_way:
             self.under_way = False
             log.info("store.back", user=self._user)

@@ -136,15 +136,14 @@ class Announcer:
 
 
 def _open_circuit(snapshot: Snapshot | None) -> CircuitSnapshot | None:
-    """Return the circuit if it is open and must be announced."""
     if snapshot is None or snapshot.circuit is None or snapshot.circuit.quiet:
         return None
     return snapshot.circuit
 
 
 def _failing_since(snapshot: Snapshot | None) -> float | None:
-    """Return the time of the first failure after the last success; None if the destination does not count
-    as failing, or must not be announced."""
+    """Return the time of the first failure; None if the destination does not count as failing, or must
+    not be announced."""
     if snapshot is None or snapshot.row is None or snapshot.row.quiet:
         return None
     row = snapshot.row

@@ -1,7 +1,6 @@
 """The feed: windows on the outcomes of an environment, for people who watch them live.
 
-The recorder calls the feed after each commit while a window is open. A window keeps the first few
-outcomes between two looks and counts the rest, or only counts dead letters.
+A window keeps the first few outcomes between two looks and counts the rest, or only counts dead letters.
 """
 
 from collections import Counter
@@ -25,8 +24,7 @@ class Look(Struct, frozen=True):
 
 
 class OutcomeWindow:
-    """The outcomes that pass a filter. `Feed` opens and closes it. Its owner sets `keeps` to False while
-    it wants only dead letters."""
+    """The outcomes that pass a filter. `keeps` is False while its owner wants only dead letters."""
 
     def __init__(self, environment: int, passes: Callable[[Delivery], bool] | None) -> None:
         self.environment = environment
@@ -37,7 +35,6 @@ class OutcomeWindow:
         self._dead: Counter[str] = Counter()
 
     def add(self, settlement: Settlement) -> None:
-        """Keep or count an outcome, if it passes."""
         delivery = settlement.delivery
         if self._passes is not None and not self._passes(delivery):
             return
@@ -51,7 +48,6 @@ class OutcomeWindow:
             self._omitted += 1
 
     def look(self) -> Look:
-        """Return the outcomes since the last look."""
         look = Look(self._outcomes, self._omitted, self._dead)
         self._outcomes, self._omitted, self._dead = [], 0, Counter()
         return look
@@ -61,11 +57,10 @@ class Feed:
     """Owner of the open windows: the trio thread."""
 
     def __init__(self) -> None:
-        self._windows: dict[int, list[OutcomeWindow]] = {}  # by environment
+        self._windows: dict[int, list[OutcomeWindow]] = {}
 
     @property
     def followed(self) -> bool:
-        """True while any window is open."""
         return bool(self._windows)
 
     def open(
@@ -77,7 +72,6 @@ class Feed:
         return window
 
     def close(self, window: OutcomeWindow) -> None:
-        """Close a window."""
         windows = self._windows[window.environment]
         windows.remove(window)
         if not windows:

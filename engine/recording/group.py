@@ -1,5 +1,4 @@
-"""A group of outcomes, which one statement of the recorder writes, and the list of settled replays, which
-the replay runner takes."""
+"""A group of outcomes, which one statement of the recorder writes, and the list of settled replays."""
 
 from collections.abc import Sequence
 
@@ -32,8 +31,8 @@ def build_group(
 
 
 def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
-    """Return the changes of the jobs' counts. A replay that was in the DLQ before is in `failed` already:
-    it is not counted there twice, and leaves `failed` if it was delivered."""
+    """Return the changes of the jobs' counts. A replay that was in the DLQ before is in `failed`
+    already."""
     deltas: dict[str, ReplayDelta] = {}
     for settlement in settlements:
         delivery = settlement.delivery
@@ -56,19 +55,16 @@ def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
 
 
 class SettledReplays:
-    """Owner of the durable settlements of replays, until the replay runner takes them. `wake` wakes the
-    runner."""
+    """Owner of the durable settlements of replays, until the replay runner takes them."""
 
     def __init__(self) -> None:
         self._waiting: list[Settlement] = []
         self.wake = Wake()
 
     def put(self, settlements: Sequence[Settlement]) -> None:
-        """Add durable settlements, and wake the runner."""
         self._waiting.extend(settlements)
         self.wake.set()
 
     def take(self) -> list[Settlement]:
-        """Remove and return all waiting settlements, in order."""
         taken, self._waiting = self._waiting, []
         return taken

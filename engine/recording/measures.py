@@ -1,7 +1,4 @@
-"""Counters of durable outcomes since the start, for monitoring: attempts by result, durations, and lag.
-
-A group is added after its commit. Without the setting `operations_bind`, nothing is counted.
-"""
+"""Counters of durable outcomes since the start, for monitoring: attempts by result, durations, lag."""
 
 import operator
 from bisect import bisect_left
@@ -17,7 +14,7 @@ from engine.model.identity import created_at_ms
 
 _INSPECTION = DeliveryOrigin.INSPECTION
 _DELIVERED = DeliveryStatus.DELIVERED
-# Attempts by the reason of their failure; None: they succeeded.
+# None: they succeeded.
 Results = Counter[ErrorCategory | None]
 
 
@@ -28,7 +25,6 @@ class Histogram(Struct):
     sum_ms: int = 0
 
     def add(self, other: "Histogram") -> None:
-        """Add the counts of another histogram."""
         self.buckets = list(map(operator.add, self.buckets, other.buckets))
         self.sum_ms += other.sum_ms
 
@@ -43,7 +39,6 @@ class Measured(Struct):
     lags: Histogram = field(default_factory=Histogram)
 
     def add(self, other: "Measured") -> None:
-        """Add the counts of another record."""
         for environment, results in other.results.items():
             total = self.results.setdefault(environment, Results())
             for category, count in results.items():

@@ -1,7 +1,6 @@
 """The outcome queue: the fair queue of settlements that wait for their commit, by workspace.
 
-If ten thousand attempts of one workspace end together, they delay neither the outcomes nor the attempts
-of other workspaces. Nothing here awaits.
+If ten thousand attempts of one workspace end together, they do not delay other workspaces.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,8 +15,7 @@ GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
 # fixed costs of a statement.
 RUN = 32
 # The limit on the destinations in one commit. A destination counts again if its outcomes are not
-# adjacent. The counters and the row of each destination cost 4 us of the loop, and the call of its owner
-# 2 us.
+# adjacent. Its counters and row cost 4 us of the loop, and the call of its owner 2 us.
 GROUP_OWNERS = 256
 
 
@@ -30,7 +28,7 @@ class SettlementOwner(Protocol):
         """Learn that these settlements are durable."""
 
     def refused(self, settlement: Settlement, error: Exception) -> None:
-        """Learn that the store refuses a settlement, for example because its row has changed."""
+        """Learn that the store refuses a settlement."""
 
 
 QueuedOutcome = tuple[Settlement, SettlementOwner]
@@ -43,7 +41,7 @@ class OutcomeQueue:
     def __init__(self, group: int) -> None:
         """`group`: the limit on outcomes that are written together."""
         self.group = group
-        self._waiting: FairQueue[str, QueuedOutcome] = FairQueue()  # by workspace
+        self._waiting: FairQueue[str, QueuedOutcome] = FairQueue()
         self.held: set[str] = set()  # workspaces
         self.store_away = False  # set by the recorder, until outcomes are durable again
 
@@ -55,14 +53,13 @@ class OutcomeQueue:
         workspace, waiting = owner.config.workspace, self._waiting
         waiting.put_all(workspace, [(settlement, owner) for settlement in settlements])
         count = waiting.count
-        # If more than two groups wait, a workspace with at least an equal share of them is held. If only
-        # one workspace has outcomes, its share is all of them.
+        # If more than two groups wait, a workspace with at least an equal share of them is held.
         if count > 2 * self.group and waiting.waiting(workspace) * waiting.keys >= count:
             self.held.add(workspace)
         return count
 
     def holds(self, workspace: str) -> bool:
-        """Return True if a workspace must begin no attempt. The recorder calls `relieved` when that ends.
+        """Return True if a workspace must begin no attempt.
 
         While the database is away and more than two groups wait, every workspace is held. Otherwise each
         workspace could add two groups of its own, and a crash would repeat them all.
@@ -99,8 +96,8 @@ class OutcomeQueue:
         return taken
 
     def relieve(self) -> bool:
-        """Release every held workspace whose waiting outcomes fit into an equal share of one group. If an
-        outage has held all workspaces, it no longer does. Return True if any can begin attempts again."""
+        """Release every held workspace whose waiting outcomes fit into an equal share of one group, and
+        the hold of an outage. Return True if any can begin attempts again."""
         was_away, self.store_away = self.store_away, False
         if not self.held:
             return was_away

@@ -1,7 +1,6 @@
 """The recorder: it commits outcomes in groups, together with the counters that agree with them.
 
-One group is open at a time. While more than two groups of outcomes wait, the actors of the workspaces
-with the most of them start no attempt.
+One group is open at a time.
 """
 
 from collections import defaultdict, deque
@@ -35,16 +34,16 @@ from engine.runtime.halves import Halves
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row, so outcomes gather. Nothing waits for plain
 # successes: they gather for `LINGER_S`, or until `LINGER_OUTCOMES` wait. A crash repeats their attempts.
-# Other outcomes gather for `LINGER_AWAITED_S`, because a lane can wait for them. Outcomes of replays do
-# so too: a job has few replays queued at once, and would mostly wait for commits.
+# Other outcomes gather for `LINGER_AWAITED_S`, because a lane can wait for them. So do replays: a job
+# has few replays queued at once, and would mostly wait for commits.
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
 # Several workers share the outcomes. Each gathers longer, by at most this factor, so that its groups are
-# as large as those of one process. A crash of all workers repeats more by the same factor.
+# as large as those of one process.
 LINGER_TIMES = 4
-# The limit on the backlog rows in one commit, and also on the snapshots. Ten thousand destinations can
-# become idle together, and the next outcomes must not wait until the rows of all these are written.
+# The limit on the backlog rows, and on the snapshots, in one commit. Ten thousand destinations can
+# become idle together, and the next outcomes must not wait for all their rows.
 ROWS_AT_ONCE = 500
 _DELIVERED = DeliveryStatus.DELIVERED
 
@@ -75,7 +74,7 @@ class Announcing(Protocol):
         """Announce dead letters."""
 
     def snapshots(self, writes: Sequence[SnapshotWrite]) -> None:
-        """Announce circuits that have opened or closed."""
+        """Announce the changes that the snapshots show."""
 
 
 class Recorder:
@@ -95,8 +94,8 @@ class Recorder:
         measures: Measured | None = None,
         workers: int = 1,
     ) -> None:
-        """`relieved` is called when `outcomes` allows more workspaces to begin attempts. `measures`: the
-        counts for monitoring, or None. `workers`: how many workers share the database's outcomes."""
+        """`relieved` is called when `outcomes` allows more workspaces to begin attempts. `workers`: how
+        many workers share the database's outcomes."""
         self._store = store
         self._enough = min(LINGER_OUTCOMES, outcomes.group)  # a full group does not wait for more
         self._linger_s = LINGER_S * min(workers, LINGER_TIMES)
@@ -113,7 +112,7 @@ class Recorder:
         self._snapshots: dict[str, SnapshotWrite] = {}
         self._wake = trio.Event()
         self._urgent = trio.Event()
-        self._gathering = trio.CancelScope()  # while outcomes gather
+        self._gathering = trio.CancelScope()
         self._awaited = False  # True if an outcome that waits is not a plain success
         self._idle = trio.Event()
         self._idle.set()
@@ -144,7 +143,6 @@ class Recorder:
         self._waiting.store_away = True
 
     def _await(self) -> None:
-        """Commit the waiting outcomes a little earlier, because something can wait for them."""
         self._awaited = True
         until = trio.current_time() + LINGER_AWAITED_S
         if until < self._gathering.deadline:
@@ -176,7 +174,6 @@ class Recorder:
             await self._idle.wait()
 
     def statistics(self) -> RecorderStatistics:
-        """Return the counts so far."""
         return RecorderStatistics(
             self._groups, self._settlements, len(self._waiting), self._outage.under_way
         )
@@ -221,7 +218,6 @@ class Recorder:
             later.before = write.before
 
     async def _gather(self) -> None:
-        """Let outcomes gather, for less time if one is awaited."""
         rows = max(len(self._marks), len(self._snapshots))
         if len(self._waiting) >= self._enough or rows >= ROWS_AT_ONCE:
             return
@@ -311,7 +307,6 @@ class Recorder:
     def _reports(
         self, group: SettleGroup, counts: Mapping[int, Counts], found: Measured | None
     ) -> list[Callable[[], None]]:
-        """Return the calls that report a durable group to counters, the feed and the announcer."""
         reports: list[Callable[[], None]] = []
         announcer = self._announcer
         if self._totals is not None:
@@ -335,7 +330,7 @@ class Recorder:
         *,
         reports: Sequence[Callable[[], None]] = (),
     ) -> None:
-        """Report to the owners that their outcomes are durable, or `refused`. Then make the other calls.
+        """Report to the owners that their outcomes are durable, or `refused`.
 
         If a call raises, it is not repeated: the next `run` begins with the calls after it.
         """
@@ -373,7 +368,6 @@ def _first(rows: dict[str, T]) -> list[T]:
 
 
 def _ids(settlement: Settlement) -> dict[str, object]:
-    """Return the fields that identify a settlement in the log."""
     delivery, attempt = settlement.delivery, settlement.attempt
     return {
         "delivery": delivery.id,

@@ -26,8 +26,8 @@ class Dead(Struct, frozen=True, gc=False):
 
 
 class ChunkAudit(Struct, frozen=True):
-    """The audit entry of a request. `counted`: the field of the entry's changes that holds the number of
-    deliveries; None for a request about a single delivery. `before`: this number before the chunk."""
+    """The audit entry of a request. `counted`: the field of its changes that holds the number of
+    deliveries; None for a single delivery. `before`: this number before the chunk."""
 
     entry: AuditEntry
     counted: str | None = None
@@ -110,7 +110,6 @@ class RequeueEntry:
     async def write(
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> list[Delivery]:
-        """See the protocol."""
         requeued = await self._store.requeue(
             self._environment, self._ids, base, dirty, self._audited, again=again
         )
@@ -136,7 +135,6 @@ class DiscardEntry:
     async def write(
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> list[Delivery]:
-        """See the protocol."""
         self.done = await self._store.discard(
             self._environment, self._ids, self._audited, again=again
         )

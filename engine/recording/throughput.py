@@ -1,8 +1,5 @@
 """Throughput: accepted events, delivered deliveries and attempts in each of the last 60 seconds, by
-environment, in memory.
-
-Each group adds its counts after its commit, with one call.
-"""
+environment, in memory."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
@@ -21,8 +18,7 @@ DELIVERED = DeliveryStatus.DELIVERED
 
 
 class Counts(Struct):
-    """Counts of a span of time. `attempts` and `failed` count attempts, `delivered` counts deliveries, as
-    in analytics."""
+    """Counts of a span of time. `attempts` and `failed` count attempts, `delivered` counts deliveries."""
 
     accepted: int = 0
     delivered: int = 0
@@ -30,7 +26,6 @@ class Counts(Struct):
     attempts: int = 0
 
     def add(self, other: "Counts") -> None:
-        """Add the counts of another record."""
         self.accepted += other.accepted
         self.delivered += other.delivered
         self.failed += other.failed
@@ -71,8 +66,8 @@ class Throughput:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._seconds: deque[tuple[int, dict[int, Counts]]] = deque()  # the latest last
-        self.totals: dict[int, Counts] = {}  # since the start, by environment
-        self.sum = Counts()  # of all environments
+        self.totals: dict[int, Counts] = {}  # since the start
+        self.sum = Counts()
 
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
         """Count the events of a durable group, except the service's own, and the `lost` ones, whose

@@ -1,9 +1,8 @@
 """The trouble log: it logs failing destinations, circuits and dead letters for the operator.
 
-The announcer gives each announcement to the trouble log, which also passes it on as an own event. In the
-log, dead letters are summed for each destination and minute. The lines of a minute are limited, so that
-failing receivers do not fill a disk; omitted lines are counted. Own events announce a destination's first
-dead letters of a minute singly, and the rest as one sum.
+It passes each announcement on as an own event. In the log, dead letters are summed for each destination
+and minute. The lines of a minute are limited, so that failing receivers do not fill a disk. Own events
+announce a destination's first dead letters of a minute singly, and the rest as one sum.
 """
 
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ from engine.recording.announcer import (
 
 SUM_S = 60.0  # a destination's dead letters of this time make one line
 SINGLY = 10  # dead letters of a destination that are announced one by one between two sums
-# The limit on lines between two sums, and on the lines of a sum: together two lines a second.
+# The limit on lines between two sums, and on the lines of a sum.
 LINES = 60
 DESTINATIONS = (
     # the limit on destinations that have a sum, some MB; the dead letters of further destinations are

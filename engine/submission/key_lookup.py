@@ -1,7 +1,6 @@
 """The look-up of idempotency keys for events that would be refused now, such as by a changed schema.
 
-If an event with the key was accepted before, the client gets the same answer again. For all other events,
-the commit looks the key up.
+If an event with the key was accepted before, the client gets the same answer again.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,8 +26,8 @@ class ClaimReader(Protocol):
 
 
 class KeyedRefusal(Refusal):
-    """The refusal of an event with an idempotency key. If an earlier event holds the key, this event is a
-    duplicate instead."""
+    """The refusal of an event with an idempotency key. If an earlier event holds the key, this event is
+    a duplicate instead."""
 
     def __init__(self, refusal: Refusal, accepted: Accepted) -> None:
         super().__init__(refusal.code, refusal.message, refusal.details)
@@ -36,7 +35,6 @@ class KeyedRefusal(Refusal):
 
     @property
     def key(self) -> str:
-        """The idempotency key."""
         claim = self.accepted.claim
         assert claim is not None
         return claim.key
@@ -55,7 +53,7 @@ class KeyLookup:
         self, environment: int, refusals: Sequence[KeyedRefusal]
     ) -> dict[str, Claimed]:
         """Return the holders of the refused events' keys, by key. Raises Refusal `overloaded` or
-        `internal` if the look-up fails; then no event of the request is accepted."""
+        `internal`."""
         if self._waiting >= MAX_WAITING:
             raise Refusal("overloaded", "too many events are being refused", retry_after_s=1)
         keys = sorted({each.key for each in refusals})
@@ -77,7 +75,7 @@ def duplicates(
     """Replace each refusal in `entries` by its event, if the event's idempotency key has a holder. The
     holder was accepted before, or is earlier in the batch.
 
-    Return the holders by the id of the refused event, as in `Fate.lost`.
+    Return the holders by the id of the refused event.
     """
     known: dict[str, Claimed] = {}
     earlier: dict[str, Claimed] = {}

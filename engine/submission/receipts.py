@@ -1,6 +1,6 @@
 """Replies to ingestion requests, as JSON: receipts for durable events, refusals for others.
 
-The JSON of frequent replies is built by hand, for speed. Event types and ids need no escaping.
+The JSON of frequent replies is built by hand: event types and ids need no escaping.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from engine.model.instants import iso
 from engine.ports import Claimed, KeyClaim
 from engine.submission.submission import Fate
 
-NAMED = 100  # reasons in the reply to a batch without a valid event; other batches get all reasons
+NAMED = 100  # reasons in the reply to a batch without a valid event
 RETRY_AFTER_S = 1  # Retry-After of an overloaded reply: a group takes far less than a second
 _MESSAGES = {
     "overloaded": "the service cannot take events now, try again later",
@@ -26,8 +26,7 @@ _MESSAGES = {
 class Reply(Struct, gc=False):
     """The answer to an ingestion request.
 
-    For a success, `body` is the JSON. For an error it is empty: the server renders `code`, `message` and
-    `details` with the request's id.
+    For a success, `body` is the JSON. For an error it is empty.
     """
 
     status: int
@@ -111,8 +110,8 @@ def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
 
 
 def none_valid(refusals: Sequence[Refusal]) -> Reply:
-    """Return the reply to a batch without a valid event: `invalid_request`, with at most `NAMED` reasons;
-    `overloaded` if an event could not be checked for lack of capacity."""
+    """Return the reply to a batch without a valid event: `invalid_request`, with at most `NAMED`
+    reasons; `overloaded` if an event could not be checked for lack of capacity."""
     for refusal in refusals:
         if refusal.code == "overloaded":
             return refused(refusal)

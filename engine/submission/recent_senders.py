@@ -1,15 +1,13 @@
 """The last two environments that sent events. They show if several tenants use the process now.
 
-While only one tenant sends, the process skips work that only protects tenants from each other. Nothing
-here awaits.
+While only one tenant sends, the process skips work that only protects tenants from each other.
 """
 
 from collections.abc import Callable
 
 import trio
 
-# An environment counts for this long after an event, so that a tenant who sends only now and then still
-# counts between its events.
+# An environment counts for this long after an event, for tenants who send only now and then.
 LATELY_S = 60.0
 
 
@@ -24,7 +22,6 @@ class RecentSenders:
         self._last_at = self._before_at = -LATELY_S
 
     def sent(self, environment: int) -> None:
-        """Note that an environment sends."""
         if environment != self._last:
             self._before, self._before_at = self._last, self._last_at
             self._last = environment

@@ -20,8 +20,8 @@ class Fate(Struct, frozen=True):
     """The result of a submission.
 
     `refusal` is an error code: `overloaded` (certainly not accepted) or `internal` (possibly accepted).
-    It is None if the commit succeeded. Then the events are durable, except those whose idempotency key
-    another event holds: `lost` maps the id of each such event to that holder.
+    If it is None, the events are durable, except those whose idempotency key another event holds: `lost`
+    maps the id of each such event to that holder.
     """
 
     refusal: str | None = None
@@ -51,14 +51,14 @@ class Submission:
         settle: Callable[[Fate], None],
         files: Sequence[FileRecord] = (),
     ) -> None:
-        self.environment = events[0].environment  # of all of them
+        self.environment = events[0].environment
         self.events = events
         self.deliveries = deliveries
         self.claims = claims
-        self.size = size  # bytes of its events, for limits on bytes
+        self.size = size  # bytes of its events
         self.settle = settle  # called exactly once
         self.files = files  # of its events; their content is held until `settle`
-        # The rows that it writes, for limits on counts.
+        # The rows that it writes.
         self.weight = len(events) + len(deliveries)
 
 
@@ -68,7 +68,6 @@ UNKNOWN = Fate("internal")
 
 
 def claim_of(event: Event, key: str, deliveries: int) -> KeyClaim:
-    """Return an event's claim of an idempotency key."""
     digest = hashlib.sha256()
     for part in (event.type.encode(), (event.customer or "").encode(), event.payload):
         digest.update(len(part).to_bytes(8))
@@ -97,8 +96,6 @@ def logged(submit: Submit) -> Submit:
 
 
 def told(submit: Submit) -> Submit:
-    """Return a `submit` that logs what it gets."""
-
     def tell(submission: Submission) -> None:
         to: dict[str, list[str]] = {event.id: [] for event in submission.events}
         for delivery in submission.deliveries:
