@@ -117,7 +117,6 @@ class OrAuto:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Check every value that is not a string as a number."""
         number = core_schema.int_schema(strict=True, ge=self.least, le=self.most)
         return core_schema.no_info_wrap_validator_function(_number_or_auto, number)
 

@@ -40,7 +40,7 @@ class Backlog:
         self._judge_wait = judge_wait  # cuts too long a wait; returns the latest due time
 
     def restore(self, low_seq: int, last_seqs: dict[int, int], waiting: int) -> None:
-        """Begin with the deliveries in the store: set each cursor just below `low_seq`."""
+        """Begin with the deliveries in the store."""
         window = self.window
         before = max(0, low_seq - 1)
         for group in range(len(window.cursors)):
@@ -153,7 +153,6 @@ class Backlog:
         self.recount()
 
     def _place_ahead(self, ahead: list[Delivery], group: int, now: float) -> None:
-        """Place the deliveries that were set aside during the read, and move the cursor past them."""
         window = self.window
         for delivery in ahead:
             if delivery.seq > window.cursors[group]:  # the read has covered the others

@@ -144,8 +144,8 @@ class Counters:
             self.last_error = state.last_error
 
     def arrived(self, count: int, now: float) -> None:
-        """Count deliveries that were just committed. Spilled deliveries are counted late, in the last
-        slot."""
+        """Count deliveries that were just committed. Spilled deliveries come late, with an earlier
+        `now`: they count in the last slot."""
         slot = self._slot
         if slot.number < now // SLOT_S:
             slot = self._next_slot(now)

@@ -24,7 +24,7 @@ class FastPath:
         self._backlog = backlog
         self._counters = counters
         self._in_flight = in_flight
-        self.open = False  # nothing waits, is to be read, or is held back by the throttle
+        self.open = False
 
     def update(self, config: Destination, throttle: Throttle) -> None:
         backlog = self._backlog

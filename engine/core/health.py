@@ -28,7 +28,7 @@ class HoldReason(IntEnum):
 
     RETRY_AFTER = 0
     CIRCUIT = 1  # it is open, or a probe is under way
-    RATE = 2  # the destination's rate limit is used up
+    RATE = 2
     DISABLED = 3
     STORE = 4  # outcomes cannot be recorded fast enough, or not at all
 

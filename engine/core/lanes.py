@@ -93,8 +93,8 @@ class Lanes:
         return LaneAdmission.SKIPPED
 
     def resume(self, delivery: Delivery) -> None:
-        """Make a delivery that is in flight or uncommitted the head of its lane, if the lane does not
-        exist yet."""
+        """If a delivery's lane does not exist yet, make the delivery its head. The delivery is in flight
+        or uncommitted."""
         key = STRICT_KEY if self._strict else delivery.lane
         if key is not None and key not in self._lanes:
             lane = self._lanes[key] = Lane(key)

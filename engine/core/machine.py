@@ -63,7 +63,7 @@ class DestinationMachine:
         self._jitter = jitter
         self._throttle = Throttle(config, now, kept)
         self.resume = self._throttle.resume  # a message: an operator lifts the destination's hold
-        self.failing, self.circuit = self._throttle.failing, self._throttle.circuit  # for reading
+        self.failing, self.circuit = self._throttle.failing, self._throttle.circuit
         self._counters = Counters(kept.counters if kept is not None else None)
         ways = self.in_flight, self.uncommitted
         self._correcting: Ids = {}  # deliveries whose corrected waits are not durable yet

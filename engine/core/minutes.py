@@ -32,8 +32,8 @@ class MinuteDelta(Struct):
 
 
 def ended_at_ms(settlement: Settlement) -> int:
-    """Return the time of a settlement in ms since the epoch: the end of its attempt, computed as in the
-    attempt's row, or the time of the decision."""
+    """Return the time of a settlement in ms since the epoch: the end of its attempt, as in the attempt's
+    row. Without an attempt, the time of the decision."""
     if settlement.attempt is None:
         return int(settlement.at * 1000)
     outcome = settlement.attempt.outcome

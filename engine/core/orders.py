@@ -1,7 +1,7 @@
 """Orders: a person's requests to send or cancel single deliveries that wait.
 
-A delivery in the store is read by its id first. A cancellation of a delivery in flight waits for the
-attempt's end. If the delivery's outcome is not durable yet, any order waits for the commit.
+A cancellation of a delivery in flight waits for the attempt's end. If the delivery's outcome is not
+durable yet, any order waits for the commit.
 """
 
 from collections.abc import Callable, Iterable

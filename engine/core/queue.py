@@ -85,8 +85,7 @@ class EligibleQueue:
         return live[1 + self.others % (len(live) - 1)]
 
     def pop(self) -> Delivery | None:
-        """Remove and return an eligible delivery: one that a person ordered to be sent, or one of the
-        most urgent class."""
+        """Remove and return the eligible delivery that goes first; None if there is none."""
         for identifier in self.urgent:
             return self.urgent.pop(identifier)
         for queue in self.ready:

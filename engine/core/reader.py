@@ -259,7 +259,7 @@ class Reader:
         for group, cursor in enumerate(window.cursors):
             if cursor < window.lasts[group]:
                 return self._begin_stretch(group, limit, max(1, window.room(None)[1]))
-        limit = min(limit, DUE_READ)  # the reads below have no bound in bytes
+        limit = min(limit, DUE_READ)
         if self.next_due is not None:
             return self._begin_due(now, limit, self._retrying())
         if quiet and not self.no_more_dead:

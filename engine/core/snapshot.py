@@ -44,8 +44,8 @@ class Snapshot(Struct, kw_only=True, omit_defaults=True):
     gone_version: int | None = (
         None  # the configuration that is to be DISABLED, for a 410 or `overdue`
     )
-    overdue: bool = False  # the destination failed for longer than its `disable_after_s`
-    blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
+    overdue: bool = False
+    blocked_since: float | None = None
     row: FailureRow | None = None
     tokens: float | None = None  # in the bucket of the rate limit, at `taken_at`
     seen: int | None = None  # the version of the configuration at `taken_at`

@@ -76,7 +76,7 @@ class SplitTable(Generic[T]):
         return chain.from_iterable(map(list, self._parts))
 
     def values(self) -> Iterator[T]:
-        """Yield all values that were here when their part was reached. The table can change meanwhile."""
+        """Yield all values, in the way of `ids`."""
         return chain.from_iterable(list(part.values()) for part in self._parts)
 
     def parts(self) -> tuple[dict[str, T], ...]:

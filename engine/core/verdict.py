@@ -187,9 +187,9 @@ def corrected_wait(
 ) -> tuple[float, Settlement | None]:
     """Shorten a delivery's wait to the longest that the present schedule allows.
 
-    A longer wait was computed with a wrong clock or an earlier schedule. Returns the latest due time
-    that the schedule allows. If the wait was longer, also returns the settlement that makes the shorter
-    wait durable. A delivery whose schedule is used up is due at once, without a settlement.
+    Returns the latest due time that the schedule allows. If the wait was longer, also returns the
+    settlement that makes the shorter wait durable. A delivery whose schedule is used up is due at once,
+    without a settlement.
     """
     latest = math.ceil((now + longest_wait_s(config)) * 1000) / 1000
     due = delivery.next_attempt_at

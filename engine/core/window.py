@@ -174,7 +174,6 @@ class Window:
         return self.lasts[self.group_of[delivery.queue]] < delivery.seq and self.fits(delivery)
 
     def let_pass(self, delivery: Delivery) -> None:
-        """Take a delivery that `passes`, and move its cursor on to it."""
         self.take(delivery)
         group = self.group_of[delivery.queue]
         self.cursors[group] = self.lasts[group] = delivery.seq

@@ -62,14 +62,13 @@ class EnvironmentLocks:
                 self._other._rouse()
 
     def release_all(self) -> None:
-        """Hold no environment and wait for none, because the loop has failed or ends."""
+        """Hold no environment and wait for none."""
         self._held = self._wanted = NO_ENVIRONMENTS
         if self._other is not None:
             self._other._rouse()
 
     def refuse_waiting(self) -> None:
-        """Make the other intake refuse its submissions for the environments that this intake holds,
-        since it may hold them for long."""
+        """Make the other intake refuse its submissions for the environments that this intake holds."""
         other = self._other
         if self._held and other is not None and other._refuse is not None:
             other._refuse(self._held)

@@ -88,8 +88,7 @@ class KnownAccounts:
         self._open: set[tuple[int, str]] = set()
 
     def new_of(self, events: Iterable[Event]) -> list[NewCustomer]:
-        """Return a row for each customer that may have no account. The store keeps an account that
-        exists."""
+        """Return a row for each customer that may have no account."""
         new = {
             (event.environment, event.customer) for event in events if event.customer is not None
         } - self._open

@@ -39,7 +39,6 @@ class Intakes:
         small.locks.pair_with(large.locks)
 
     def submit(self, submission: Submission) -> None:
-        """Queue a submission for a group, or refuse it at once."""
         environment = submission.environment
         if self._owns is not None and not self._owns(environment):
             log.error("intake.not_ours", environment=environment)  # another worker has it
@@ -47,7 +46,6 @@ class Intakes:
             return
         self.senders.sent(environment)
         large = submission.weight >= self._large_rows and self.senders.others_than(environment)
-        # Without its connection, the second intake takes nothing.
         if large and not self.large.away:
             self.large.submit(submission)
         else:

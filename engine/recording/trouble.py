@@ -31,7 +31,7 @@ DESTINATIONS = (
     10_000
 )
 _GOOD_NEWS = CIRCUIT_CLOSED, RECOVERED
-_ABOUT = ("destinationId", "destinationName")  # the first fields of each line
+_ABOUT = ("destinationId", "destinationName")
 
 log = structlog.get_logger("angarium.trouble")
 
