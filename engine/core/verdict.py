@@ -103,7 +103,7 @@ def delivered(delivery: Delivery, outcome: Outcome, version: int, now: float) ->
         _DELIVERED,
         Attempt(count + 1, outcome, version),
         count,
-        None,
+        None,  # no next attempt
         delivery.dlq_status,
         False,  # not dead-lettered
         None,  # no error
