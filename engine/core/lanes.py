@@ -241,8 +241,9 @@ class Lanes:
     ) -> int:
         """Take the answer of a read of a skipped lane. Returns how many of `deliveries` entered memory.
 
-        `deliveries`: in order; all are at or before the window's cursor. `through`: the last seq that
-        the read looked at. `end`: the store has no later deliveries of the lane up to the cursor.
+        - `deliveries`: in order; all are at or before the window's cursor.
+        - `through`: the last seq that the read looked at.
+        - `end`: the store has no later deliveries of the lane up to the cursor.
         """
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window

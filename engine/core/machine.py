@@ -83,9 +83,11 @@ class DestinationMachine:
     ) -> None:
         """Begin with the deliveries in the store. If there are any, call this once, before all else.
 
-        `low_seq`: no PENDING delivery has a lower seq; with ordering KEY or STRICT, no RETRYING one
-        either. `last_seqs`: the highest committed seq by class. `waiting`: the number of PENDING and
-        RETRYING deliveries. `next_due`: the earliest due time in a RETRYING delivery's row.
+        - `low_seq`: no PENDING delivery has a lower seq; with ordering KEY or STRICT, no RETRYING one
+          either.
+        - `last_seqs`: the highest committed seq by class.
+        - `waiting`: the number of PENDING and RETRYING deliveries.
+        - `next_due`: the earliest due time in a RETRYING delivery's row.
         """
         self._backlog.restore(low_seq, last_seqs, waiting)
         self._throttle.start_empty(self._now)

@@ -1,8 +1,7 @@
 """The reader: it chooses the next read from the store, one at a time.
 
-For an unordered destination, it reads due RETRYING deliveries first, then the most urgent class with
-deliveries beyond its cursor. For an ordered destination, reads of skipped lanes and reads from the
-cursor on take turns, so that neither starves.
+For an ordered destination, reads of skipped lanes and reads from the cursor on take turns, so that
+neither starves.
 """
 
 from collections.abc import Callable

@@ -18,8 +18,7 @@ WHOLE = 4_096  # the most ids in a table of one part, which takes the least memo
 
 
 def part_of(identifier: str) -> int:
-    """Return the number of an id's part. Of 4,096 ids, part 0 gets 1, part 1 gets 3, part 2 gets 5, and
-    so on."""
+    """Return the number of the part that an id belongs to."""
     return math.isqrt(crc32(identifier.encode()) % PARTS**2)
 
 

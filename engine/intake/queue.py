@@ -61,9 +61,9 @@ class IntakeQueue:
     ) -> list[Submission]:
         """Take whole submissions, one of each environment in turn, until the group is full.
 
-        Environments in `without` are passed over. An environment whose next submission does not fit
-        keeps its place in the order of turns. The call looks at no more than `most_events` environments,
-        since thousands can have submissions after an outage of the database.
+        An environment whose next submission does not fit keeps its place in the order of turns. The call
+        looks at no more than `most_events` environments, since thousands can have submissions after an
+        outage of the database.
         """
         lines = self._lines
         group: list[Submission] = []

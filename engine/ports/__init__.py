@@ -109,11 +109,13 @@ class Claimed(Struct, gc=False):
 
 
 class Acceptance(Struct):
-    """The result of an intake statement. `base` + k is the seq of the group's k-th delivery.
+    """The result of an intake statement.
 
-    `lost`: the events (by id) whose idempotency key another event holds. They and their deliveries were
-    not written. `unheld`: events that an earlier run did not write, because another event held their key
-    until its claim expired.
+    - `base` + k is the seq of the group's k-th delivery.
+    - `lost`: the events (by id) whose idempotency key another event holds. They and their deliveries
+      were not written.
+    - `unheld`: events that an earlier run did not write, because another event held their key until its
+      claim expired.
     """
 
     base: int
@@ -205,9 +207,10 @@ class BacklogRow(Struct, gc=False):
 class ReadBack(Struct):
     """A part of a destination's queue, from one read.
 
-    `deliveries` are in seq order. `through`: the last seq that the read has covered; the next read can
-    begin after it. `skipped` has the first seq of each lane that the read skipped. `end`: the queue has
-    no further rows.
+    - `deliveries` are in seq order.
+    - `through`: the last seq that the read has covered; the next read can begin after it.
+    - `skipped` has the first seq of each lane that the read skipped.
+    - `end`: the queue has no further rows.
     """
 
     deliveries: list[Delivery]
@@ -282,8 +285,10 @@ class BacklogStore(Protocol):
 class Transmission(Struct, gc=False):
     """One attempt to be sent.
 
-    `body` None: the event's own body. `headers` are for this attempt only; each replaces the
-    destination's header of the same name. They are checked already. `trace` None: the event's own trace.
+    - `body` None: the event's own body.
+    - `headers` are checked already. Each replaces the destination's header of the same name, for this
+      attempt only.
+    - `trace` None: the event's own trace.
     """
 
     destination: Destination

@@ -34,8 +34,8 @@ from engine.runtime.halves import Halves
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row, so outcomes gather. Nothing waits for plain
 # successes: they gather for `LINGER_S`, or until `LINGER_OUTCOMES` wait. A crash repeats their attempts.
-# Other outcomes gather for `LINGER_AWAITED_S`, because a lane can wait for them. So do replays: a job
-# has few replays queued at once, and would mostly wait for commits.
+# Other outcomes gather for `LINGER_AWAITED_S`, because a lane can wait for them. So do outcomes of
+# replays: a job has few replays queued at once, and would mostly wait for commits.
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010

@@ -35,8 +35,11 @@ class ChunkAudit(Struct, frozen=True):
 
 
 class Requeued(Struct):
-    """The result of a statement. `done`: the ids that were requeued. `alive`: the requeued deliveries
-    that actors must get, in order of seq. `left`: the ids that the statement had no room for.
+    """The result of a statement.
+
+    - `done`: the ids that were requeued.
+    - `left`: the ids that the statement had no room for.
+    - `alive`: the requeued deliveries that actors must get, in order of seq.
 
     All other ids were no longer IN_DLQ, have an archived destination, or have lost their event.
     """
@@ -47,8 +50,12 @@ class Requeued(Struct):
 
 
 class DeadStretch(Struct):
-    """Part of the queue, oldest first. `matched`: how many deliveries pass the filter. `found`: the first
-    deliveries that pass. `through`: the last id that was examined; None if no more deliveries follow."""
+    """Part of the queue, oldest first.
+
+    - `matched`: how many deliveries pass the filter.
+    - `found`: the first deliveries that pass.
+    - `through`: the last id that was examined; None if no more deliveries follow.
+    """
 
     found: list[Dead]
     matched: int
