@@ -272,7 +272,7 @@ class Backlog:
             self.reader.leaves(due)
 
     def remove(self, delivery: Delivery) -> Delivery | None:
-        """Take a waiting delivery out of memory by its id. If it heads a lane, the lane stays blocked."""
+        """Take a waiting delivery out of memory by its id."""
         if self.lanes is not None:
             found = self.lanes.remove(delivery.id, delivery.lane)
         else:

@@ -1,7 +1,5 @@
 """The circuit of one destination: it opens after failures in a row, and one delivery probes it.
 
-The diagram in docs/states.md is made from `TRANSITIONS`.
-
 Only failures of the destination count. TRANSFORM and INTERNAL are failures of the service or of the
 tenant's script: they neither count nor interrupt failures in a row. BLOCKED_ADDRESS counts: the
 destination's name leads to that address.
@@ -43,7 +41,7 @@ TRANSITIONS: dict[tuple[CircuitState, CircuitSignal], CircuitState | None] = {
     (_C, _S.PROBE_VOID): None,
     (_C, _S.REPAIR): _C,
     (_O, _S.SUCCESS): _C,
-    (_O, _S.FAILURE): _O,  # of an attempt that began before the circuit opened
+    (_O, _S.FAILURE): _O,
     (_O, _S.LAST_STRAW): None,  # this signal is only sent while closed
     (_O, _S.PROBE): _H,
     (_O, _S.PROBE_FAILURE): None,

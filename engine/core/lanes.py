@@ -57,8 +57,7 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._parked: list[tuple[float, str]] = []  # a heap by due time; it can have stale entries
         self.skipped: dict[str, Lane] = {}  # lanes with deliveries that are only in the store
-        # Deliveries that a person's order has settled, with their lanes' keys. Until the settlement is
-        # durable, no other delivery of the lane becomes eligible.
+        # Deliveries that a person's order has settled, with their lanes' keys; see `hold`.
         self._ending: dict[str, str] = {}
         self._kept: Ids = {}  # lanes whose heads wait only until such a settlement is durable
         self.wanted: dict[str, None] = {}  # skipped lanes to be read back, in the order of asking

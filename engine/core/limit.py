@@ -26,7 +26,8 @@ GENERATIONS = 2
 MOST_GENERATIONS = 16
 STEADY = 0.05
 LEAST_ATTEMPTS = 16  # in a window, to tell a mean from chance
-# Added to each duration: durations are whole milliseconds, and include the engine's own time.
+# Added to each duration, so that small differences count little: durations are whole milliseconds, and
+# include the engine's own time.
 GRAIN_MS = 5.0
 MORE = 0.25  # natural logarithm of the larger width divided by the limit: 28 % more
 # The gain of a larger width is the part of the possible additional throughput that was reached: 1 if the

@@ -14,7 +14,7 @@ FAVOURED = 9
 
 class EligibleQueue:
     """Owner of the eligible deliveries of one destination. A more urgent class goes first, except for
-    one place in ten, which the other classes get in turns. Replays get no such places.
+    one place in ten. Replays get no such places.
 
     A class has a deque only while one of its deliveries waits: a deque takes 700 bytes, and in most
     destinations nothing waits.

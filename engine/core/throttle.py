@@ -100,8 +100,7 @@ class Throttle:
         return wanted
 
     def allow_urgent(self, now: float, wanted: int) -> int:
-        """Return how many of `wanted` attempts that a person asked for may begin now. An open circuit
-        and a Retry-After do not hold them back."""
+        """Return how many of `wanted` attempts that a person asked for may begin now."""
         return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
 
     def note_rate(self, now: float) -> None:

@@ -1,7 +1,4 @@
-"""The verdict on an attempt's outcome, or on its absence: the delivery's next durable state.
-
-The diagram in docs/states.md is made from `TRANSITIONS`.
-"""
+"""The verdict on an attempt's outcome, or on its absence: the delivery's next durable state."""
 
 import math
 from enum import IntEnum

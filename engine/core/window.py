@@ -22,10 +22,7 @@ SOON_S = 5.0  # a retry that is due within this time stays in memory, if there i
 
 @lru_cache(maxsize=16)
 def _caps(limit: int, *, ordered: bool) -> tuple[int, ...]:
-    """Return, by class, how much memory can be in use while a delivery of the class still fits.
-
-    Each class leaves room for the more urgent ones. All leave room for due retries.
-    """
+    """Return, by class, how much memory can be in use while a delivery of the class still fits."""
     part = limit // RESERVE
     return tuple(limit - part * (1 if ordered else k) for k in range(1, len(CLASSES) + 1))
 

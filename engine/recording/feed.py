@@ -1,7 +1,4 @@
-"""The feed: windows on the outcomes of an environment, for people who watch them live.
-
-A window keeps the first few outcomes between two looks and counts the rest, or only counts dead letters.
-"""
+"""The feed: windows on the outcomes of an environment, for people who watch them live."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -40,7 +40,7 @@ LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
 # Several workers share the outcomes. Each gathers longer, by at most this factor, so that its groups are
-# as large as those of one process.
+# as large as those of one process. A crash of all workers repeats more by the same factor.
 LINGER_TIMES = 4
 # The limit on the backlog rows, and on the snapshots, in one commit. Ten thousand destinations can
 # become idle together, and the next outcomes must not wait for all their rows.

@@ -98,8 +98,7 @@ class RequeueStore(Protocol):
 
 
 class RequeueEntry:
-    """An `engine.intake.entries.QueueEntry` that requeues. After the write, `done` and `left` have the
-    ids of its deliveries, as in `Requeued`."""
+    """An `engine.intake.entries.QueueEntry` that requeues; `done` and `left` as in `Requeued`."""
 
     def __init__(
         self, store: RequeueStore, environment: int, dead: Sequence[Dead], audited: ChunkAudit

@@ -61,7 +61,7 @@ class Point(Struct, frozen=True):
 
 
 class Throughput:
-    """Owner of the counts, in the trio thread. The counts end with the process."""
+    """Owner of the counts, in the trio thread."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now

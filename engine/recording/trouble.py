@@ -23,7 +23,7 @@ from engine.recording.announcer import (
 
 SUM_S = 60.0  # a destination's dead letters of this time make one line
 SINGLY = 10  # dead letters of a destination that are announced one by one between two sums
-# The limit on lines between two sums, and on the lines of a sum.
+# The limit on lines between two sums, and on the lines of a sum: together two lines a second.
 LINES = 60
 DESTINATIONS = (
     # the limit on destinations that have a sum, some MB; the dead letters of further destinations are
