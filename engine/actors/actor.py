@@ -1,7 +1,7 @@
 """A destination's actor: a mailbox, a state machine that decides, and this shell, which acts.
 
-The shell decides nothing about deliveries. It owns the attempts in flight and the settlements that are
-not durable yet. Before it replaces a dropped machine, it waits until it has none of either.
+The shell owns the attempts in flight and the settlements that are not durable yet. Before it replaces a
+dropped machine, it waits until it has none of either.
 """
 
 from functools import partial
@@ -55,7 +55,7 @@ class DestinationActor:
         self._pending_read = PendingRead()
         self._backoff: Timer | None = None
         self._leave: Leave | None = None
-        self._queued = False  # the actor waits for a turn
+        self._queued = False
 
     # --- messages
 
@@ -89,7 +89,7 @@ class DestinationActor:
         self.wake()
 
     def tell_config(self, config: Destination) -> None:
-        """Use a newer configuration for all attempts that have not begun. Ignore an older one."""
+        """Use a newer configuration for all attempts that have not begun."""
         if config.version <= self.config.version:
             return
         relaned = config.ordering is not self.config.ordering
@@ -104,13 +104,11 @@ class DestinationActor:
         self.wake()
 
     def tell_answer(self, request: AnyRequest, answer: ReadBack | list[Delivery] | None) -> None:
-        """Take the store's answer to a request of the present machine."""
         self._pending_read.under_way = False
         self._mailbox.messages.append(Answered(request, answer))
         self.wake()
 
     def attempt_ended(self, flight: Flight) -> None:
-        """Take the outcome of an attempt."""
         self.in_flight -= 1
         self._context.attempts.ended(self.config.workspace)
         try_inline = self._context.dispatcher.try_inline_if_idle
@@ -119,7 +117,6 @@ class DestinationActor:
             self.wake()
 
     def committed(self, settlements: list[Settlement]) -> None:
-        """Take settlements that are durable."""
         self._unrecorded -= len(settlements)
         self._context.attempts.recorded([each.delivery.id for each in settlements])
         if self._context.awaited:
@@ -128,7 +125,7 @@ class DestinationActor:
             self.wake()
 
     def _pass_commit_on(self, settlements: list[Settlement]) -> bool:
-        """Report a commit to the machine. Returns whether a turn must follow."""
+        """Return whether a turn must follow."""
         machine = self.machine
         if machine is None:
             return True
@@ -137,7 +134,7 @@ class DestinationActor:
         return follows
 
     def refused(self, settlement: Settlement, error: Exception) -> None:
-        """Crash, because the store refuses a settlement. The next machine reads the delivery's row."""
+        """Crash, because the store refuses a settlement."""
         self._unrecorded -= 1
         self._context.attempts.recorded([settlement.delivery.id])
         settlement.delivery.attempt_count = settlement.expects  # as in the delivery's row
@@ -157,11 +154,9 @@ class DestinationActor:
     # --- the fast path: a single delivery, without a turn
 
     def _unoccupied(self) -> DestinationMachine | None:
-        """Return the machine. None: the actor is busy, has no machine, or has crashed recently."""
         return None if self._queued or self.in_flight or self.recovery.careful else self.machine
 
     def _begin(self, deliveries: list[Delivery]) -> bool:
-        """Send a delivery without a turn, if the fast path admits it. Returns whether it was sent."""
         machine, context = self._unoccupied(), self._context
         if machine is None or not machine.fast_path.admits(deliveries):
             return False
@@ -176,7 +171,6 @@ class DestinationActor:
         return True
 
     def _judge(self, flight: Flight) -> bool:
-        """Settle a success without a turn, if the fast path allows it; returns whether it did."""
         machine, outcome = self._unoccupied(), flight.outcome
         if machine is None or outcome is None or not machine.fast_path.settles(outcome):
             return False
@@ -252,7 +246,6 @@ class DestinationActor:
             began(flight, config.workspace)
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
-        """Flush: write backlog row and snapshot. Retire: if the actor is idle, do so and leave memory."""
         mailbox, read = self._mailbox, self._pending_read
         told = mailbox.messages or mailbox.spills
         busy = told or read.waits or read.under_way or self.in_flight or self._unrecorded
@@ -293,11 +286,9 @@ class DestinationActor:
         return Restoration(self, self.checkpoint.low_seq)
 
     def begin_reading(self) -> None:
-        """Forget all arrivals, because the read that begins now will return them."""
         self._mailbox.drop_arrivals()
 
     def begin(self, beginning: Beginning | None) -> None:
-        """Take the result of the read. None: read again after a while."""
         if beginning is None:
             self._context.timers.call_later(READ_AGAIN_S, partial(self._again, self.generation))
         else:
@@ -309,7 +300,6 @@ class DestinationActor:
             self.start()
 
     def _succeed(self, now: float) -> DestinationMachine | None:
-        """Return the next machine. None: it cannot be made yet."""
         if self.state.is_restarting:
             self._settle_estate(now)
             return None
@@ -334,8 +324,7 @@ class DestinationActor:
         return machine
 
     def crashed(self, error: Exception) -> None:
-        """Drop the machine. The next one is made after a backoff, once all attempts of the old machine
-        have ended and all its settlements are durable."""
+        """Drop the machine. The next one is made after a backoff."""
         subject, now = self._mailbox.current, self._context.now_of(self)
         backoff_s = self.recovery.crashed(self.id, subject, now, error)
         self._let_go(ActorSignal.CRASH)
@@ -356,7 +345,7 @@ class DestinationActor:
         self.wake()
 
     def _let_go(self, signal: ActorSignal) -> None:
-        """Drop the machine. Keep the outcomes that it has not settled."""
+        """Keep the outcomes that the machine has not settled."""
         self.recovery.late += self._mailbox.flights()
         self._mailbox = Mailbox(self._context.limits)
         self._pending_read = PendingRead()
@@ -368,8 +357,7 @@ class DestinationActor:
         self._share.report_all(self._mailbox, self.machine)
 
     def _settle_estate(self, now: float) -> None:
-        """When no attempt is in flight and all settlements are durable, let a temporary machine settle
-        late outcomes and quarantine deliveries that crash the actor. Then read for the next machine."""
+        """Let a temporary machine settle late outcomes and quarantine deliveries that crash the actor."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
         context, recovery, mailbox = self._context, self.recovery, self._mailbox

@@ -1,8 +1,7 @@
 """The attempts of all destinations: a bound on attempts in flight, shared fairly between workspaces.
 
-However many destinations a workspace has, it leaves some places free for other workspaces. An actor
-without a place waits in its workspace's queue. Workspaces take turns: each turn grants one actor a few
-attempts.
+An actor without a place waits in its workspace's queue. Workspaces take turns: each turn grants one
+actor a few attempts.
 """
 
 from collections import Counter
@@ -24,12 +23,10 @@ from engine.runtime.tally import Tally
 TURN_SENDS = 64  # attempts that one turn can begin, so that a turn takes less than a millisecond
 GRANT = 8  # attempts that an actor can begin with one granted place
 # A workspace can begin attempts while it holds fewer places than this many times the free places. A
-# workspace that is alone gets four fifths of all places. If ten workspaces hold all that they can, 2% of
-# the places stay free.
+# workspace that is alone gets four fifths of all places.
 PORTION = 4
 # After this time without an outcome, an attempt counts as lost. The longest attempts wait some minutes
-# before they are sent: for files, a script, memory or a slow database. After that, the receiver has at
-# most 60 s to answer.
+# before they are sent. After that, the receiver has at most 60 s to answer.
 UNHEARD_S = 900.0
 LOOK_EVERY_S = 60.0
 
@@ -62,8 +59,8 @@ class Attempts:
         # first saw this attempt
         self._seen: dict[str, tuple[Flight, float]] = {}
         self.in_flight = 0
-        self.total = 0  # attempts that ended since the start
-        self.halted = False  # the server stops: no attempt begins any more
+        self.total = 0  # ended, since the start
+        self.halted = False  # no attempt begins any more
         self._unrecorded = 0  # settlements that are not durable
         self._none: trio.Event | None = None
 
@@ -86,8 +83,7 @@ class Attempts:
         self._flights[flight.delivery.id] = flight
 
     def ended(self, workspace: str) -> None:
-        """Count an attempt that has its outcome. Its delivery is DELIVERING until the outcome is
-        recorded."""
+        """Count an attempt that has its outcome."""
         self.in_flight -= 1
         self._held.remove(workspace)
         self.total += 1
@@ -96,7 +92,6 @@ class Attempts:
 
     @property
     def waiting(self) -> int:
-        """The number of destinations that wait for places."""
         return len(self._lines)
 
     def settling(self, count: int) -> None:
@@ -104,7 +99,7 @@ class Attempts:
         self._unrecorded += count
 
     def recorded(self, deliveries: Sequence[str]) -> None:
-        """Count durable settlements. Their deliveries are no longer DELIVERING."""
+        """Count durable settlements."""
         forget = self._flights.pop
         for delivery in deliveries:
             forget(delivery, None)
@@ -172,7 +167,6 @@ class Attempts:
         return may_have_more(held.of(workspace), self._limit - held.total, self._portion)
 
     def _take_back(self, actor: Member) -> bool:
-        """Take back the place that an actor was granted. Returns whether it had one."""
         if actor not in self._granted:
             return False
         self._granted.remove(actor)
@@ -209,8 +203,7 @@ class Attempts:
             self.end_unheard(trio.current_time(), clock.now())
 
     def end_unheard(self, now: float, wall: float) -> None:
-        """Fail each attempt that has had no outcome for `UNHEARD_S`, counted from the first call that
-        saw it.
+        """Fail each attempt without an outcome for `UNHEARD_S` since the first call that saw it.
 
         `now` is on trio's clock, `wall` in seconds since the epoch.
         """

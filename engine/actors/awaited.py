@@ -9,7 +9,7 @@ from engine.core.records import Settlement
 
 
 class Awaited:
-    """Owner of the events of waiting callers. It counts as False while no caller waits."""
+    """Owner of the events of waiting callers."""
 
     def __init__(self) -> None:
         self._events: dict[str, list[trio.Event]] = {}
@@ -19,8 +19,7 @@ class Awaited:
 
     @contextmanager
     def of(self, deliveries: Sequence[str]) -> Iterator[list[trio.Event]]:
-        """Yield an event for each delivery. The event is set when a settlement of the delivery is
-        durable."""
+        """Yield an event for each delivery, set when a settlement of the delivery is durable."""
         events = [trio.Event() for _ in deliveries]
         for delivery, event in zip(deliveries, events, strict=True):
             self._events.setdefault(delivery, []).append(event)

@@ -12,10 +12,9 @@ from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogMark, SnapshotWrite
 
 # `low_seq` is written once this time has passed and this many deliveries were settled, both since its
-# last write. After a restart, the process reads again the rows that were settled since that write: the
-# rows of one second, or fewer than MARK_SETTLED rows, whichever is more. Reading MARK_SETTLED rows takes
-# 100 us. If every settlement wrote `low_seq`, thousands of destinations with few events would each write
-# a row for each event.
+# last write. After a restart, the process reads again what was settled since then; reading MARK_SETTLED
+# rows takes 100 us. If every settlement wrote `low_seq`, destinations with few events would write a row
+# for each event.
 MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
 
@@ -56,8 +55,7 @@ class Checkpoint:
     def mark(
         self, config: Destination, machine: DestinationMachine, settled: int, now: float
     ) -> None:
-        """Raise the backlog row's `low_seq` if, since the last time, enough deliveries were settled and a
-        second has passed."""
+        """Raise the backlog row's `low_seq`, at most once in MARK_EVERY_S."""
         self._settled += settled
         if self._settled >= self._after and now - self._marked_at >= MARK_EVERY_S:
             self._write(config, machine.low_seq(), None)
@@ -72,9 +70,8 @@ class Checkpoint:
         return Departure(clean, sleeping, self.low_seq, machine.pending)
 
     def _mark_departure(self, config: Destination, machine: DestinationMachine) -> bool:
-        """Write the backlog row for the last time, with its due time: when the next retry is due, or when
-        the destination will count as failing. The waker then activates the destination. Returns whether
-        there is a due time."""
+        """Write the backlog row with the time at which the waker must activate the destination. Returns
+        whether there is such a time."""
         due = machine.next_due() if config.status is not DestinationStatus.DISABLED else None
         self._write(config, machine.low_seq(), None if due is None else int(due * 1000))
         return due is not None

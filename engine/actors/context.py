@@ -86,9 +86,8 @@ class Context:
         self.mark_after = mark_after
 
     def now_of(self, actor: "DestinationActor") -> float:
-        """Return the present instant. If the wall clock has stepped, first shift all instants that the
-        actor and its state machine remember, so that they never compare instants from before and after a
-        step."""
+        """Return the present instant. If the wall clock has stepped, first shift the instants that the
+        actor and its machine remember."""
         now = self.now()
         if actor.stepped_s != self.steps.total_s:
             by_s, actor.stepped_s = self.steps.total_s - actor.stepped_s, self.steps.total_s
@@ -101,8 +100,8 @@ class Context:
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float
     ) -> DestinationMachine:
-        """Return a new machine that begins with a snapshot. The snapshot's instants are shifted by the
-        steps of the wall clock since it was taken."""
+        """Return a new machine. The instants of `snapshot` are shifted by the steps of the wall clock
+        since it was taken."""
         known = decode(snapshot) if self.steps else None
         by_s = 0.0 if known is None else self.steps.since(known.taken_at, now)
         machine = self.make_machine(config, self.limits, now - by_s, self.jitter, snapshot)
@@ -117,8 +116,7 @@ class Context:
         snapshot: bytes | None,
         pending: int,
     ) -> Health:
-        """Return the health of a destination: as its machine knows it or, without a machine, from a
-        snapshot."""
+        """Return the health of a destination: from its machine or, without a machine, from a snapshot."""
         now = self.now()
         if machine is not None:
             health = machine.health(now)

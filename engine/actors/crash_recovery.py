@@ -1,9 +1,8 @@
 """The recovery of one destination from crashes: late outcomes, suspected deliveries, the backoff.
 
 A crash while a message is handled blames all deliveries of the message. The next state machine handles
-its first messages one delivery at a time. A delivery that crashed the actor three times alone is
-quarantined. Some messages, such as a list of due retries, cannot be split: their deliveries are
-quarantined after six crashes together.
+its first messages one delivery at a time. Some messages, such as a list of due retries, cannot be
+split.
 """
 
 import structlog
@@ -51,12 +50,12 @@ def suspects(subject: Message | Delivery | None) -> list[Delivery]:
 
 
 class CrashRecovery:
-    """The record of the crashes of one destination's actor. The actor owns it."""
+    """The record of the crashes of one destination's actor, which owns it."""
 
     __slots__ = ("_blames", "_crashed_at", "_streak", "careful", "late", "restarts", "starts")
 
     def __init__(self) -> None:
-        self.late: list[Flight] = []  # outcomes that no machine has settled
+        self.late: list[Flight] = []
         self.careful = 0  # messages that are still to be handled one at a time
         self.starts = 0  # starts in a row that made no machine
         self.restarts = 0
@@ -111,8 +110,8 @@ class CrashRecovery:
         return guilty
 
     def handle(self, mailbox: Mailbox, machine: DestinationMachine, now: float) -> int:
-        """Pass about TURN_MESSAGES messages to the machine; after a crash, pass single ones for a while.
-        Returns how many were passed. A message with several deliveries counts once for each."""
+        """Pass about TURN_MESSAGES messages to the machine; after a crash, pass single ones for a
+        while. Returns how many were passed."""
         careful = self.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
         if careful:
@@ -124,9 +123,8 @@ class CrashRecovery:
     def wind_up(
         self, machine: DestinationMachine, mailbox: Mailbox, guilty: list[Delivery], now: float
     ) -> Commands:
-        """Let a temporary machine judge the late outcomes, and quarantine the `guilty` deliveries.
-        Returns the machine's commands. When the recorder has the commands' settlements, call
-        `wound_up`."""
+        """Let a temporary machine judge the late outcomes, and quarantine the `guilty` deliveries. When
+        the recorder has the settlements, call `wound_up`."""
         for flight in self.late:
             mailbox.current = flight
             flight.rewind()
@@ -139,13 +137,11 @@ class CrashRecovery:
         return commands
 
     def wound_up(self, guilty: list[Delivery]) -> None:
-        """Forget the late outcomes and the quarantined deliveries: the recorder has the settlements of
-        both."""
+        """Forget the late outcomes and the quarantined deliveries, whose settlements the recorder has."""
         self.late = []
         for delivery in guilty:
             self._blames.pop(delivery.id, None)
 
     @property
     def snapshot_doubted(self) -> bool:
-        """True if the next machine must begin without the snapshot."""
         return self.starts > TRUSTED_SNAPSHOT_CRASHES

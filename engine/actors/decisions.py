@@ -18,12 +18,9 @@ log = structlog.get_logger(NAME)
 
 
 class ToldMachine(DestinationMachine):
-    """A machine that logs each of its decisions."""
-
     _hold: Hold | None = None
 
     def commands(self, now: float, may_send: int) -> Commands:
-        """Decide, and log the decisions."""
         commands = super().commands(now, may_send)
         for settlement in commands.settle:
             retry, category = settlement.next_attempt_at, settlement.error_category

@@ -1,7 +1,6 @@
 """The directory: the owner of this process's actors, and of a record of each backlog without an actor.
 
-A destination with work gets an actor. An idle actor leaves memory; if the store still has unsettled
-deliveries, a record of them stays here. Only `recover`, `drain` and loops over all actors await.
+Only `recover`, `drain` and loops over all actors await.
 """
 
 import random
@@ -75,13 +74,13 @@ class Directory:
         self._store = store
         self._passivate_after_s = settings.passivate_after
         self.actors: dict[str, DestinationActor] = {}
-        self._swept: SplitTable[DestinationActor] = SplitTable()  # the same, for loops that await
+        self._swept: SplitTable[DestinationActor] = SplitTable()  # for loops that await
         self._dormant: dict[str, Dormant] = {}
         # By environment: the ids of destinations with an actor or a backlog.
         self._known: defaultdict[int, SplitTable[None]] = defaultdict(SplitTable)
         self._forgettable: dict[str, int] = {}  # destinations whose rows can go: environments
         self._recovered = False
-        self._configured: list[Destination] = []  # versions that came before the recovery ended
+        self._configured: list[Destination] = []  # came before the recovery ended
         self._activations = self._passivations = 0
         self.sleepers = 0  # dormant destinations whose retries the waker looks for
         self.dirty: set[str] = set()  # destinations whose backlog row exists
@@ -145,7 +144,6 @@ class Directory:
                 self._activate(config, dormant).start()
 
     def _roused(self, destination: str, deliveries: list[Delivery]) -> DestinationActor | None:
-        """Return a new actor for a destination without one. None: it is disabled or unknown."""
         left_just_now = self._forgettable.pop(destination, None) is not None
         config = self._find(destination)
         dormant = self._dormant.get(destination)
@@ -190,8 +188,7 @@ class Directory:
         return actor
 
     def activate_dormant(self, destination: str) -> DestinationActor | None:
-        """Return a new actor, not yet started, for a destination with a backlog. None: it has an actor
-        already, or no backlog."""
+        """Return a new actor, not yet started, for a destination with a backlog."""
         dormant = self._dormant.get(destination)
         config = self._find(destination)
         if dormant is None or config is None:
@@ -236,8 +233,7 @@ class Directory:
             actor.tell(message)
 
     def configure(self, destination: Destination) -> None:
-        """Take a destination's committed version. If there is no actor, make one if the version archives
-        the destination or concerns its backlog; during the recovery, wait for its end first."""
+        """Take a destination's committed version."""
         actor = self.actors.get(destination.id)
         if actor is not None:
             actor.tell_config(destination)
@@ -248,7 +244,7 @@ class Directory:
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
             # Make an actor even if nothing waits, because it must discard the dead letters. Archiving
-            # wrote a backlog row. The row is in `dirty`, so it is deleted when the actor has left.
+            # wrote a backlog row, which must be deleted when the actor has left.
             self.dirty.add(destination.id)
         elif dormant is None:
             return
@@ -316,7 +312,7 @@ class Directory:
     # --- start and end
 
     def hold(self) -> None:
-        """Begin no attempt until the process ends; new deliveries only wait."""
+        """Begin no attempt until the process ends."""
         self.attempts.halted = True
 
     async def recover(self, shards: Sequence[int] = range(SHARDS)) -> int:
@@ -344,7 +340,7 @@ class Directory:
             await self.attempts.wait_none()
         with trio.move_on_after(FLUSH_S):
             async for actor in in_slices(self._swept.values(), RETIRE_AT_ONCE):
-                if self.actors.get(actor.id) is actor:  # skip actors that have left meanwhile
+                if self.actors.get(actor.id) is actor:
                     actor.flush()
             await self.dispatcher.wait_idle()
         return not scope.cancelled_caught

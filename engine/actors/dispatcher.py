@@ -47,7 +47,7 @@ class Dispatcher:
         self._elapsed = elapsed
         self._wake = trio.Event()
         self._asleep = False
-        self.crashes = 0  # since the start
+        self.crashes = 0
         self._turns = self._yields = 0
 
     def enqueue(self, actor: Turn) -> None:
@@ -78,8 +78,7 @@ class Dispatcher:
         return self.try_inline(actor, part, about)
 
     def slice_end(self, slices: int = 1) -> float:
-        """Return the time at which work that begins now must stop, so that other tasks can run. The time
-        is `slices` slices away."""
+        """Return the time at which work that begins now must stop: `slices` slices away."""
         return self._elapsed() + slices * SLICE_S
 
     def is_past(self, end: float) -> bool:

@@ -13,11 +13,11 @@ class ActorState(IntEnum):
 
     FRESH = 0  # the store has no deliveries for it: only its snapshot is read
     STARTING = 1  # the store is being read for its state machine
-    RUNNING = 2  # it has a machine
+    RUNNING = 2
     BACKING_OFF = 3  # it crashed, and waits before it restarts
     # its machine is gone; attempts or settlements of that machine can still be under way
     RESTARTING = 4
-    RETIRED = 5  # it left memory
+    RETIRED = 5
 
     @property
     def shown(self) -> str:
@@ -26,15 +26,14 @@ class ActorState(IntEnum):
 
     @property
     def is_restarting(self) -> bool:
-        """True if the next machine begins with a new read of the store. New arrivals need not be noted,
-        because that read returns them."""
+        """True if the next machine begins with a new read of the store."""
         return self is _A.BACKING_OFF or self is _A.RESTARTING
 
 
 class ActorSignal(IntEnum):
     """The events in the life of an actor."""
 
-    READ = 0  # it asks the store for the data that its machine begins with
+    READ = 0  # it reads what its machine begins with
     BEGIN = 1  # its machine was made
     # its machine is dropped: the ordering changed, or deliveries may not have reached it
     RESTART = 2
@@ -44,7 +43,7 @@ class ActorSignal(IntEnum):
 
 
 class Leave(Enum):
-    """The next step of an actor after all its messages are handled."""
+    """The next step of an actor without messages."""
 
     RETIRE = auto()  # leave memory, if there is nothing to do
     FLUSH = auto()  # write backlog row and snapshot: the process is about to end
@@ -110,7 +109,6 @@ class Departure(Struct, frozen=True):
     waiting: int
 
     def dormant(self, environment: int) -> "Dormant":
-        """Return the record of an actor that left unsettled deliveries."""
         return Dormant(environment, self.low_seq, self.waiting, self.sleeping)
 
 
@@ -120,4 +118,4 @@ class Dormant(Struct, gc=False):
     environment: int
     low_seq: int
     waiting: int  # as far as the number is known
-    sleeping: bool = False  # a retry is due later, and the backlog row says when
+    sleeping: bool = False  # the backlog row says when a retry is due

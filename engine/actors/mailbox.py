@@ -41,7 +41,6 @@ class Flight(Struct, gc=False):
     outcome: Outcome | None = None
 
     def __call__(self, outcome: Outcome) -> None:
-        """Take the outcome."""
         if self.outcome is None:
             self.outcome = outcome
             self.actor.attempt_ended(self)
@@ -118,7 +117,6 @@ class Mailbox:
         return self.deliveries + sum([each.count for each in spills]) if spills else self.deliveries
 
     def offer(self, deliveries: Sequence[Delivery]) -> None:
-        """Take as many of `deliveries` as fit; the rest spills."""
         if self.spills:
             self.spill(deliveries)
             return
@@ -136,7 +134,6 @@ class Mailbox:
             self.messages.append(Arrived(list(deliveries)))
 
     def _fitting(self, deliveries: Sequence[Delivery]) -> int:
-        """Count the deliveries that fit, and add their bytes."""
         room = self._limits.deliveries - self.deliveries
         size, most = self.bytes, self._limits.bytes
         fit = 0
@@ -162,9 +159,8 @@ class Mailbox:
                 spills.append(Spill(delivery.queue, delivery.seq, 1))
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
-        """Note deliveries as `spill` does, but do not merge them with earlier spills. While the store is
-        read for a new machine, a merged spill could contain deliveries that the read has counted. The
-        machine gets only the spills that the read has missed."""
+        """Note deliveries as `spill` does, but do not merge them with earlier spills. While the store
+        is read for a new machine, a merged spill could contain deliveries that the read has counted."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return
@@ -178,7 +174,7 @@ class Mailbox:
         return spills
 
     def drop_arrivals(self) -> None:
-        """Forget all arrivals. They are durable, and a read of the store that begins now returns them."""
+        """Forget all arrivals."""
         self.messages = [each for each in self.messages if type(each) is not Arrived]
         self.deliveries = self.bytes = 0
         self.spills = []
@@ -225,8 +221,6 @@ class Mailbox:
         machine.judged(flight.delivery, flight.outcome, now)
 
     def _cut(self, arrived: Arrived, most: int) -> Arrived:
-        """Return a message with the first `most` deliveries of `arrived`, which was just taken from
-        `messages`. Put the other deliveries back to the front."""
         if len(arrived.deliveries) > most:
             self.messages.insert(0, Arrived(arrived.deliveries[most:]))
             arrived = Arrived(arrived.deliveries[:most])
@@ -239,8 +233,8 @@ class Mailbox:
 
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
-    """Pass an answer of the store to the machine, and return how many messages the answer counts as. An
-    answer is never split, because the machine's cursor can only move past all of its deliveries."""
+    """Return how many messages the answer counts as. An answer is never split, because the machine's
+    cursor can only move past all of its deliveries."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

@@ -1,8 +1,7 @@
 """The memory of deliveries: the sum over all destinations, its bound, and each actor's share.
 
 Above the bound, arrivals stay in the store, and only a destination that holds few deliveries reads some
-back, so that none starves. Each workspace has a share of the free memory. Otherwise one workspace with a
-large backlog would keep the new deliveries of all others in the store.
+back, so that none starves. Each workspace has a share of the free memory.
 """
 
 from engine.actors.mailbox import Mailbox
@@ -38,8 +37,7 @@ class Memory:
         )
 
     def changed(self, workspace: str, deliveries: int, size: int) -> None:
-        """Add to the sums: an actor now holds this many more deliveries and bytes. A negative number
-        means fewer."""
+        """Add to the sums: an actor now holds this many more deliveries and bytes."""
         self.deliveries += deliveries
         self.bytes += size
         held, held_bytes = self._of.get(workspace, (0, 0))
@@ -51,8 +49,7 @@ class Memory:
             self._of.pop(workspace, None)
 
     def wait(self, environment: int, change: int) -> None:
-        """Add `change` to the number of deliveries of an environment that wait, in memory or the
-        store."""
+        """Add to the number of deliveries of an environment that wait."""
         waiting = self._waiting.get(environment, 0) + change
         if waiting:
             self._waiting[environment] = waiting
@@ -99,8 +96,7 @@ class MemoryShare:
             self._deliveries, self._bytes = deliveries, size
 
     def report_all(self, mailbox: Mailbox, machine: DestinationMachine | None) -> None:
-        """Report this share as `report` does, and the number of waiting deliveries. The fast path calls
-        only `report`, because its single delivery never waits."""
+        """Report this share as `report` does, and the number of waiting deliveries."""
         self.report(mailbox, machine)
         waiting = mailbox.pending if machine is None else mailbox.pending + machine.pending
         if waiting != self._waiting:

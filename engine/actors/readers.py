@@ -1,11 +1,10 @@
 """The readers: a few tasks that read waiting deliveries and snapshots from the store, for all actors.
 
-While the store is away, a reader tries again until the store answers. A read that the store refuses
-fails.
+While the store is away, a reader tries again until the store answers.
 
-*Patient* reads activate dormant destinations; all other reads are *urgent*. One reader at a time prefers
-patient reads, the other readers prefer urgent ones. Workspaces take turns, and none gets all readers. If
-actors need only their snapshots, one statement reads the snapshots of many.
+*Patient* reads activate dormant destinations; all other reads are *urgent*. One reader at a time
+prefers patient reads, the other readers prefer urgent ones. Workspaces take turns, and none gets all
+readers.
 """
 
 from collections.abc import Sequence
@@ -23,9 +22,8 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.halves import Halves
 from engine.runtime.tally import Tally
 
-# The most snapshots that one statement reads. The statement takes 0.6 ms. A snapshot costs 3 us of CPU;
-# in a statement of its own, it would cost 95 us. With 1,024 snapshots, each costs a fifth less, but the
-# statement takes 2 ms, and later requests wait for its end.
+# The most snapshots that one statement reads. The statement takes 0.6 ms. With 1,024 snapshots, each
+# costs a fifth less, but the statement takes 2 ms, and later requests wait for its end.
 SNAPSHOTS_AT_ONCE = 256
 
 
@@ -54,7 +52,7 @@ class Batch:
     """The requests for snapshots that one statement answers. A reader performs it as one `Piece`."""
 
     def __init__(self, needing: list[SnapshotNeed]) -> None:
-        self._parts = Halves(needing)  # those that have no answer yet
+        self._parts = Halves(needing)  # without an answer
         self.told = self.refused = 0
 
     def wanted(self) -> bool:
@@ -85,7 +83,6 @@ class Batch:
                 self.told += len(part)
 
     def failed(self) -> None:
-        """Call `failed` for each request without an answer."""
         for part in self._parts:
             self._refuse(part)
 
@@ -108,7 +105,6 @@ class SnapshotReads:
 
     @property
     def ready(self) -> bool:
-        """True if a batch can be taken."""
         return bool(self._lines) and not self.under_way
 
     def add(self, needing: SnapshotNeed) -> None:
@@ -125,9 +121,8 @@ class SnapshotReads:
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
 # A workspace can get one more reader while it uses fewer than this many times the free readers. A
-# workspace that is alone gets three of the four readers. Without this limit, slow reads of one workspace
-# could use all readers: most reads take a millisecond, but the read for a new actor counts waiting
-# deliveries, and a million take some seconds.
+# workspace that is alone gets three of the four readers. Without this limit, slow reads of one
+# workspace could use all readers: counting a million waiting deliveries takes some seconds.
 PORTION = 2
 
 log = structlog.get_logger("angarium.readers")
@@ -156,8 +151,7 @@ class WorkspaceRead(Piece, Protocol):
 
 
 class ReadersStatistics(Struct, frozen=True):
-    """Counts since the start, and the present state. A statement that reads the snapshots of many actors
-    counts once for each actor."""
+    """Counts since the start, and the present state. A batch of snapshots counts once for each actor."""
 
     readings: int  # without reads of a snapshot alone
     snapshots: int
@@ -187,13 +181,12 @@ class Readers:
         self._lot.unpark()
 
     def submit_patient(self, reading: WorkspaceRead) -> None:
-        """Queue a patient read, which activates a dormant destination. Urgent reads go first, but one
-        patient read can always be under way."""
+        """Queue a patient read, after the other patient reads of its workspace."""
         self._patient.put(reading.workspace, reading)
         self._lot.unpark()
 
     def submit_snapshot(self, needing: SnapshotNeed) -> None:
-        """Queue a request for a snapshot. The next batch reads it with all others that wait."""
+        """Queue a request for a snapshot."""
         self._snapshot_reads.add(needing)
         if self._snapshot_reads.ready:
             self._lot.unpark()
@@ -217,12 +210,10 @@ class Readers:
             else:
                 await self._lot.park()
                 continue
-            await trio.lowlevel.checkpoint()  # let other tasks run before the next read
+            await trio.lowlevel.checkpoint()
 
     def _next(self) -> tuple[str, WorkspaceRead, bool] | None:
-        # While no patient read is under way, the next free reader prefers patient reads. A reader that is
-        # reserved for them would not be enough: a workspace that uses up its share of readers with urgent
-        # reads could not get the reserved one.
+        # While no patient read is under way, the next free reader prefers patient reads.
         lines = self._urgent, self._patient
         for line in lines if self._starting else reversed(lines):
             if (found := line.take(self._may)) is not None:

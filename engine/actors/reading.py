@@ -32,8 +32,6 @@ class Asker(Protocol):
 
 
 class Lookup:
-    """One request of a machine."""
-
     __slots__ = ("_asker", "_generation", "_memory", "_request", "_singly")
 
     def __init__(self, asker: Asker, request: AnyRequest, memory: Memory, singly: bool) -> None:
@@ -45,7 +43,6 @@ class Lookup:
 
     @property
     def workspace(self) -> str:
-        """The destination's workspace."""
         return self._asker.config.workspace
 
     def wanted(self) -> bool:
@@ -53,7 +50,6 @@ class Lookup:
         return self._asker.generation == self._generation
 
     async def read(self, store: BacklogStore) -> None:
-        """Ask the store, and give the actor the answer."""
         answer = await self._ask(store)
         if self.wanted():
             self._asker.tell_answer(self._request, answer)
@@ -88,7 +84,6 @@ class Lookup:
         return await store.read_dead(environment, destination, request.limit)
 
     def failed(self) -> None:
-        """Tell the actor that there will be no answer."""
         if self.wanted():
             self._asker.tell_answer(self._request, None)
 
@@ -144,21 +139,17 @@ class Start:
 
     @property
     def workspace(self) -> str:
-        """The destination's workspace."""
         return self._starter.config.workspace
 
     @property
     def key(self) -> tuple[int, str]:
-        """Environment and destination."""
         config = self._starter.config
         return config.environment, config.id
 
     def wanted(self) -> bool:
-        """Return whether the actor still waits for this read."""
         return self._starter.generation == self._generation
 
     def failed(self) -> None:
-        """Let the actor ask again."""
         if self.wanted():
             self._starter.begin(None)
 
@@ -169,7 +160,6 @@ class SnapshotReading(Start):
     __slots__ = ()
 
     def take_snapshot(self, snapshot: bytes | None) -> None:
-        """Let the actor begin."""
         if self.wanted():
             self._starter.begin(Beginning(snapshot, None))
 
@@ -184,7 +174,6 @@ class Restoration(Start):
         self._low_seq = low_seq
 
     async def read(self, store: BacklogStore) -> None:
-        """Read snapshot and unsettled deliveries, and let the actor begin."""
         starter, config = self._starter, self._starter.config
         snapshot = starter.checkpoint.snapshot
         if snapshot is None:
@@ -198,10 +187,8 @@ class Restoration(Start):
 
 
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
-    """Read the number and the seqs of the unsettled deliveries. Meanwhile, only arrivals can change the
-    result, because only this destination's actor settles its deliveries. The mailbox adds the arrivals
-    after `last_seqs`. If arrivals never pause, some of them are counted twice: here and by the
-    mailbox."""
+    """Only arrivals can change the result during this read, because only this destination's actor
+    settles its deliveries. The mailbox adds the arrivals after `last_seqs`."""
     environment, destination = config.environment, config.id
     waiting, last_seqs = 0, await store.last_seqs(environment, destination)
     for _ in range(CONSISTENT_TRIES):
@@ -234,8 +221,7 @@ class Resting(Protocol):
 
 
 class Awakening:
-    """The patient read that activates a dormant destination. The actor is made only when a reader takes
-    the read."""
+    """The patient read that activates a dormant destination."""
 
     __slots__ = ("_destination", "_directory", "_restoration", "workspace")
 
@@ -246,7 +232,7 @@ class Awakening:
         self._restoration: Restoration | None = None
 
     def wanted(self) -> bool:
-        """Return whether the actor still waits for this read. The first call makes the actor."""
+        """The first call makes the actor."""
         if self._restoration is None:
             actor = self._directory.activate_dormant(self._destination)
             if actor is None:
@@ -255,12 +241,10 @@ class Awakening:
         return self._restoration.wanted()
 
     async def read(self, store: BacklogStore) -> None:
-        """Read for the actor."""
         assert self._restoration is not None
         await self._restoration.read(store)
 
     def failed(self) -> None:
-        """Let the actor ask again."""
         if self._restoration is not None:
             self._restoration.failed()
 
@@ -284,8 +268,8 @@ class PendingRead:
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """End the waiting request as failed. Otherwise a machine that must be replaced, because the
-        destination's ordering has changed, would wait until memory is free."""
+        """End the waiting request as failed, so that a machine that must be replaced does not wait for
+        memory."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

@@ -30,7 +30,7 @@ class ActorReport(Struct, frozen=True, kw_only=True):
 
 class DestinationReport(Struct, frozen=True, kw_only=True):
     """The health of one destination and the state of its actor. `health` is None for an unknown
-    destination. Without a state machine, it comes from the last snapshot in memory."""
+    destination."""
 
     health: Health | None
     pending: int
@@ -56,7 +56,7 @@ class Reporting(Protocol):
 def report_of(
     actor: Reporting, machine: DestinationMachine | None, mailbox: int, health_of: HealthOf
 ) -> DestinationReport:
-    """Return the state of a destination and its actor, with the number of messages that wait."""
+    """Return the state of a destination and its actor. `mailbox`: the number of waiting messages."""
     pending, snapshot = actor.pending, actor.checkpoint.snapshot
     health = health_of(machine, actor.config, snapshot, pending)
     return DestinationReport(

@@ -9,9 +9,8 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# The limit on a workspace's attempts that wait for their scripts at once. The default two workers hold at
-# most 64 jobs, so no worker lacks work. The limit is one fortieth of the default number of places for
-# attempts.
+# The default two workers hold at most 64 jobs, so no worker lacks work. The limit is one fortieth of
+# the default number of places for attempts.
 MOST = 256
 # Members woken for each attempt that no longer waits for its script. One member can take its place. After
 # the limit was reached, waking begins only at half the limit, so there is room for a second member.
@@ -34,8 +33,7 @@ class ScriptLimit:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._counts: dict[str, int] = {}
-        # workspaces that have reached the limit; a workspace leaves this set when the number of its
-        # waiting attempts falls to half the limit
+        # workspaces that have reached the limit, and since then have more than half of it
         self._full: set[str] = set()
         self._held: dict[str, dict[Member, bool]] = {}  # in order of arrival; True: woken
 
@@ -65,8 +63,7 @@ class ScriptLimit:
         if config.transform is None or config.workspace not in self._full:
             self.leave(member)
             return False
-        # A member that must wait again keeps its position in the queue. Otherwise, members that came
-        # later could always overtake it.
+        # A member that must wait again keeps its position in the queue.
         self._held.setdefault(config.workspace, {})[member] = _ASLEEP
         return True
 
@@ -79,8 +76,8 @@ class ScriptLimit:
                 del self._held[member.config.workspace]
 
     def _wake(self, workspace: str, count: int) -> None:
-        """Wake the next WOKEN waiting members. If no attempt waits for a script any more, wake all
-        members, because nothing would wake the others later."""
+        """If no attempt waits for a script any more, wake all members, because nothing would wake the
+        others later."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):

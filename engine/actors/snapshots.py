@@ -14,8 +14,7 @@ from msgspec import Struct
 from engine.core.snapshot import decode
 from engine.ports.outage import Outage
 
-# The limit on snapshots that stay in memory after their actors have left, some 100 bytes each. A
-# destination that soon has an actor again needs no read of its snapshot.
+# The limit on snapshots that stay in memory after their actors have left, some 100 bytes each.
 RECENT_SNAPSHOTS = 20_000
 # The limit on destinations in trouble that are remembered, some 300 bytes each. Beyond this number, the
 # oldest are forgotten, and the API shows them as idle.
@@ -54,7 +53,7 @@ class Snapshots:
         self._resting: dict[int, dict[str, Troubled]] = {}
 
     def keep(self, destination: str, environment: int, snapshot: bytes) -> None:
-        """Remember a snapshot. Beyond the bound, forget the oldest."""
+        """Remember a snapshot."""
         self._recent[destination] = snapshot
         if len(self._recent) > self._most:
             self._recent.popitem(last=False)
@@ -77,8 +76,7 @@ class Snapshots:
         return self._resting.get(environment, {})
 
     async def read_troubled(self, store: SnapshotPages) -> None:
-        """Read which destinations were in trouble before this process began. If the store is away, wait
-        for it."""
+        """Read which destinations were in trouble before this process began."""
         outage = Outage("troubled destinations")
         after: tuple[int, str] | None = None
         more = True

@@ -35,8 +35,7 @@ class Group(Enum):
 
 
 class Child(Struct, frozen=True, kw_only=True):
-    """A child of the supervisor. `group` is the scope of a restart; `why` is a sentence with the reason
-    for this scope.
+    """A child of the supervisor. `why`: the reason for `group`, a sentence.
 
     If `run` takes `task_status`, the supervisor starts the next child only after `run` has called
     `task_status.started`. After more than `restarts` restarts within `within_s` seconds, the supervisor
@@ -74,8 +73,7 @@ class GivenUpError(Exception):
 
 
 class _Running:
-    """A running child. Its task is shielded, and only `scope` cancels it: the children must stop in
-    order."""
+    """Its task is shielded, and only `scope` cancels it: the children must stop in order."""
 
     def __init__(self, child: Child, broke: Callable[["_Running", Exception | None], None]) -> None:
         self.child = child
@@ -95,7 +93,6 @@ class _Running:
         self.ready.set()
 
     async def run(self) -> None:
-        """Run the child until it ends for good or is stopped."""
         TASK_MARK.set((self.child.name, None))
         try:
             with self.scope:
@@ -126,7 +123,6 @@ class _Running:
             self.restarts += 1
 
     async def _once(self) -> Exception | None:
-        """Run the child once. Returns the exception with which it broke. None: it returned."""
         self.state, self.started_at = "RUNNING", trio.current_time()
         try:
             if self._announces:
@@ -145,7 +141,6 @@ class _Running:
         return None
 
     def _backoff(self) -> float | None:
-        """Return the seconds until the restart. None: there have been too many restarts."""
         now, recent, child = trio.current_time(), self._recent, self.child
         while recent and recent[0] < now - child.within_s:
             recent.popleft()
@@ -155,13 +150,11 @@ class _Running:
         return float(min(child.backoff_s * 2.0 ** (len(recent) - 1), child.most_backoff_s))
 
     async def stop(self) -> None:
-        """Cancel the child and wait until it has ended."""
         self.scope.cancel()
         with trio.CancelScope(shield=True):
             await self.ended.wait()
 
     def statistics(self) -> ChildStatistics:
-        """Return a record of the child's state."""
         return ChildStatistics(
             self.child.name, self.state, self.restarts, self.started_at, self.last_error
         )
@@ -202,7 +195,6 @@ class Supervisor:
                     await trio.sleep_forever()
             finally:
                 if self._is_lost:
-                    # After a takeover, no child can record anything, so their order does not matter.
                     for child in under_way:
                         child.scope.cancel()
                     self._on_lost()

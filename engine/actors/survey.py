@@ -1,7 +1,6 @@
 """The survey: the state of each destination of an environment, taken at most once a second.
 
-Lists sorted by trouble, counts of open circuits and the live stream share one survey. A survey looks at a
-bounded number of destinations before other tasks run.
+Lists sorted by trouble, counts of open circuits and the live stream share one survey.
 """
 
 from collections.abc import Callable, Iterable, Mapping

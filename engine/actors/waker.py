@@ -1,7 +1,7 @@
 """The waker: slow loops over destinations whose actors no message wakes. It only calls the directory.
 
-It lets idle actors leave. It activates destinations shortly before their retries are due: their actors'
-own timers then keep the exact time. After a step of the wall clock it gives all actors a turn.
+Destinations are activated shortly before their retries are due; their actors' own timers then keep the
+exact time.
 """
 
 import trio
@@ -19,7 +19,7 @@ LOOK_AHEAD_S = 10.0  # more than LOOK_EVERY_S and the start of an actor together
 WAKE_AT_ONCE = 1_000
 # The pause before the next look if this look activated fewer destinations than WAKE_AT_ONCE. The row of
 # an activated destination stays due until its actor has read the store; until then, looks return it in
-# place of later rows. The pause doubles while looks activate no destination.
+# place of later rows.
 AGAIN_S = 0.1
 # The most destinations that are activated before other tasks run. Their activation takes a millisecond.
 ROUSE_AT_ONCE = 100
@@ -43,9 +43,9 @@ class Waker:
         self.looks = 0
 
     def clock_stepped(self, by_s: float) -> None:
-        """Note a step of the clock. Each actor shifts its instants before it reads the time again, and
-        gets a turn soon, since a retry can be due. After a long step back, dormant destinations with
-        waiting retries also get actors, whose state machines shorten waits that are now too long."""
+        """Note a step of the clock. Each actor gets a turn soon, since a retry can be due. After a long
+        step back, dormant destinations with waiting retries also get actors, which shorten waits that
+        are now too long."""
         self._directory.steps.add(by_s, self._clock.now())
         self._back_s -= min(by_s, 0.0)
         self._stepped.set()
@@ -82,8 +82,7 @@ class Waker:
                 again_s *= 2
 
     async def _look(self) -> tuple[int, bool]:
-        """Activate destinations whose retries are due. Returns how many it activated, and whether the
-        store can have more such rows."""
+        """Return how many destinations were activated, and whether the store can have more such rows."""
         self.looks += 1
         before_ms = int((self._clock.now() + LOOK_AHEAD_S) * 1000)
         rows = await self._store.due_destinations(before_ms, WAKE_AT_ONCE)

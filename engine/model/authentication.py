@@ -131,7 +131,7 @@ def shown(authentication: Authentication | None) -> dict[str, Any] | None:
 
 def base_of_patch(present: dict[str, Any] | None, patch: object) -> dict[str, Any] | None:
     """Return the document into which a patch is merged. None if the patch changes the authentication's
-    kind: then no field of the present one remains."""
+    kind."""
     if present is None or not isinstance(patch, Mapping):
         return present
     return present if patch.get("kind", present["kind"]) == present["kind"] else None

@@ -1,7 +1,6 @@
 """Complaints about values in the API's words, for errors of both decoders: pydantic and msgspec.
 
-Ingestion and all resources use the same words. An error that this module does not know keeps the text of
-its decoder.
+An error that this module does not know keeps the text of its decoder.
 """
 
 import re
@@ -47,7 +46,6 @@ def _count(number: Any, of: str) -> str:
     return f"{number} {of}" if number == 1 else f"{number} {of}s"
 
 
-# For each type of pydantic's errors, the function that makes the words from the error's context.
 _BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "string_too_short": lambda c: f"must have at least {_count(c['min_length'], 'character')}",
     "string_too_long": lambda c: f"must have at most {_count(c['max_length'], 'character')}",

@@ -1,7 +1,4 @@
-"""Records of configuration: one immutable version of each row, with secrets in clear.
-
-Views mask the secrets before callers see them.
-"""
+"""Records of configuration: one immutable version of each row, with secrets in clear."""
 
 from enum import Enum
 
@@ -62,8 +59,7 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     moved_version: int = 0  # the last version that changed the URL
 
     def after(self, before: "DestinationRecord") -> "DestinationRecord":
-        """Return this version with `enabled_version` and `moved_version` computed. `before`: the
-        destination's version before this one."""
+        """Return this version with `enabled_version` and `moved_version` computed."""
         enabled = self.status is DestinationStatus.ACTIVE and before.status is not self.status
         return replace(
             self,
@@ -144,7 +140,7 @@ class FilterErrors(Struct, frozen=True):
     last_message: str
 
     def plus(self, later: "FilterErrors | None") -> "FilterErrors":
-        """Return the sum of both; `later` is the newer record."""
+        """Return the sum of both."""
         if later is None:
             return self
         return FilterErrors(self.count + later.count, later.last_at_ms, later.last_message)

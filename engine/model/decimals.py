@@ -1,7 +1,4 @@
-"""The decimal texts of small numbers as bytes: a look-up costs a tenth of formatting.
-
-Each event needs several, such as the lengths of its request and of its answer.
-"""
+"""The decimal texts of small numbers as bytes: a look-up costs a tenth of formatting."""
 
 KEPT = 4_096  # 200 KB
 DECIMALS = tuple(b"%d" % number for number in range(KEPT))

@@ -15,7 +15,6 @@ from engine.model.errors import Detail, Refusal
 MAX_MEMBERS = 256
 MAX_DETAILS = 20  # of one refusal: a longer list helps no caller
 
-# The configuration of models for JSON objects: names in camelCase, no unknown members, no conversions.
 DOCUMENT = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 

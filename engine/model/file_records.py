@@ -1,12 +1,11 @@
-"""Records of files. The depot (`engine.files.depot`) stores their bytes under their hash."""
+"""Records of files."""
 
 from enum import IntEnum
 
 from msgspec import Struct
 
 MIB = 1024 * 1024
-# The error message of an attempt begins with this text if a file was missing. The log concludes from it
-# that no request was sent.
+# An attempt's error message begins with this text if a file was missing and no request was sent.
 TROUBLE = "the file"
 FILE_BYTES = 25 * MIB  # of one file, whether it is uploaded, fetched or attached
 

@@ -1,9 +1,8 @@
 """Hops: the number of deliveries that led to an event, in a header that this service signs.
 
-Each delivery states its hops, itself included, in `angarium-hops`. If the destination is this service, or
-an intermediary copies headers, the header comes back to the ingestion. The value is the number and its
-signature, with a key derived from the master key. The signature depends only on the number, so all values
-are computed in advance. Nothing here awaits.
+Each delivery states its hops, itself included, in `angarium-hops`. If the destination is this service,
+or an intermediary copies headers, the header comes back to the ingestion. The value is the number and
+its signature. The signature depends only on the number, so all values are computed in advance.
 """
 
 import hashlib
@@ -13,7 +12,7 @@ from collections.abc import Mapping
 
 HEADER = b"angarium-hops"
 PURPOSE = b"angarium hops v1"  # the purpose for the derivation from the master key
-MOST = 100  # the largest number that the header states, whatever the limit is
+MOST = 100  # the largest number that the header states
 _SIGNATURE_BYTES = 16  # 128 bits cannot be guessed, and keep the header short
 
 

@@ -23,8 +23,8 @@ _ORDINALS = tuple(f"{ordinal:03x}" for ordinal in range(MAX_FANOUT + 1))
 class Identity:
     """The maker of ids. Owner: the trio thread.
 
-    The milliseconds never go back. If the wall clock is set back, ids continue from the last one, so
-    partitions and keyset pages keep their order.
+    If the wall clock is set back, ids continue from the last one, so partitions and keyset pages keep
+    their order.
     """
 
     def __init__(

@@ -13,7 +13,6 @@ from pydantic import BeforeValidator, Field
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-# The last instant that can be written.
 _LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
 _INSTANT = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)", re.ASCII
@@ -28,8 +27,8 @@ def _instant(value: object) -> object:
         instant = datetime.fromisoformat(value.replace(",", ".").upper().replace(" ", "T"))
         # An offset can move it into a year that cannot be written.
         instant = instant.astimezone(UTC)
-        # Rounded up to milliseconds: an id, which has whole milliseconds, is before the rounded instant
-        # exactly if it is before the exact one.
+        # Rounded up: an id, which has whole milliseconds, is before the rounded instant exactly if it
+        # is before the exact one.
         return min(-((_EPOCH - instant) // _MILLISECOND), _LAST_MS)
     except (ValueError, OverflowError):
         raise ValueError("is not an instant") from None

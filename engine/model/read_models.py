@@ -97,13 +97,12 @@ class Models:
     def __init__(self) -> None:
         self.workspaces: dict[str, WorkspaceModel] = {}
         self.environments: dict[int, EnvironmentModel] = {}
-        # Two large tables, in a form that never grows in one long step. An event reads them only if its
-        # route must be compiled, or if its destination's actor is not in memory.
+        # Two large tables, in a form that never grows in one long step.
         self.destinations: SplitTable[Destination] = SplitTable()
         self.rules: SplitTable[RuleModel] = SplitTable()
         self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
-        self._credentials: dict[bytes, Credential] = {}  # by digest
-        self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
+        self._credentials: dict[bytes, Credential] = {}
+        self._digests_of: dict[str, tuple[bytes, ...]] = {}
         # Rules, by environment and by the customer of their destination. Rules of a customer can match
         # only this customer's events. Rules without a customer (None) can match all events.
         self._indexes: dict[int, dict[str | None, PatternIndex[RuleModel]]] = {}
@@ -112,10 +111,10 @@ class Models:
         self._unplaced: dict[str, dict[str, RuleModel]] = {}
         self._destinations_of: defaultdict[int, SplitTable[Destination]] = defaultdict(SplitTable)
         self._routing_versions: dict[tuple[int, str | None], int] = {}
-        self._checks: dict[tuple[int, str], PayloadCheck] = {}  # by environment and event type
-        self._settings: dict[str, WorkspaceSettings] = {}  # by workspace
+        self._checks: dict[tuple[int, str], PayloadCheck] = {}
+        self._settings: dict[str, WorkspaceSettings] = {}
         self._listed: Counter[bytes] = Counter()  # origins, by how many workspaces list them
-        self._customers: dict[str, CustomerAccount] = {}  # by account
+        self._customers: dict[str, CustomerAccount] = {}
 
     # --- workspaces and environments
 
@@ -146,8 +145,6 @@ class Models:
             return
         self._settings[settings.workspace] = settings
         self._listed.update(origin.encode() for origin in settings.origins)
-        # The counts change by this workspace's origins only. To count those of all workspaces again would
-        # take too long.
         for origin in map(str.encode, present.origins):
             self._listed[origin] -= 1
             if not self._listed[origin]:
@@ -204,7 +201,6 @@ class Models:
         return self.credential_by_digest(digest_of(secret), now)
 
     def credential_by_digest(self, digest: bytes, now: float) -> Credential | None:
-        """Return the credential of a secret by its digest; see `credential`."""
         credential = self._credentials.get(digest)
         if credential is None:
             return None
@@ -244,7 +240,7 @@ class Models:
             self._displace(rule)
 
     def _place(self, rule: RuleModel, destination: Destination) -> None:
-        """Index a rule. The customer of its destination never changes."""
+        """The customer of a rule's destination never changes."""
         indexes = self._indexes.setdefault(rule.environment, {})
         index = indexes.get(destination.customer)
         if index is None:

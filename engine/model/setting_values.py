@@ -20,8 +20,7 @@ def is_host(text: str) -> bool:
 
 
 def _hosts_by_template(value: object) -> object:
-    """Return the pairs of a text TEMPLATE=HOST[:PORT],... Return any other value unchanged. Raises
-    ValueError."""
+    """Return the pairs of a text TEMPLATE=HOST[:PORT],..."""
     if not isinstance(value, str):
         return value
     pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
@@ -34,7 +33,6 @@ TemplateHosts = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_hosts_by
 
 
 def _listed(value: object) -> object:
-    """Return the parts of a comma-separated text. Return any other value unchanged."""
     if not isinstance(value, str):
         return value
     return [part.strip() for part in value.split(",") if part.strip()]

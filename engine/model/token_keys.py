@@ -1,7 +1,6 @@
 """The keys of signed tokens. A token consists of claims and their signature; no table holds it.
 
-Keys are derived from the master key, so any process can verify a token. Claims begin with the id of their
-signing key.
+Keys are derived from the master key, so any process can verify a token.
 """
 
 import hashlib

@@ -1,8 +1,7 @@
 """The trace of an event: a W3C Trace Context in one text.
 
-A trace comes with a request, or the server's own span begins it. The text is the `traceparent`, then a
-space and the `tracestate` if there is one. It is stored with the event, so that every attempt continues
-the trace on any server. Nothing here awaits.
+The text is the `traceparent`, then a space and the `tracestate` if there is one. It is stored with the
+event, so that every attempt continues the trace on any server.
 """
 
 import hashlib

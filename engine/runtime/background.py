@@ -25,7 +25,7 @@ class NurseryOwner:
         async with trio.open_nursery() as self.nursery:
             try:
                 yield
-            finally:  # a closed nursery refuses new tasks
+            finally:
                 self.nursery = None
 
     async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

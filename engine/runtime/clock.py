@@ -1,9 +1,8 @@
 """The engine's clock: seconds since the epoch. It follows a step of the wall clock.
 
-The engine's clock begins with the wall clock's time. After that, trio's clock advances it: an event needs
-no system call, and tests under `MockClock` move it too. Once a second the engine's clock is compared with
-the wall clock. If the wall clock was set, the engine's clock is set too, and its followers are called.
-`instant` measures durations, and is never set.
+The engine's clock begins with the wall clock's time. After that, trio's clock advances it: an event
+needs no system call, and tests under `MockClock` move it too. `instant` measures durations, and is
+never set.
 """
 
 import time
@@ -28,7 +27,6 @@ class LoopClock(trio.abc.Clock):
         """Do nothing: the clock always runs."""
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Return the seconds until an instant."""
         return deadline - time.perf_counter()
 
 

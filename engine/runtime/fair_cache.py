@@ -1,6 +1,6 @@
 """The fair cache: an owner with many entries evicts its own entries first, not those of other owners.
 
-An owner is a workspace or an environment. Nothing here awaits.
+An owner is a workspace or an environment.
 """
 
 from collections.abc import Hashable
@@ -60,12 +60,8 @@ class FairCache(Generic[Owner, K, V]):
             del self._of[owner], self._weights[owner]
 
     def _displace(self, owner: Owner) -> None:
-        """Drop one entry, because `owner` needs room. If `owner` has more than an equal part of the
-        cache, it loses its own oldest entry.
-
-        Otherwise up to `LOOKED_AT` owners are examined in turn. The first with more than an equal part
-        loses its oldest entry. If none has more, the owner examined last loses its oldest entry.
-        """
+        """Drop the oldest entry of an owner with more than an equal part of the cache, if one is
+        found."""
         if not self._has_more(owner):
             for owner in list(islice(self._of, LOOKED_AT)):
                 self._of[owner] = self._of.pop(owner)

@@ -1,7 +1,7 @@
 """The fair queue: one queue of items for each key, and the keys take turns (round robin).
 
 However many items one key has queued, the next item comes from another key. Operations take constant
-time, except for the keys that a caller passes over. Nothing here decides when an item is taken.
+time, except for the keys that a caller passes over.
 """
 
 from collections import OrderedDict, deque
@@ -15,8 +15,6 @@ EMPTY_KEPT = 16  # fewer empty lines among the turns are not worth a sweep
 
 
 class _Line(Protocol[T]):
-    """The items of one key, in their order."""
-
     key: Any
 
     def __len__(self) -> int: ...
@@ -30,8 +28,6 @@ class _Line(Protocol[T]):
 
 
 class _ItemsLine(deque[T]):
-    """A line whose items leave at its ends only."""
-
     __slots__ = ("key",)
     key: Any
 
@@ -160,7 +156,6 @@ class FairQueue(Generic[K, T]):
         self.count = 0
 
     def _take(self, place: int) -> T:
-        """Take the first item of the line at this place in the order of turns."""
         turns = self._turns
         line = turns[place]
         item = line.popleft()
@@ -173,7 +168,6 @@ class FairQueue(Generic[K, T]):
         return item
 
     def _begun(self, key: K) -> _Line[T]:
-        """Return a new line for a key, with a turn after all others."""
         if not self.count:
             self.clear()
         line = self._lines[key] = self._new_line()
@@ -228,7 +222,7 @@ class FairWaiters(FairQueue[K, T]):
         self.count -= 1
         if not line and self.count:
             del self._lines[key]
-            # Empty lines are removed from the turns only when they are many. Thus a call takes few steps
+            # Empty lines are removed from the turns only when they are many, so a call takes few steps
             # on average.
             if len(self._turns) > 2 * len(self._lines) + EMPTY_KEPT:
                 self._turns = deque(filter(None, self._turns))

@@ -1,9 +1,8 @@
 """The fair share of a resource that workspaces have in common: a dynamic threshold, not a fixed number.
 
-A workspace can have at most `portion` times the free amount, so some always stays free for the next one.
-If n workspaces take all that they can, 1 / (n * `portion` + 1) of the whole stays free. A fixed limit
-would be too low for one tenant alone, or too high for a thousand.
-Network switches share their buffers in this way.
+A workspace can have at most `portion` times the free amount, so some always stays free for the next
+one. If n workspaces take all that they can, 1 / (n * `portion` + 1) of the whole stays free. Network
+switches share their buffers in this way.
 """
 
 

@@ -29,7 +29,7 @@ class Freshness:
         self.stale = False
 
     async def run(self) -> None:
-        """Judge the age until cancelled; admission control reads `stale` at each request."""
+        """Judge the age until cancelled."""
         while True:
             self.look()
             await trio.sleep(LOOK_S)

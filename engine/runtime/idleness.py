@@ -11,8 +11,8 @@ import trio
 
 
 class Idleness(trio.abc.Instrument):
-    """A stopwatch that runs while the loop waits. It reads the clock twice for each wait. If other
-    processes hold the processor at the end of a wait, it also counts that time as idle."""
+    """A stopwatch that runs while the loop waits. If other processes hold the processor at the end of a
+    wait, it also counts that time as idle."""
 
     def __init__(self) -> None:
         self._waited = self._looked = 0.0  # waited since the last call of `part`; that call's time
@@ -36,10 +36,8 @@ class Idleness(trio.abc.Instrument):
         return waited / took if took > 0 else 0.0
 
     def before_io_wait(self, timeout: float) -> None:
-        """See `trio.abc.Instrument`."""
         self._since = trio.current_time() if timeout > 0 else None
 
     def after_io_wait(self, timeout: float) -> None:
-        """See `trio.abc.Instrument`."""
         if self._since is not None:
             self._waited += trio.current_time() - self._since

@@ -1,8 +1,8 @@
 """The loop watch: it logs each step of the loop that lasts too long, and names its code and its tenant.
 
 A step is what one task runs between two waits; while it lasts, nothing else runs. If a long step took
-little CPU, other programs had the processor, or a call blocked. For each step, the watch costs two calls
-and one reading of the clock, some 0.5 us. In this module, only `run` awaits.
+little CPU, other programs had the processor, or a call blocked. For each step, the watch costs two
+calls and one reading of the clock, some 0.5 us.
 """
 
 import gc
@@ -110,7 +110,7 @@ class LoopWatch(trio.abc.Instrument):
             trio.lowlevel.remove_instrument(self)
 
     def after_io_wait(self, timeout: float) -> None:
-        """Begin a step; see `trio.abc.Instrument`."""
+        """Begin a step."""
         self._at = self._clock()
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:

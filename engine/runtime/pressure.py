@@ -28,7 +28,7 @@ class Pressure:
             self.look()
 
     def look(self) -> None:
-        """Check once. Log each wait that the check before also found, and the end of each logged wait."""
+        """Check once."""
         waiting = {name: count for name, gauge in self._gauges.items() if (count := gauge())}
         for name in waiting.keys() & self._before - self._lasting:
             self._lasting.add(name)

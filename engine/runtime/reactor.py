@@ -27,19 +27,19 @@ PASS_EVENTS = 64
 # After this time, a pass pauses until every other task has run: 64 costly requests, which take 2 to 4 ms
 # each, would delay them too long.
 PASS_S = 0.005
-# The priority class of a descriptor. A client's connection is a NEWCOMER until its first request; then it
-# is KNOWN if its last request was admitted, else a STRANGER.
+# The priority class of a descriptor. A client's connection is a NEWCOMER until its first request; then
+# it is KNOWN if its last request was admitted, else a STRANGER.
 #
-# NEWCOMER and STRANGER have turns of TURN_S seconds each. So neither class delays known callers for long,
-# and strangers do not delay newcomers. The reactor polls these two classes for only STRANGERS_AT_ONCE
-# descriptors at a time: a descriptor can need a step of a TLS handshake, which takes a millisecond.
+# NEWCOMER and STRANGER have turns of TURN_S seconds each. The reactor polls these two classes for only
+# STRANGERS_AT_ONCE descriptors at a time: a descriptor can need a step of a TLS handshake, which takes
+# a millisecond.
 KNOWN, NEWCOMER, STRANGER = range(3)
 TURN_S = 0.0005
 STRANGERS_AT_ONCE = 4
 # After its turn, a class is not polled for a multiple of the turn's time (its rest): newcomers have at
-# most half of the loop, strangers a seventh. A known caller's webhook event takes some five turns of the
-# loop; without rests, each turn took 2 to 4 ms longer. A process without known callers rests too: it
-# leaves its CPU time to the database, and to processes that have known callers.
+# most half of the loop, strangers a seventh. A known caller's event takes some five rounds of the loop;
+# without rests, each round took 2 to 4 ms longer. A process without known callers rests too: it leaves
+# its CPU time to the database, and to processes that have known callers.
 RESTS = {NEWCOMER: 1.0, STRANGER: 6.0}
 # The longest rest. A turn lasts long if the machine stops the process meanwhile, for example for 10 s.
 # Without this limit, probes of its health would then wait for a minute.
@@ -84,7 +84,6 @@ class _PriorityClass:
         self._serve = serve
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Serve some of the descriptors."""
         self._serve(self)
 
     def abort(self, error: BaseException | None) -> None:
@@ -211,11 +210,9 @@ class Reactor:
         return [(registrations.get(fd, gone), mask) for fd, mask in events]
 
     def _pass(self, batch: _Batch, until: float) -> _Batch:
-        """Serve the descriptors of a batch in order, until the time `until`. Return the rest."""
         clock, mark = self._clock, MARK
         rest = iter(batch)
         for registration, ready in rest:
-            # The handler may no longer wait for this readiness.
             mask = ready & (registration.interest | _HANGUP)
             handler = registration.handler
             mark.what, mark.whom = registration.kind, None
@@ -234,8 +231,7 @@ class Reactor:
         return []
 
     def _serve_class(self, served: _PriorityClass) -> None:
-        """Serve the ready descriptors of a priority class until its turn is over. The other descriptors
-        of the class come first in its next turn."""
+        """Ready descriptors beyond the turn come first in the class's next turn."""
         now = began = self._clock()
         end = began + TURN_S - served.used_s
         for _ in range(PASS_EVENTS // STRANGERS_AT_ONCE):

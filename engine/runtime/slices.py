@@ -1,7 +1,6 @@
 """Work in slices: a long call pauses when its time is up, and continues later on its own stack.
 
-Generators could do this too, but each step of the work would cost twice as much. In this module, only
-`worked_off` and `in_slices` await.
+Generators could do this too, but each step of the work would cost twice as much.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable

@@ -8,8 +8,7 @@ from engine.model.read_models import SessionCustomer
 from engine.runtime.tally import Tally
 
 # The sessions of one customer get at most a fourth (CUSTOMER_PART) of the workspace's places. A fourth
-# (KEYS_PART) is reserved for requests with the workspace's keys. So even if all receivers of one customer
-# hang, and keep its requests waiting, other callers get places.
+# (KEYS_PART) is reserved for requests with the workspace's keys.
 CUSTOMER_PART = 4
 KEYS_PART = 4
 

@@ -1,7 +1,6 @@
 """The timers: one heap of deadlines, served by one task.
 
-Callbacks are synchronous. An error of a callback is reported and affects nothing else. Most timers are
-cancelled before they are due. A sweep removes them when they are more than half of the heap.
+Callbacks are synchronous. An error of a callback is reported and affects nothing else.
 """
 
 import heapq
@@ -70,8 +69,8 @@ class Timers:
     def bury_one(self) -> None:
         """Count a cancelled entry of the heap (only `Timer.cancel` calls this)."""
         self._dead += 1
-        # A sweep takes time in proportion to the heap, and comes only after cancellations of half its
-        # entries. So each cancellation costs a constant time on average.
+        # A sweep comes only after cancellations of half the entries, so each cancellation costs a
+        # constant time on average.
         if self._dead > DEAD_KEPT and self._dead * 2 > len(self._heap):
             self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
             heapq.heapify(self._heap)
@@ -120,8 +119,8 @@ def _nobody() -> None:
 
 
 class Alarm:
-    """The alarm of one actor. It has at most one timer, which a request for a later call does not change.
-    So a call can come too early, but never too late."""
+    """The alarm . It has at most one timer, which a request for a later call does not change. So a call
+    can come too early, but never too late."""
 
     __slots__ = ("_call", "_due", "_timer", "_timers")
 

@@ -43,14 +43,14 @@ class SchemaCheck:
         return self._compiled is not None
 
     def use(self, compiled: CompiledSchema) -> bool:
-        """Keep a compiled schema. Return False if one is kept already: another event compiled it."""
+        """Keep a compiled schema. Return False if one is kept already."""
         if self._compiled is not None:
             return False
         self._compiled = compiled
         return True
 
     def rest(self) -> None:
-        """Drop the compiled schema; the next event compiles it again."""
+        """Drop the compiled schema."""
         self._compiled = None
 
 
@@ -72,8 +72,8 @@ class SchemaCompiler:
             compiled = CompiledSchema(document, schema.weight, pause)
         except Refusal as refusal:
             # The schema was accepted when it was created, but a newer library or a newer bound refuses
-            # it. Compiling it all the same could block the loop for every tenant, and refusing its events
-            # could lose them. So its events are accepted unchecked.
+            # it. Compiling it all the same could block the loop for every tenant, and refusing its
+            # events could lose them.
             log.exception(
                 "schema.unusable",
                 schema=schema.id,

@@ -34,9 +34,9 @@ SCHEMA_BYTES = 64 * 1024
 # The limit on the work of checking one event, in the unit of `engine.schemas.weight`. In the worst case
 # that was tried, the check took 12 ms, and listing the errors another 12 to 24 ms.
 MAX_WORK = 200_000
-# Limits for listing errors. Listing all errors of a large event takes seconds. With `anyOf` or `oneOf`,
-# even one error can take seconds: it contains the errors of all alternatives, and an alternative can have
-# alternatives of its own.
+# Listing all errors of a large event takes seconds. With `anyOf` or `oneOf`, even one error can take
+# seconds: it contains the errors of all alternatives, and an alternative can have alternatives of its
+# own.
 ALL_ERRORS_WORK = 5_000  # up to this work, all errors of the outline are listed
 ALTERNATIVES_WORK = 8_000  # up to this work times depth, all errors of the schema are listed
 ERRORS_A_NUMBER = 20  # how often a long number is compared and shown when errors are listed
@@ -189,7 +189,6 @@ class CompiledSchema:
             raise Refusal("invalid_request", violation.message, violation.details)
 
     def _long_numbers(self, payload: bytes, value: Any, *, exact: bool) -> float:
-        """Return the price of a payload's long numbers."""
         if not (exact or self._prices.divides or may_hold_long(payload)):
             return 0.0
         return price(value, self._prices, MAX_WORK)

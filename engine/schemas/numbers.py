@@ -138,7 +138,6 @@ def _long(value: Any, divides: bool) -> Iterator[tuple[int, float]]:
 
 
 def _numbers(values: list[Any]) -> int:
-    """Return the number of numbers in some values, at any depth."""
     return sum(
         isinstance(value, int | float) and not isinstance(value, bool)
         for value in values_of(values)

@@ -1,7 +1,8 @@
-"""The observation of one place in the payloads of an event type: the kinds, formats, values and members.
+"""The observation of one place in the payloads of an event type: the kinds, formats, values and
+members.
 
-An inferred schema must accept every observed payload. So the schema describes a place only if all values
-of the place were observed. If one value was ignored for lack of room, the place stays out of the schema.
+An inferred schema must accept every observed payload. So the schema describes a place only if all
+values of the place were observed.
 """
 
 import re

@@ -33,7 +33,7 @@ REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
 CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ANCHORED = re.compile(r"\^(?![*+?{])")
-_PLAIN_TEXT = re.compile(r"\^?[\w \-/:@,;=]*\$?")  # a pattern that needs no automaton
+_PLAIN_TEXT = re.compile(r"\^?[\w \-/:@,;=]*\$?")
 _WRITTEN_OUT = dict.fromkeys("dDwWc", 10) | dict.fromkeys("sS", 100)  # characters of the class
 _WIDE = re.compile(r"\\[pPDWS]|\[\^|[^\x00-\x7f]")
 A_UNIT = 8  # characters that the matcher reads at one place in a tenth of a microsecond

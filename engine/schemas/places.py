@@ -1,7 +1,4 @@
-"""The subschemas of a schema, and the references between them.
-
-A reference to another document is refused.
-"""
+"""The subschemas of a schema, and the references between them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -47,8 +44,6 @@ class Subschema:
 
 
 class _Index:
-    """The names that a reference can use."""
-
     def __init__(self) -> None:
         self.resources: dict[str, Subschema] = {}
         self.anchors: dict[tuple[str, str], Subschema] = {}
@@ -79,7 +74,6 @@ def read_places(schema: dict[str, Any] | bool, steps: Steps | None = None) -> Su
 
 
 def _enter(place: Subschema, schema: dict[str, Any], index: _Index) -> None:
-    """Enter a subschema's names and references into the index."""
     dialect = schema.get("$schema")
     if dialect is not None and dialect.removesuffix("#") != DIALECT:
         raise invalid(f"{place.path}.$schema", f"must be {DIALECT}")
@@ -100,7 +94,6 @@ def _enter(place: Subschema, schema: dict[str, Any], index: _Index) -> None:
 
 
 def _open(place: Subschema, schema: dict[str, Any], steps: Steps) -> list[Subschema]:
-    """Make and return the parts of a subschema."""
     found: list[Subschema] = []
 
     def part(keyword: str, name: str | int | None, value: Any) -> None:

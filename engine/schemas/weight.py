@@ -54,7 +54,6 @@ class _Cost:
 
     @property
     def size(self) -> int:
-        """The number of named members and items."""
         return len(self.members.named) + len(self.items.named)
 
 
@@ -93,8 +92,8 @@ def _post_order(
     *,
     cycles: bool = True,
 ) -> list[Subschema]:
-    """Return every subschema that can be reached from `root`, in post-order. `following` returns the
-    subschemas to which a subschema leads. Raises Refusal 400 for a cycle, unless `cycles` is set."""
+    """Return every subschema that can be reached from `root`, in post-order. Raises Refusal 400 for a
+    cycle, unless `cycles` is set."""
     order: list[Subschema] = []
     entered: dict[Subschema, bool] = {}  # the value is True once the subschema is in `order`
     waiting: list[tuple[Subschema, bool]] = [(root, False)]
@@ -217,7 +216,6 @@ class _Scale:
                 counts[part] = counts.get(part, 0) + 1
 
     def _merge(self, into: _Fan, fan: _Fan, times: int) -> None:
-        """Add the counts of another schema on the same value."""
         for name in into.named.keys() | fan.named.keys():
             counts = into.named.get(name)
             if counts is None:
