@@ -28,7 +28,7 @@ READ_AGAIN_S = 1.0  # pause after a failed read for a new machine
 class DestinationActor:
     """One destination's actor. Only `turn` raises: its exception is a crash of this actor alone.
     `low_seq`: all deliveries with a lower seq are settled or RETRYING. `empty`: the store has no
-    unsettled deliveries, except those that the next call of `tell_arrived` brings."""
+    unsettled deliveries, except those of the next `tell_arrived`."""
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
@@ -67,7 +67,7 @@ class DestinationActor:
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
         """Take deliveries that were just committed, in seq order. Those that do not fit stay in the
-        store. `few`: their commit is small, so a single delivery can be sent at once, without a turn."""
+        store. `few`: a single delivery can be sent at once, without a turn."""
         if self.state.is_restarting:
             return  # the next machine's read will show them
         if self.machine is None and self.state is not ActorState.FRESH:
@@ -142,7 +142,7 @@ class DestinationActor:
         self._context.dispatcher.give_up(self, error)
 
     def retire(self) -> None:
-        """Leave memory after all messages are handled, if there is nothing more to do."""
+        """Leave memory after all messages are handled, if the actor is idle."""
         self._leave = self._leave or Leave.RETIRE
         self.wake()
 
@@ -378,7 +378,6 @@ class DestinationActor:
             self.start()
 
     def report(self) -> DestinationReport:
-        """Return the state of the destination and its actor."""
         self._context.now_of(self)  # first follow the clock's steps
         return report_of(self, self.machine, len(self._mailbox.messages), self._context.health)
 

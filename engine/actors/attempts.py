@@ -1,7 +1,6 @@
 """The attempts of all destinations: a bound on attempts in flight, shared fairly between workspaces.
 
-An actor without a place waits in its workspace's queue. Workspaces take turns: each turn grants one
-actor a few attempts.
+An actor without a place waits in its workspace's queue.
 """
 
 from collections import Counter
@@ -20,7 +19,7 @@ from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.fair_share import may_have_more, room
 from engine.runtime.tally import Tally
 
-TURN_SENDS = 64  # attempts that one turn can begin, so that a turn takes less than a millisecond
+TURN_SENDS = 64  # the most attempts that one turn begins: less than a millisecond
 GRANT = 8  # attempts that an actor can begin with one granted place
 # A workspace can begin attempts while it holds fewer places than this many times the free places. A
 # workspace that is alone gets four fifths of all places.
@@ -83,7 +82,6 @@ class Attempts:
         self._flights[flight.delivery.id] = flight
 
     def ended(self, workspace: str) -> None:
-        """Count an attempt that has its outcome."""
         self.in_flight -= 1
         self._held.remove(workspace)
         self.total += 1
@@ -118,8 +116,8 @@ class Attempts:
             await self._none.wait()
 
     def used(self, actor: Member, allowed: int | None, count: int) -> bool:
-        """Note that a turn of `actor` began `count` attempts. Queue the actor if it needs more places
-        than are free. Returns whether the actor should ask for another turn at once.
+        """Note that a turn of `actor` began `count` attempts. Returns whether the actor should ask for
+        another turn at once.
 
         `allowed`: the result of `allowance`; None if the turn did not call it.
         """

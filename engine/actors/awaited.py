@@ -34,7 +34,6 @@ class Awaited:
                         del self._events[delivery]
 
     def settled(self, settlements: Iterable[Settlement]) -> None:
-        """Set the events of the deliveries whose settlements are durable."""
         for settlement in settlements:
             for event in self._events.pop(settlement.delivery.id, ()):
                 event.set()

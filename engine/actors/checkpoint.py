@@ -1,8 +1,4 @@
-"""The checkpoint of a destination's actor: its backlog row and its snapshot in the store.
-
-The actor raises the row's `low_seq` from time to time, because after a restart the process reads the
-deliveries from `low_seq` on.
-"""
+"""The checkpoint of a destination's actor: its backlog row and its snapshot in the store."""
 
 from engine.actors.context import Recording
 from engine.actors.lifecycle import Departure
@@ -39,8 +35,8 @@ class Checkpoint:
         new: bool,
         after: int = MARK_SETTLED,
     ) -> None:
-        """`new`: the backlog row was just written and has no due time, so it need not be written at the
-        first settlement. `after`: the number of settlements after which the row is written."""
+        """`new`: the backlog row was just written without a due time. `after`: the settlements between
+        two writes of the row."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")

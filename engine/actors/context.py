@@ -41,8 +41,8 @@ class Recording(Protocol):
 
 
 class Context:
-    """The services that all actors share. An actor calls `retired` when it leaves memory, and `gone` when
-    its destination is to be disabled."""
+    """The services that all actors share. An actor calls `retired` when it leaves memory, and `gone`
+    when its destination is to be disabled."""
 
     __slots__ = (
         "attempts", "awaited", "dispatcher", "gone", "jitter", "limits", "make_machine", "mark_after",

@@ -1,8 +1,7 @@
 """The recovery of one destination from crashes: late outcomes, suspected deliveries, the backoff.
 
-A crash while a message is handled blames all deliveries of the message. The next state machine handles
-its first messages one delivery at a time. Some messages, such as a list of due retries, cannot be
-split.
+A crash while a message is handled blames all deliveries of the message. After a crash, messages are
+handled one delivery at a time, except those that cannot be split, such as a list of due retries.
 """
 
 import structlog
@@ -66,8 +65,7 @@ class CrashRecovery:
     def crashed(
         self, destination: str, subject: Message | Delivery | None, now: float, error: Exception
     ) -> float:
-        """Note that the actor crashed while it handled `subject`. Returns the seconds to wait before a
-        new machine is made in place of the crashed one."""
+        """Note that the actor crashed while it handled `subject`. Returns the backoff in seconds."""
         if now - self._crashed_at > WELL_AFTER_S + MOST_BACKOFF_S:
             self._streak = 0
             self._blames.clear()
@@ -111,7 +109,7 @@ class CrashRecovery:
 
     def handle(self, mailbox: Mailbox, machine: DestinationMachine, now: float) -> int:
         """Pass about TURN_MESSAGES messages to the machine; after a crash, pass single ones for a
-        while. Returns how many were passed."""
+        while."""
         careful = self.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
         if careful:
@@ -123,8 +121,8 @@ class CrashRecovery:
     def wind_up(
         self, machine: DestinationMachine, mailbox: Mailbox, guilty: list[Delivery], now: float
     ) -> Commands:
-        """Let a temporary machine judge the late outcomes, and quarantine the `guilty` deliveries. When
-        the recorder has the settlements, call `wound_up`."""
+        """Let a temporary machine judge late outcomes and quarantine `guilty` deliveries. When the
+        recorder has the settlements, call `wound_up`."""
         for flight in self.late:
             mailbox.current = flight
             flight.rewind()

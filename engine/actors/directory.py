@@ -76,7 +76,7 @@ class Directory:
         self.actors: dict[str, DestinationActor] = {}
         self._swept: SplitTable[DestinationActor] = SplitTable()  # for loops that await
         self._dormant: dict[str, Dormant] = {}
-        # By environment: the ids of destinations with an actor or a backlog.
+        # By environment: destinations with an actor or a backlog.
         self._known: defaultdict[int, SplitTable[None]] = defaultdict(SplitTable)
         self._forgettable: dict[str, int] = {}  # destinations whose rows can go: environments
         self._recovered = False
@@ -348,11 +348,9 @@ class Directory:
     # --- reports
 
     def delivering(self, deliveries: Iterable[str]) -> set[str]:
-        """Return which of these deliveries are sent and not yet recorded."""
         return self.attempts.delivering(deliveries)
 
     def in_flight(self, environment: int) -> set[str]:
-        """Return all deliveries of an environment that are sent and not yet recorded."""
         return self.attempts.of(environment)
 
     def health(self, destination: str) -> DestinationReport:
@@ -382,7 +380,6 @@ class Directory:
         return Totals(self.memory.waiting(environment), self.attempts.unanswered(environment))
 
     def statistics(self) -> DirectoryStatistics:
-        """Return a record of the directory."""
         return DirectoryStatistics(
             actors=len(self.actors),
             dormant=len(self._dormant),

@@ -82,11 +82,9 @@ class Dispatcher:
         return self._elapsed() + slices * SLICE_S
 
     def is_past(self, end: float) -> bool:
-        """Return whether a `slice_end` has passed."""
         return self._elapsed() >= end
 
     def give_up(self, actor: Turn, error: Exception) -> None:
-        """Count a crash of `actor`, and let the actor handle it."""
         self.crashes += 1
         actor.crashed(error)
 
@@ -117,10 +115,8 @@ class Dispatcher:
                 return
 
     async def wait_idle(self) -> None:
-        """Wait until no actor waits for a turn."""
         while self._waiting.count:
             await trio.lowlevel.checkpoint()
 
     def statistics(self) -> DispatcherStatistics:
-        """Return a record of the dispatcher."""
         return DispatcherStatistics(self._turns, self.crashes, self._yields, self._waiting.count)

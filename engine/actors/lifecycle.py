@@ -118,4 +118,4 @@ class Dormant(Struct, gc=False):
     environment: int
     low_seq: int
     waiting: int  # as far as the number is known
-    sleeping: bool = False  # the backlog row says when a retry is due
+    sleeping: bool = False

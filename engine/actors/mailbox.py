@@ -32,8 +32,7 @@ class Departed(Protocol):
 
 
 class Flight(Struct, gc=False):
-    """One attempt of a delivery. The sender calls this object as a function, with the attempt's outcome.
-    Only the first call counts."""
+    """One attempt of a delivery. The sender calls it with the outcome; only the first call counts."""
 
     actor: Departed
     delivery: Delivery
@@ -46,8 +45,8 @@ class Flight(Struct, gc=False):
             self.actor.attempt_ended(self)
 
     def rewind(self) -> None:
-        """Reset the delivery's attempt count, so that a state machine can judge the outcome again. The
-        first judgement, which was not recorded, can have raised the count."""
+        """Reset the delivery's attempt count, to judge the outcome again. The first judgement, which
+        was not recorded, can have raised the count."""
         self.delivery.attempt_count = self.number - 1
 
 
@@ -55,8 +54,6 @@ MAX_NOTES = 256  # spills kept apart while the store is read; further ones are m
 
 
 class Arrived(Struct, gc=False):
-    """Deliveries that were just committed, in seq order."""
-
     deliveries: list[Delivery]
 
 
@@ -68,8 +65,6 @@ class Answered(Struct, gc=False):
 
 
 class Ordered(Struct, gc=False):
-    """An order for deliveries, by their ids."""
-
     order: Order
     deliveries: tuple[str, ...]
 
@@ -97,8 +92,8 @@ class Mailbox:
 
     def __init__(self, limits: MemoryLimits) -> None:
         self._limits = limits
-        # A list is enough: there are few messages, because arrivals in a row share a message. A deque
-        # takes 700 bytes and is no faster.
+        # There are few messages, because arrivals in a row share one. A deque takes 700 bytes and is no
+        # faster.
         self.messages: list[Message] = []
         self.deliveries = 0  # in Arrived messages
         self.bytes = 0  # of their payloads
@@ -187,8 +182,8 @@ class Mailbox:
     # --- to the machine
 
     def pass_on(self, machine: DestinationMachine, now: float, most: int) -> int:
-        """Pass about `most` messages to the machine, and return how many. Each delivery in a message
-        counts as one."""
+        """Pass about `most` messages to the machine; return how many. Each delivery in a message counts
+        as one."""
         messages = self.messages
         left = most
         while messages and left > 0:

@@ -74,7 +74,7 @@ class Memory:
 
 
 class MemoryShare:
-    """One actor's share: the deliveries in its mailbox and its state machine, as last reported."""
+    """One actor's share: the deliveries in its mailbox and its state machine."""
 
     __slots__ = ("_bytes", "_deliveries", "_environment", "_memory", "_waiting", "_workspace")
 
@@ -104,7 +104,6 @@ class MemoryShare:
             self._waiting = waiting
 
     def may_read(self, aside: int) -> bool:
-        """Return whether this actor can read more deliveries now. `aside`: arrivals that the machine has
-        set aside in memory until this read ends. They are not counted, because they could prevent the
-        read that they wait for."""
+        """`aside`: arrivals that the machine has set aside in memory until this read ends. They are not
+        counted, because they could prevent the read that they wait for."""
         return self._memory.may_read(self._workspace, self._deliveries - aside)

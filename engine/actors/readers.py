@@ -49,7 +49,7 @@ class SnapshotNeed(Protocol):
 
 
 class Batch:
-    """The requests for snapshots that one statement answers. A reader performs it as one `Piece`."""
+    """The requests for snapshots that one statement answers."""
 
     def __init__(self, needing: list[SnapshotNeed]) -> None:
         self._parts = Halves(needing)  # without an answer
@@ -63,7 +63,7 @@ class Batch:
     async def read(self, store: BacklogStore) -> None:
         """Read the snapshots and give each actor its own. If the store refuses a statement, read its
         halves one by one, so that an unreadable row affects only its own actor. After a StoreAwayError,
-        call this again to continue."""
+        call it again."""
         for part in self._parts:
             try:
                 found = await store.read_snapshots([each.key for each in part])
@@ -93,8 +93,7 @@ class Batch:
 
 
 class SnapshotReads:
-    """Owner of the queue of requests for snapshots. One batch is read at a time; requests that come
-    meanwhile form the next batch."""
+    """Owner of the queue of requests for snapshots. One batch is read at a time."""
 
     def __init__(self) -> None:
         self._lines: FairQueue[str, SnapshotNeed] = FairQueue()
@@ -108,7 +107,6 @@ class SnapshotReads:
         return bool(self._lines) and not self.under_way
 
     def add(self, needing: SnapshotNeed) -> None:
-        """Queue a request for its workspace's turn."""
         self._lines.put(needing.workspace, needing)
 
     def take(self) -> Batch:
@@ -213,7 +211,6 @@ class Readers:
             await trio.lowlevel.checkpoint()
 
     def _next(self) -> tuple[str, WorkspaceRead, bool] | None:
-        # While no patient read is under way, the next free reader prefers patient reads.
         lines = self._urgent, self._patient
         for line in lines if self._starting else reversed(lines):
             if (found := line.take(self._may)) is not None:
@@ -270,7 +267,6 @@ class Readers:
             )
 
     def statistics(self) -> ReadersStatistics:
-        """Return a record of the readers."""
         return ReadersStatistics(
             readings=self._readings,
             snapshots=self._snapshots,

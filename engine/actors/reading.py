@@ -89,9 +89,6 @@ class Lookup:
 
 
 class Unsettled(Struct, frozen=True):
-    """A destination's unsettled deliveries in the store: the arguments of
-    `DestinationMachine.restore`."""
-
     low_seq: int
     last_seqs: dict[int, int]
     waiting: int
@@ -106,8 +103,7 @@ class Unsettled(Struct, frozen=True):
 
 
 class Beginning(Struct, frozen=True):
-    """The data that a new machine begins with. `unsettled` is None if the store has no unsettled
-    deliveries of the destination."""
+    """The data that a new machine begins with. `unsettled` is None if the store has none."""
 
     snapshot: bytes | None
     unsettled: Unsettled | None
@@ -250,9 +246,9 @@ class Awakening:
 
 
 class PendingRead:
-    """The place of a machine's request to the store, until it is answered. A machine has at most one
-    request at a time. While memory is full, the request waits here. Each turn of the actor checks memory
-    again, and a turn follows whenever one of its deliveries ends."""
+    """A machine's only request to the store, until it is answered. While memory is full, the request
+    waits here. Each turn of the actor checks memory again, and a turn follows whenever one of its
+    deliveries ends."""
 
     __slots__ = ("under_way", "waits")
 
@@ -261,7 +257,6 @@ class PendingRead:
         self.under_way = False
 
     def go(self, asker: Asker, memory: Memory, *, singly: bool) -> Lookup:
-        """Return the read that answers the waiting request."""
         assert self.waits is not None
         request, self.waits = self.waits, None
         self.under_way = True

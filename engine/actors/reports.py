@@ -84,8 +84,8 @@ class Totals(Struct, frozen=True):
 
 
 class DirectoryStatistics(Struct, frozen=True, kw_only=True):
-    """Numbers about the actors of this process. `restarts`, `activations` and `passivations` count since
-    the start; the other fields say how many there are now."""
+    """Numbers about the actors of this process. `restarts`, `activations` and `passivations` count
+    since the start."""
 
     actors: int
     dormant: int

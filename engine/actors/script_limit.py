@@ -1,7 +1,6 @@
 """The limit on attempts that wait for their scripts: a workspace with many of them begins no more.
 
-Otherwise a workspace with slow scripts would fill all places for attempts, and no other workspace's
-deliveries would begin.
+Otherwise a workspace with slow scripts would fill all places for attempts.
 """
 
 from itertools import islice
@@ -12,8 +11,8 @@ from engine.core.destination import Destination
 # The default two workers hold at most 64 jobs, so no worker lacks work. The limit is one fortieth of
 # the default number of places for attempts.
 MOST = 256
-# Members woken for each attempt that no longer waits for its script. One member can take its place. After
-# the limit was reached, waking begins only at half the limit, so there is room for a second member.
+# Members woken for each attempt that no longer waits for its script. After the limit was reached,
+# waking begins only at half the limit, so there is room for a second member.
 WOKEN = 2
 _ASLEEP, _AWAKE = False, True
 
@@ -68,7 +67,6 @@ class ScriptLimit:
         return True
 
     def leave(self, member: Member) -> None:
-        """Forget a member that is gone or can go on."""
         held = self._held.get(member.config.workspace)
         if held is not None:
             held.pop(member, None)

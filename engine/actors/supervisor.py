@@ -1,7 +1,6 @@
 """The supervisor of a list of children: it runs them as trio tasks, and restarts those that break.
 
-Children start in the order of the list and stop in the reverse order. If a child breaks too often, all
-children are stopped, and `run` raises GivenUpError.
+Children start in the order of the list and stop in the reverse order.
 """
 
 import inspect
@@ -20,8 +19,6 @@ log = structlog.get_logger("angarium.supervisor")
 
 
 class Restart(Enum):
-    """The rule for the restart of a child that ended."""
-
     PERMANENT = "always"  # also when it returned
     TRANSIENT = "after an exception"
     TEMPORARY = "never"
@@ -162,10 +159,10 @@ class _Running:
 
 class Supervisor:
     """Owner of its children. `run` ends when it is cancelled, when `stop` is called, or with
-    GivenUpError. Before it ends, it stops the children in reverse order.
+    GivenUpError.
 
-    After a takeover by another process, it instead stops all children at the same time, and calls
-    `on_lost`: the writes that the children still wait for can never succeed, and `on_lost` fails them.
+    After a takeover by another process, it stops all children at once, and calls `on_lost` to fail the
+    writes that the children still wait for.
     """
 
     def __init__(
@@ -222,5 +219,4 @@ class Supervisor:
         self._staying.cancel()
 
     def statistics(self) -> list[ChildStatistics]:
-        """Return a record of each child."""
         return [child.statistics() for child in self._children]

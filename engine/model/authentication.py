@@ -211,6 +211,6 @@ def own_headers(authentication: Authentication | None) -> Headers:
 def per_attempt(
     authentication: Authentication | None,
 ) -> ClientCredentials | MutualTls | None:
-    """Return the authentication if it is of a kind that needs a token for each attempt, or a certificate
-    for each connection. None for all other kinds."""
+    """Return the authentication if it needs a token for each attempt, or a certificate for each
+    connection."""
     return authentication if isinstance(authentication, ClientCredentials | MutualTls) else None

@@ -21,8 +21,6 @@ from engine.model.words import ActorKindName
 
 
 class Tenant(Struct, frozen=True):
-    """A workspace with its three environments."""
-
     workspace: WorkspaceModel
     environments: tuple[EnvironmentModel, ...]
 

@@ -82,8 +82,8 @@ def merged(target: object, patch: object) -> Any:
 
 
 def _members(steps: Sequence[int | str], document: object) -> list[int | str]:
-    """Return pydantic's steps to a place in the document. Pydantic also gives the form of a union (the
-    value of `kind`) as a step. Such steps are left out, because they are not in the document."""
+    """Return pydantic's steps to a place in the document, without the value of `kind` that pydantic
+    adds for a union."""
     found: list[int | str] = []
     at, last = document, len(steps) - 1
     for number, step in enumerate(steps):

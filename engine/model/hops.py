@@ -37,7 +37,7 @@ class Hops:
         self._lines = lines
 
     def line(self, hops: int) -> bytes:
-        """Return the header line of a delivery whose event has `hops` hops. It states one hop more."""
+        """Return the header line of a delivery whose event has `hops` hops."""
         return self._lines[hops] if hops < MOST else self._lines[-1]
 
     def count(self, value: bytes) -> int:

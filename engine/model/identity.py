@@ -15,8 +15,7 @@ _COUNTER_LIMIT = 0xFFF
 # other times. One millisecond then has room for 67 million ids, so ids need not run further ahead.
 _MORE_LIMIT = 0x3FFF
 SHARDS = 256
-# The last three digits of a delivery's id, by its ordinal. A look-up costs less than formatting. The
-# table takes 250 KB.
+# The last three digits of a delivery's id, by its ordinal. The table takes 250 KB.
 _ORDINALS = tuple(f"{ordinal:03x}" for ordinal in range(MAX_FANOUT + 1))
 
 

@@ -31,8 +31,8 @@ def deepest(body: bytes) -> int:
     found = _outside_strings(body, _NO_BRACKETS).translate(_BRACKETS)
     if not found:
         return 0
-    # `found` consists of brackets, so each deepest container is `[]`. If all `[]` are removed, the depth
-    # is less by exactly one, and the text is shorter.
+    # `found` consists of brackets, so each deepest container is `[]`. Removing all `[]` lowers the
+    # depth by exactly one.
     outer = found.replace(b"[]", b"").translate(_STEPS)
     return 1 + max(accumulate(memoryview(outer).cast("b")), default=0)
 

@@ -78,7 +78,6 @@ class Used(Struct, frozen=True):
     transforms: int
 
     def of(self, quota: Quota) -> int:
-        """Return one of the numbers."""
         number: int = getattr(self, quota.value)
         return number
 
@@ -103,7 +102,6 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     updated_at_ms: int | None = None
 
     def allows(self, ability: Ability) -> bool:
-        """Return True if customers can take an action."""
         return ability not in self.denied
 
     def for_customer(self, permissions: Mapping[Ability, bool]) -> "WorkspaceSettings":

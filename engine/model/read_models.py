@@ -121,18 +121,15 @@ class Models:
     def put_workspace(
         self, workspace: WorkspaceModel, environments: Iterable[EnvironmentModel]
     ) -> None:
-        """Add or replace a workspace with its environments."""
         self.workspaces[workspace.id] = workspace
         for environment in environments:
             self.environments[environment.number] = environment
             self._environment_of[workspace.id, environment.name] = environment
 
     def environment_of(self, workspace: str, name: Environment) -> EnvironmentModel | None:
-        """Return a workspace's environment by its name."""
         return self._environment_of.get((workspace, name))
 
     def workspace_of(self, environment: int) -> str | None:
-        """Return the id of the workspace that an environment belongs to, by its number."""
         found = self.environments.get(environment)
         return None if found is None else found.workspace
 
@@ -170,7 +167,6 @@ class Models:
             self._customers[account.id] = account
 
     def quotas_of(self, account: str) -> Quotas:
-        """Return the quotas that the workspace has set for a customer's account."""
         known = self._customers.get(account)
         return NO_QUOTAS if known is None else known.quotas
 
@@ -274,7 +270,6 @@ class Models:
         self._reroute(environment)
 
     def check_of(self, environment: int, event_type: str) -> PayloadCheck | None:
-        """Return the check of an event type's payloads."""
         return self._checks.get((environment, event_type))
 
     # --- the parts of routes

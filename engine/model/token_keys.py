@@ -24,7 +24,6 @@ class TokenKeys:
         self.signing = next(iter(self._keys))  # claims must begin with this id
 
     def signed(self, claims: bytes) -> bytes:
-        """Return claims followed by their signature."""
         return claims + self._signature(claims)
 
     def claims(self, signed: bytes) -> bytes | None:

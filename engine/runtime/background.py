@@ -21,7 +21,6 @@ class NurseryOwner:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """Open the nursery for the length of the block."""
         async with trio.open_nursery() as self.nursery:
             try:
                 yield
@@ -43,7 +42,6 @@ class Background:
         self._waiting: deque[tuple[Work, tuple[object, ...]]] = deque()
 
     def spawn(self, work: Work, /, *arguments: object) -> None:
-        """Run `work(*arguments)`."""
         if self._tasks.nursery is None:
             self._waiting.append((work, arguments))
         else:

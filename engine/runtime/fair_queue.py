@@ -59,11 +59,9 @@ class FairQueue(Generic[K, T]):
 
     @property
     def keys(self) -> int:
-        """The number of keys that have items."""
         return len(self._lines) if self.count else 0
 
     def waiting(self, key: K) -> int:
-        """Return how many items a key has."""
         line = self._lines.get(key)
         return 0 if line is None else len(line)
 
@@ -76,7 +74,6 @@ class FairQueue(Generic[K, T]):
         self.count += 1
 
     def put_all(self, key: K, items: Collection[T]) -> None:
-        """Put items last in their key's line."""
         if items:
             line = self._lines.get(key)
             if line is None:
@@ -144,13 +141,11 @@ class FairQueue(Generic[K, T]):
         return self._take(next(place for place, each in enumerate(turns) if each is line))
 
     def take_all(self) -> list[T]:
-        """Take all items: keys in the order of their turns, and each key's items in their order."""
         items = [item for line in self._turns for item in line]
         self.clear()
         return items
 
     def clear(self) -> None:
-        """Forget all items."""
         self._lines.clear()
         self._turns.clear()
         self.count = 0

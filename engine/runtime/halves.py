@@ -33,10 +33,8 @@ class Halves(Generic[T]):
         self._parts.append(list(part))
 
     def keep(self, wanted: Callable[[T], bool]) -> None:
-        """Drop the items that are no longer wanted."""
         parts = ([each for each in part if wanted(each)] for part in self._parts)
         self._parts = [part for part in parts if part]
 
     def rest(self) -> Iterable[T]:
-        """Return the items that are still to be run, in order."""
         return [each for part in reversed(self._parts) for each in part]

@@ -28,8 +28,7 @@ log = structlog.get_logger("angarium.loop")
 class Mark:
     """The label of the present step: its code, and the tenant that it runs for.
 
-    Code whose duration depends on its input sets the label, which takes some 20 ns. When the step ends,
-    the watch clears the label.
+    Code whose duration depends on its input sets the label, which takes some 20 ns.
     """
 
     __slots__ = ("what", "whom")
@@ -45,8 +44,6 @@ TASK_MARK: ContextVar[tuple[str, int | str | None] | None] = ContextVar("task_ma
 
 
 class LongStep(Struct, frozen=True):
-    """A step that lasted too long."""
-
     at: float  # seconds since the epoch, at its end
     seconds: float
     cpu_s: float  # of the loop's thread; an upper bound: see CPU_EVERY_S
@@ -124,7 +121,6 @@ class LoopWatch(trio.abc.Instrument):
         return self._of[whom]
 
     def statistics(self) -> LoopStatistics:
-        """Return a record of the long steps so far."""
         return LoopStatistics(
             self._limit_s, self._count, self._longest_s, self._most_cpu_s, self._longest
         )

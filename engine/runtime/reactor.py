@@ -24,8 +24,8 @@ _READINESS = READ | WRITE
 # 0.6 ms; 64 reads of 64 KiB from a flooding client take 3 ms. Ready sockets beyond the bound come first
 # in the next pass.
 PASS_EVENTS = 64
-# After this time, a pass pauses until every other task has run: 64 costly requests, which take 2 to 4 ms
-# each, would delay them too long.
+# After this time, every other task runs: 64 costly requests, of 2 to 4 ms each, would delay the other
+# tasks too long.
 PASS_S = 0.005
 # The priority class of a descriptor. A client's connection is a NEWCOMER until its first request; then
 # it is KNOWN if its last request was admitted, else a STRANGER.
@@ -145,7 +145,6 @@ class Reactor:
         return registration
 
     def set_priority(self, registration: Registration, priority: int) -> None:
-        """Change a descriptor's priority."""
         poll = self._polls[priority]
         if poll is not registration.poll and registration.watched:
             registration.poll.unregister(registration.fd)
@@ -200,7 +199,7 @@ class Reactor:
                     self._in_pass = False
                     self._bury()
                 self.passes += 1
-                # Let other tasks run. Then poll again: under load, a poll is cheaper than a wait.
+                # Then poll again: under load, a poll is cheaper than a wait.
                 await checkpoint()
 
     def _found(self, events: list[tuple[int, int]]) -> _Batch:

@@ -35,7 +35,6 @@ class Slices(Generic[T]):
 
     @property
     def result(self) -> T:
-        """The result, once the work has ended."""
         return self._results[0]
 
 

@@ -14,7 +14,7 @@ KEYS_PART = 4
 
 
 class Slots:
-    """Places for running operations. Owner of the counts."""
+    """Owner of the counts of running operations."""
 
     def __init__(self, of_all: int, of_workspace: int, what: str, retry_after_s: int) -> None:
         """`what` is the plural noun for the operations in the message of a refusal."""

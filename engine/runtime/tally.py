@@ -15,21 +15,18 @@ class Tally:
         return len(self._of)
 
     def of(self, workspace: str) -> int:
-        """Return the count of a workspace."""
         return self._of.get(workspace, 0)
 
     @property
     def most(self) -> int:
-        """The largest count of one workspace."""
         return max(self._of.values(), default=0)
 
     def add(self, workspace: str) -> None:
-        """Add one to a workspace's count."""
         self.total += 1
         self._of[workspace] = self._of.get(workspace, 0) + 1
 
     def remove(self, workspace: str) -> None:
-        """Subtract one from a workspace's count, which must be above 0."""
+        """The count must be above 0."""
         self.total -= 1
         left = self._of[workspace] - 1
         if left:

@@ -63,7 +63,6 @@ class Timers:
         return timer
 
     def call_later(self, delay_s: float, callback: Callback) -> Timer:
-        """Call `callback` after `delay_s` seconds."""
         return self.call_at(trio.current_time() + delay_s, callback)
 
     def bury_one(self) -> None:
@@ -119,8 +118,8 @@ def _nobody() -> None:
 
 
 class Alarm:
-    """The alarm . It has at most one timer, which a request for a later call does not change. So a call
-    can come too early, but never too late."""
+    """One actor's alarm. It has at most one timer, which a request for a later call does not change. So
+    a call can come too early, but never too late."""
 
     __slots__ = ("_call", "_due", "_timer", "_timers")
 
@@ -150,7 +149,6 @@ class Alarm:
         self._call = _nobody
 
     def cancel(self) -> None:
-        """Cancel the call."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,7 +1,7 @@
 """The active schemas of this process, each compiled when an event first needs it.
 
 The texts of all active schemas stay in memory; their number and size are bounded in each environment. A
-compiled schema is some twenty times as large as its text, so this module bounds how many stay compiled.
+compiled schema is some twenty times as large as its text.
 """
 
 import json
@@ -39,7 +39,6 @@ class SchemaCheck:
 
     @property
     def compiled(self) -> bool:
-        """True while the schema is compiled."""
         return self._compiled is not None
 
     def use(self, compiled: CompiledSchema) -> bool:

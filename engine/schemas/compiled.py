@@ -35,8 +35,7 @@ SCHEMA_BYTES = 64 * 1024
 # that was tried, the check took 12 ms, and listing the errors another 12 to 24 ms.
 MAX_WORK = 200_000
 # Listing all errors of a large event takes seconds. With `anyOf` or `oneOf`, even one error can take
-# seconds: it contains the errors of all alternatives, and an alternative can have alternatives of its
-# own.
+# seconds: it contains the errors of all alternatives, at every level.
 ALL_ERRORS_WORK = 5_000  # up to this work, all errors of the outline are listed
 ALTERNATIVES_WORK = 8_000  # up to this work times depth, all errors of the schema are listed
 ERRORS_A_NUMBER = 20  # how often a long number is compared and shown when errors are listed
@@ -54,8 +53,8 @@ _REGEX_BYTES = 1 << 20  # the limit of a compiled pattern, and of its matcher's 
 # Finds a float with more digits than a binary float holds. The pattern begins at the dot, which is rare,
 # so the search is quick.
 _LONG_NUMBER = re.compile(rb"\.(?:\d{18}|(?<=\d{17}\.))")
-# msgspec takes 13 us to decode a float near the ends of its range, a thousand times as long as for other
-# floats. If a payload of at least this size has such floats, the exact decoder decodes it.
+# msgspec takes 13 us to decode a float near the ends of its range, a thousand times as long as for
+# other floats.
 _EXPONENTS_BYTES = 4 * 1024
 _LARGE_EXPONENT = re.compile(rb"[eE][+-]?0*[23]\d\d")
 _LONG_INTEGER = 4_000  # digits; the interpreter refuses to make an int of more
@@ -85,10 +84,7 @@ def judged(schema: Any, pause: Callable[[], None] = no_pause) -> tuple["Compiled
 
 
 def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
-    """Raise Refusal 400 if it would take long to compile a schema or check it against the meta-schema.
-
-    `pause` is called between the steps.
-    """
+    """Raise Refusal 400 if it would take long to compile a schema or check it against the meta-schema."""
     total, steps = 0, Steps(pause)
     for pattern in patterns_of(schema, steps):
         steps.spend(1 + len(pattern))
@@ -136,10 +132,9 @@ class CompiledSchema:
     )
 
     def __init__(self, schema: Any, weight: int, pause: Callable[[], None] = no_pause) -> None:
-        """`pause` is called between the steps, of milliseconds each."""
         self.weight = max(weight, 1)
-        # The work of a payload up to this size is below MAX_WORK even if each of its values has only two
-        # bytes. So the values of such a payload need not be counted.
+        # The work of a payload up to this size is below MAX_WORK even if each of its values has only
+        # two bytes.
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
         self._schema = schema
         self._prices: Prices = prices(schema, self.weight, Steps(pause))
@@ -270,7 +265,7 @@ def _validator(schema: Any) -> jsonschema_rs.Draft202012Validator:
 
 def decode(payload: bytes) -> Any:
     """Return well-formed JSON as values that a schema can check. If an object repeats a name, the last
-    value counts, as in most JSON parsers."""
+    value counts."""
     return _read(payload)[0]
 
 

@@ -1,8 +1,7 @@
 """The price of long numbers: those beyond 64 bits, which the validator compares as decimal texts.
 
-Comparing two long numbers takes as long as comparing a hundred short ones, and longer with more digits.
-Prices are in the unit of a schema's weight, a tenth of a microsecond. Every constant was measured, and
-rounded up.
+Comparing two long numbers takes as long as comparing a hundred short ones. Prices are in the unit of a
+schema's weight, a tenth of a microsecond. Every constant was measured, and rounded up.
 """
 
 import math
@@ -29,14 +28,12 @@ SHORT_EXPONENT = 18  # of ten: floats beyond 1e18 or below 1e-18 are divided as 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _NAMED = ("required", "type", "dependentRequired")
 _MOST = 2**63  # from here on the validator keeps a number as text, also an unsigned one of 64 bits
-# A translation of every digit to 0: a fast search for the fixed text _RUN then finds 19 digits in a row.
+# Every digit becomes 0: a fast search for _RUN then finds 19 digits in a row.
 _RUNS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
 _RUN = b"0" * 19  # the smallest long integer has 19 digits
 
 
 class Prices(Struct, frozen=True):
-    """The prices of long numbers under one schema."""
-
     each: int  # the price of one long number of few digits
     unique: int  # how many times it is compared with all others
     divides: bool  # whether a float of a large or small exponent counts as long

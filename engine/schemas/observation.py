@@ -153,7 +153,6 @@ class Observation:
         return self.rest
 
     def absorb(self, other: "Observation") -> None:
-        """Merge the observation of another place into this one."""
         for kind, count in other.seen.items():
             self.seen[kind] = self.seen.get(kind, 0) + count
         if other.formats is not None:

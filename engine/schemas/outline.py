@@ -16,9 +16,8 @@ _WITHIN = frozenset(
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
 CHOICES_TOLD = 8  # `anyOf` or `oneOf` with more alternatives is left out: an error lists them all
-# The outline of a subschema can accept more values than the subschema. Under these keywords, the outline
-# of the schema could then refuse more values than the schema. So the outline keeps `not` and `contains`
-# only with a subschema that needs no change, and never keeps `if`.
+# The outline of a subschema can accept more values than the subschema. Under these keywords, the
+# outline of the schema could then refuse more values than the schema.
 _CONTRARY = ("not", "if", "contains")
 # Keywords that are left out. Most of them depend on other keywords, which can be missing in the outline.
 _DROPPED = ("unevaluatedItems", "unevaluatedProperties", "then", "else", "dependencies")

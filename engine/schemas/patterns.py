@@ -1,8 +1,9 @@
-"""The size of a schema's regular expressions, and the price of matching them. Nothing here compiles them.
+"""The size of a schema's regular expressions, and the price of matching them. Nothing here compiles
+them.
 
-The time and memory of compiling grow with the size of a pattern with all repetitions written out:
-`.{1,9999}` has only nine characters. A unit of the size takes at most a microsecond to compile. In a
-hostile text, each character can match at several places of a pattern; each place takes the matcher 10 ns.
+The time and memory of compiling grow with the size of a pattern with all repetitions written out. A
+unit of the size takes at most a microsecond to compile. In a hostile text, each character can match at
+several places of a pattern; each place takes the matcher 10 ns.
 """
 
 import re
@@ -106,8 +107,6 @@ def patterns_of(schema: Any, steps: Steps | None = None) -> Iterator[str]:
 
 
 class TextPrices(Struct, frozen=True):
-    """The prices of text under one schema's patterns."""
-
     rate: int  # places of patterns for each character
     names: frozenset[str] | None  # the members whose texts are matched; None: all text
 
@@ -155,8 +154,8 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             at += 2 if sign == "\\" else 1
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
-            # What precedes has a fixed length. So a character of a text can match at only one of the
-            # copies of a repeated single character.
+            # What precedes has a fixed length. So a character can match at only one copy of a repeated
+            # single character.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most
@@ -231,11 +230,7 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
 
 
 def text_price(payload: bytes, value: Any, asked: TextPrices, most: int) -> int:
-    """Return the price of a payload's text under the patterns, in units of the weight.
-
-    At first, all bytes of the payload count as text. If that price is above `most`, only the strings to
-    which patterns apply count.
-    """
+    """Return the price of a payload's text under the patterns, in units of the weight."""
     price = len(payload) * asked.rate // A_UNIT
     names = asked.names
     if price <= most or names is None:

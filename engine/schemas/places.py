@@ -25,8 +25,8 @@ Way = tuple[str, ...]
 
 
 class Subschema:
-    """One subschema. `steps` is its path from the root. `parts` are the subschemas within it, by keyword
-    and name (or index). `refers` are the targets of its references."""
+    """One subschema. `steps` is its path from the root. `parts` are the subschemas within it, by
+    keyword and name (or index). `refers` are the targets of its references."""
 
     __slots__ = ("base", "parts", "refers", "schema", "steps")
 
@@ -39,7 +39,6 @@ class Subschema:
 
     @property
     def path(self) -> str:
-        """The path of the subschema in error messages."""
         return ".".join(("schema", *self.steps))
 
 
@@ -125,8 +124,8 @@ def _resolve(place: Subschema, index: _Index) -> None:
         target = _target(place, keyword, reference, index)
         place.refers.append(target)
         if keyword == "$dynamicRef" and isinstance(target.schema, dict):
-            # Several dynamic anchors can have this name, and only the check of a payload shows which one
-            # applies. So all of them count as targets.
+            # Several dynamic anchors can have this name, and only the check of a payload shows which
+            # one applies.
             others = index.dynamic.get(str(target.schema.get("$dynamicAnchor")), ())
             place.refers += [each for each in others if each is not target]
 

@@ -27,9 +27,8 @@ Counts = dict[Subschema, int]
 
 
 class _Fan:
-    """The subschemas that apply to the members of an object, or to the items of an array, each with the
-    number of its applications. `named` has the subschemas of each named member or item, `other` those
-    of all other members or items."""
+    """The subschemas that apply to the members of an object or the items of an array, each with the
+    number of its applications. `other`: for all members or items that are not in `named`."""
 
     __slots__ = ("named", "other")
 
