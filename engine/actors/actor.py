@@ -147,7 +147,7 @@ class DestinationActor:
         self.wake()
 
     def flush(self) -> None:
-        """Write the backlog row and the snapshot, because the process is about to end."""
+        """Write the backlog row and the snapshot."""
         self._leave = Leave.FLUSH
         self.wake()
 
@@ -269,7 +269,7 @@ class DestinationActor:
     # --- machines
 
     def start(self) -> None:
-        """Get the data for the next machine: the cached snapshot, or a read of the store."""
+        """Get the data for the next machine."""
         readers, known = self._context.readers, self.checkpoint.snapshot
         if self.state is not ActorState.FRESH:
             readers.submit(self.restoration())
@@ -345,7 +345,6 @@ class DestinationActor:
         self.wake()
 
     def _let_go(self, signal: ActorSignal) -> None:
-        """Keep the outcomes that the machine has not settled."""
         self.recovery.late += self._mailbox.flights()
         self._mailbox = Mailbox(self._context.limits)
         self._pending_read = PendingRead()

@@ -76,7 +76,6 @@ class Attempts:
         return min(TURN_SENDS, room(own, free, self._portion))
 
     def began(self, flight: Flight, workspace: str) -> None:
-        """Count an attempt that was given to the sender."""
         self.in_flight += 1
         self._held.add(workspace)
         self._flights[flight.delivery.id] = flight

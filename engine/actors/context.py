@@ -116,7 +116,7 @@ class Context:
         snapshot: bytes | None,
         pending: int,
     ) -> Health:
-        """Return the health of a destination: from its machine or, without a machine, from a snapshot."""
+        """Return the health of a destination."""
         now = self.now()
         if machine is not None:
             health = machine.health(now)

@@ -113,7 +113,7 @@ class Departure(Struct, frozen=True):
 
 
 class Dormant(Struct, gc=False):
-    """A destination without an actor. Its backlog row says that it has unsettled deliveries."""
+    """A destination with unsettled deliveries and without an actor."""
 
     environment: int
     low_seq: int

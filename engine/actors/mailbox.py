@@ -98,7 +98,7 @@ class Mailbox:
         self.deliveries = 0  # in Arrived messages
         self.bytes = 0  # of their payloads
         self.spills: list[Spill] = []
-        # attempts whose outcomes the machine knows, but the recorder does not
+        # outcomes that the machine knows, but not the recorder
         self.judged: list[Flight] = []
         # the message or delivery to blame if the actor crashes now
         self.current: Message | Delivery | None = None

@@ -3,8 +3,7 @@
 While the store is away, a reader tries again until the store answers.
 
 *Patient* reads activate dormant destinations; all other reads are *urgent*. One reader at a time
-prefers patient reads, the other readers prefer urgent ones. Workspaces take turns, and none gets all
-readers.
+prefers patient reads, the other readers prefer urgent ones.
 """
 
 from collections.abc import Sequence
@@ -174,12 +173,12 @@ class Readers:
         self._readings = self._snapshots = self._failures = 0
 
     def submit(self, reading: WorkspaceRead) -> None:
-        """Queue an urgent read, after the other urgent reads of its workspace."""
+        """Queue an urgent read."""
         self._urgent.put(reading.workspace, reading)
         self._lot.unpark()
 
     def submit_patient(self, reading: WorkspaceRead) -> None:
-        """Queue a patient read, after the other patient reads of its workspace."""
+        """Queue a patient read."""
         self._patient.put(reading.workspace, reading)
         self._lot.unpark()
 

@@ -151,7 +151,7 @@ class Start:
 
 
 class SnapshotReading(Start):
-    """The read for a new machine whose destination has no unsettled deliveries: only the snapshot."""
+    """The read for a new machine whose destination has no unsettled deliveries."""
 
     __slots__ = ()
 

@@ -1,7 +1,4 @@
-"""The survey: the state of each destination of an environment, taken at most once a second.
-
-Lists sorted by trouble, counts of open circuits and the live stream share one survey.
-"""
+"""The survey: the state of each destination of an environment, taken at most once a second."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
@@ -21,8 +18,7 @@ AT_ONCE = 50  # destinations between two checkpoints: each takes some 20 us
 
 
 class Standing(Struct, frozen=True, gc=False):
-    """The state of one destination. `pending` counts deliveries that wait, `in_flight` those that are
-    being sent."""
+    """The state of one destination."""
 
     state: HealthState
     circuit: CircuitState

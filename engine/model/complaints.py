@@ -1,7 +1,4 @@
-"""Complaints about values in the API's words, for errors of both decoders: pydantic and msgspec.
-
-An error that this module does not know keeps the text of its decoder.
-"""
+"""Complaints about values in the API's words, for errors of both decoders: pydantic and msgspec."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -145,7 +145,7 @@ class FilterErrors(Struct, frozen=True):
 
 
 class FilterFailure(Struct, frozen=True):
-    """New failures of a rule's filter, to be added to its record."""
+    """New failures of a rule's filter."""
 
     environment: int
     rule: str

@@ -62,7 +62,7 @@ def invalid(path: str, message: str) -> Refusal:
 
 
 def refused(details: Sequence[Detail], code: str = "invalid_request") -> Refusal:
-    """Return a refusal of several fields. Its message is about the first field."""
+    """Return a refusal of several fields."""
     first = details[0]
     message = f"{first.path}: {first.message}" if first.path else first.message
     return Refusal(code, message, tuple(details))

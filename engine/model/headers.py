@@ -65,7 +65,7 @@ def _complaint(name: str, value: str) -> str | None:
 
 def created(given: Mapping[str, str]) -> Headers:
     """Return the headers of a new destination. Raises Refusal if a header is invalid, or if a secret
-    value is the mask that the API shows in place of secrets."""
+    value is `MASK`."""
     headers = checked(given.items())
     for name, value in headers:
         if value == MASK and is_secret(name):

@@ -34,7 +34,7 @@ class Identity:
         wall_ns: Callable[[], int] = time.time_ns,
         bits: Callable[[int], int] | None = None,
     ) -> None:
-        """`wall_ns` is the wall clock. `bits(n)` returns a number of n random bits."""
+        """`bits(n)` returns a number of n random bits."""
         self.last_ms = floor_ms  # the instant in the last id, in ms since the epoch
         self.wall_ms = floor_ms  # the wall clock at the last id; smaller if it was set back
         self._ceiling_ms = ceiling_ms  # the end of the partitions that exist

@@ -152,7 +152,6 @@ class Models:
         return self._settings.get(workspace) or WorkspaceSettings(workspace=workspace)
 
     def settings_for(self, workspace: str, account: str) -> WorkspaceSettings:
-        """Return a workspace's settings as they apply to one customer's account."""
         settings, known = self.settings_of(workspace), self._customers.get(account)
         return settings if known is None else settings.for_customer(known.permissions)
 

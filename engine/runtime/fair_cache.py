@@ -1,7 +1,4 @@
-"""The fair cache: an owner with many entries evicts its own entries first, not those of other owners.
-
-An owner is a workspace or an environment.
-"""
+"""The fair cache: an owner with many entries evicts its own entries first, not those of other owners."""
 
 from collections.abc import Hashable
 from itertools import islice

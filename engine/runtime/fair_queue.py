@@ -1,7 +1,6 @@
 """The fair queue: one queue of items for each key, and the keys take turns (round robin).
 
-However many items one key has queued, the next item comes from another key. Operations take constant
-time, except for the keys that a caller passes over.
+Operations take constant time, except for the keys that a caller passes over.
 """
 
 from collections import OrderedDict, deque
@@ -33,7 +32,7 @@ class _ItemsLine(deque[T]):
 
 
 class FairQueue(Generic[K, T]):
-    """Items by key. A key is a workspace, an environment or a customer.
+    """Items by key.
 
     Iterating yields the keys that have items, starting with the key whose turn is next.
     """

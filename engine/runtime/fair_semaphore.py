@@ -1,6 +1,6 @@
 """The fair semaphore: few tasks hold a place at once, and owners take turns to get the next one.
 
-It guards work that takes up to seconds. An owner is an environment, a workspace or a customer.
+It guards work that takes up to seconds.
 """
 
 from collections import Counter

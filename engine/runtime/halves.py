@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class Halves(Generic[T]):
-    """The parts of a group that are still to be run, in the order of their items."""
+    """The parts of a group that are still to be run."""
 
     def __init__(self, items: Sequence[T]) -> None:
         self._parts = [list(items)]  # the next part is the last one
