@@ -58,8 +58,8 @@ class Attempts:
         # first saw this attempt
         self._seen: dict[str, tuple[Flight, float]] = {}
         self.in_flight = 0
-        self.total = 0  # ended, since the start
-        self.halted = False  # no attempt begins any more
+        self.total = 0
+        self.halted = False
         self._unrecorded = 0  # settlements that are not durable
         self._none: trio.Event | None = None
 

@@ -41,7 +41,7 @@ class Checkpoint:
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")
         self._after = after
-        self._settled = 0 if new else after  # since the last mark
+        self._settled = 0 if new else after
         self.low_seq = low_seq  # only RETRYING deliveries can be unsettled below it
         self.snapshot = snapshot
         self.snapshot_at: float | None = None

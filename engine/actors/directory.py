@@ -80,7 +80,7 @@ class Directory:
         self._known: defaultdict[int, SplitTable[None]] = defaultdict(SplitTable)
         self._forgettable: dict[str, int] = {}  # destinations whose rows can go: environments
         self._recovered = False
-        self._configured: list[Destination] = []  # came before the recovery ended
+        self._configured: list[Destination] = []  # waiting for the end of the recovery
         self._activations = self._passivations = 0
         self.sleepers = 0  # dormant destinations whose retries the waker looks for
         self.dirty: set[str] = set()  # destinations whose backlog row exists

@@ -14,7 +14,7 @@ class ActorState(IntEnum):
     FRESH = 0  # the store has no deliveries for it: only its snapshot is read
     STARTING = 1  # the store is being read for its state machine
     RUNNING = 2
-    BACKING_OFF = 3  # it crashed, and waits before it restarts
+    BACKING_OFF = 3
     # its machine is gone; attempts or settlements of that machine can still be under way
     RESTARTING = 4
     RETIRED = 5
@@ -33,8 +33,8 @@ class ActorState(IntEnum):
 class ActorSignal(IntEnum):
     """The events in the life of an actor."""
 
-    READ = 0  # it reads what its machine begins with
-    BEGIN = 1  # its machine was made
+    READ = 0
+    BEGIN = 1
     # its machine is dropped: the ordering changed, or deliveries may not have reached it
     RESTART = 2
     CRASH = 3
@@ -45,7 +45,7 @@ class ActorSignal(IntEnum):
 class Leave(Enum):
     """The next step of an actor without messages."""
 
-    RETIRE = auto()  # leave memory, if there is nothing to do
+    RETIRE = auto()
     FLUSH = auto()  # write backlog row and snapshot: the process is about to end
 
 

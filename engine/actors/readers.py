@@ -51,7 +51,7 @@ class Batch:
     """The requests for snapshots that one statement answers."""
 
     def __init__(self, needing: list[SnapshotNeed]) -> None:
-        self._parts = Halves(needing)  # without an answer
+        self._parts = Halves(needing)
         self.told = self.refused = 0
 
     def wanted(self) -> bool:

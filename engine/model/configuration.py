@@ -80,12 +80,12 @@ class TransformScript(Struct, frozen=True, kw_only=True):
     id: str
     environment: int
     destination: str
-    customer_account: str | None  # of the destination
+    customer_account: str | None
     version: int  # from 1, for each destination
     name: str
     source: str
     status: TransformStatus
-    published_at_ms: int | None  # when it last was published
+    published_at_ms: int | None
 
 
 class TransformPage(Struct, frozen=True):

@@ -52,7 +52,7 @@ class FileRecord(Struct, frozen=True, kw_only=True):
     file_type: str | None = None
     metadata: bytes | None = None
     customer: str | None = None  # customerExternalId
-    error: str | None = None  # why it FAILED
+    error: str | None = None
 
 
 class FileFilter(Struct, frozen=True, kw_only=True):

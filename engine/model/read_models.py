@@ -72,7 +72,7 @@ class RuleModel(Struct, frozen=True, kw_only=True):
     enabled: bool
     created_at_ms: int
     updated_at_ms: int
-    version: int = 1  # counts from 1
+    version: int = 1
     filter: str | None = None
 
 
@@ -306,4 +306,4 @@ class ActiveSchema(Struct, frozen=True, gc=False):
     environment: int
     event_type: str
     weight: int
-    document: bytes  # the JSON Schema
+    document: bytes

@@ -45,7 +45,7 @@ class FairQueue(Generic[K, T]):
         # that key is likely to come again; and a line whose last waiter left keeps its turn.
         self._lines: dict[K, _Line[T]] = {}
         self._turns: deque[_Line[T]] = deque()  # the line whose turn is next is first
-        self.count = 0  # of all items
+        self.count = 0
 
     def __len__(self) -> int:
         return self.count
@@ -106,7 +106,7 @@ class FairQueue(Generic[K, T]):
         taken = [pop() for _ in range(min(most, len(line) - 1))]
         self.count -= len(taken)
         if len(taken) < most:
-            taken.append(self._take(len(turns) - 1))  # the last one of its line
+            taken.append(self._take(len(turns) - 1))
         return taken
 
     def take(self, may: Callable[[K], bool] | None = None) -> tuple[K, T] | None:
@@ -133,7 +133,7 @@ class FairQueue(Generic[K, T]):
         """Take the first item of a key that has items. Its next turn comes after all other keys."""
         line, turns = self._lines[key], self._turns
         if turns[-1] is line:
-            if len(line) > 1:  # the line keeps its turn
+            if len(line) > 1:
                 self.count -= 1
                 return line.popleft()
             return self._take(len(turns) - 1)

@@ -79,9 +79,9 @@ class LoopWatch(trio.abc.Instrument):
         self._now = now
         self._clock = clock
         self._cpu = cpu
-        self._at = clock()  # when the present step began
+        self._at = clock()
         self._used = 0.0  # CPU time of the thread at the last reading
-        self._used_at = self._at  # the time of that reading
+        self._used_at = self._at
         self._most_cpu_s = 0.0
         self._notable_s = 0.0  # a longer step is examined: the longest so far, or the limit
         self._longest_s = 0.0

@@ -104,7 +104,7 @@ class Registration:
         self.watched = True  # False for good after `unregister`
 
 
-_Batch = list[tuple[Registration, int]]  # with the readiness of each
+_Batch = list[tuple[Registration, int]]
 
 
 class Reactor:

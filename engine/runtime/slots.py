@@ -23,9 +23,9 @@ class Slots:
         self._what = what
         self._retry_after_s = retry_after_s
         self._of_customer, self._of_customers = customers_places(of_workspace)
-        self._taken = Tally()  # by workspace
+        self._taken = Tally()
         self._sessions = Tally()  # by workspace: places of its customers' sessions
-        self._customers = Tally()  # by account
+        self._customers = Tally()
 
     @contextmanager
     def taken(self, workspace: str, customer: SessionCustomer | None = None) -> Iterator[None]:

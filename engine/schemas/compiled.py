@@ -144,7 +144,7 @@ class CompiledSchema:
         self._names = _names_complained_of(schema, Steps(pause))
         pause()
         self._validator = _validator(schema)
-        self._outline: jsonschema_rs.Draft202012Validator | None = None  # made when first needed
+        self._outline: jsonschema_rs.Draft202012Validator | None = None
 
     def check(self, payload: bytes, pause: Callable[[], None] = no_pause) -> None:
         """Raise Refusal `schema_violation` if a payload (JSON as received) does not conform.

@@ -45,8 +45,7 @@ class ObservationRoom:
 
 
 class Observation:
-    """The observation of one place. `seen` counts the values by kind; the other attributes describe what
-    the values of a kind have in common."""
+    """The observation of one place. `seen` counts the values by kind."""
 
     __slots__ = ("formats", "frozen", "items", "lost", "members", "rest", "seen", "values")
 

@@ -26,7 +26,7 @@ class SchemaRecord(Struct, frozen=True, kw_only=True):
     version: int  # counts from 1 within the type
     status: SchemaStatus
     weight: int
-    document: bytes  # the JSON Schema
+    document: bytes
     description: str | None
     example: bytes | None  # JSON
     activated_at_ms: int | None  # the last time
