@@ -38,8 +38,8 @@ SETTLE_OWNER = """leases AS MATERIALIZED (
 
 # How long a takeover waits for a lock, before it ends the sessions that hold it.
 _PATIENCE_MS = 3_000
-# How long a takeover's transaction can be idle. A node that freezes during its takeover counts as dead
-# after this time. Without the limit, it would block all other takeovers.
+# How long a takeover's transaction can be idle. A node that freezes during its takeover must not block
+# other takeovers.
 _STILL_MS = int(DEAD_S * 1_000)
 _TRIES = 5
 
@@ -138,7 +138,6 @@ class Ownership:
     """
 
     def __init__(self, process: str | None = None, part: WorkerPart = WHOLE) -> None:
-        """`part` is the part of the database that this process owns."""
         self.part = part
         self.process = process or str(uuid.uuid4())
         self.intake_epoch = 0
@@ -152,9 +151,8 @@ class Ownership:
     async def take(self, upkeep: Connection) -> Takeover:
         """Take over the whole part: once, at the start, before the first read.
 
-        Another process that still writes to this part loses the right to write. It notices at its next
-        statement (OwnershipLostError) and stops. If the part is the whole database, a log event reports
-        such a process.
+        Another process that still writes to this part loses the right to write, and notices at its next
+        statement (OwnershipLostError).
         """
         taken = await self._take(upkeep, lambda _: True)
         assert taken is not None

@@ -1,8 +1,7 @@
 """Notifications of configuration changes: a transaction sends a NOTIFY with its commit, and other
 processes receive it.
 
-PostgreSQL keeps no notification for a process that is not listening. Therefore a process reads the
-whole configuration when it begins to listen, and again after a lost connection.
+PostgreSQL keeps no notification for a process that is not listening.
 """
 
 import json
@@ -21,19 +20,17 @@ from storage.database.profiles import LISTENER
 log = structlog.get_logger("angarium.storage")
 
 CHANNEL = "angarium_changes"
-# The SQL call that a statement selects to announce a row that it has written. `{kind}` and `{id}` are SQL
-# expressions.
+# The SQL call that announces a written row. `{kind}` and `{id}` are SQL expressions.
 NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
-CHECK_S = 1.0  # between two checks of the connection; a silent loss is noticed at a check's timeout
-# The same while a caller of `catch_up` waits. Clients cause these calls by sending unknown credentials:
-# without a pause, a flood of such requests would keep PostgreSQL busy with checks.
+CHECK_S = 1.0  # between two checks of the connection
+# The same while a caller of `catch_up` waits. A flood of unknown credentials causes many such calls:
+# without a pause, it would keep PostgreSQL busy with checks.
 HURRIED_CHECK_S = 0.05
 MAX_WAITING = (
     10_000  # queued notifications; beyond this, reading the whole configuration is cheaper
 )
-# The limit on the rows in one call of `on_changes`. A call and the commands that change the
-# configuration wait for each other. With one row per call, the listener would never catch up with a busy
-# writer. A larger batch would delay the commands.
+# Rows in one call of `on_changes`. A call and the commands that change the configuration wait for each
+# other. One row per call would never catch up with a busy writer; more rows would delay the commands.
 AT_ONCE = 100
 
 
@@ -46,22 +43,19 @@ class Change:
 
 
 async def notify(connection: Connection, kind: str, identifier: str) -> None:
-    """Send the notification of a change. Within a transaction, PostgreSQL sends it with the commit."""
+    """Send the notification of a change."""
     await connection.fetch(
         "SELECT " + NOTIFY.format(kind="$1::text", id="$2::text"), kind, identifier
     )
 
 
 class _ListenLine:
-    """A connection that listens, and the queue of notifications received on it."""
-
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._send, self.receive = trio.open_memory_channel[Change](MAX_WAITING)
         self.dropped = 0  # notifications for which the queue had no room
 
     def heard(self, payload: str) -> None:
-        """Queue a notification, if there is room."""
         change = _parsed(payload)
         if change is not None:
             try:
@@ -74,8 +68,8 @@ class Changes:
     """The listener for notifications, which keeps this process's configuration current. Owner: the task
     of `run`.
 
-    `confirmed_at` is an instant in trio's time: the configuration in memory has every change that was
-    committed before it. It is None until the first check of the connection.
+    The configuration in memory has every change committed before `confirmed_at`, an instant in trio's
+    time. It is None until the first check of the connection.
     """
 
     def __init__(
@@ -84,8 +78,8 @@ class Changes:
         on_changes: Callable[[Sequence[Change]], Awaitable[None]],
         on_lost: Callable[[], Awaitable[None]],
     ) -> None:
-        """`on_changes` reads the changed rows, which it gets in order, each row once. `on_lost` reads the
-        whole configuration, at the start and after the loss of the connection or of a notification."""
+        """`on_changes` reads the changed rows, in order, each row once. `on_lost` reads the whole
+        configuration, at the start and after the loss of the connection or of a notification."""
         self._bridge = bridge
         self._on_changes = on_changes
         self._on_lost = on_lost
@@ -101,10 +95,7 @@ class Changes:
         self._confirmed = trio.Event()
 
     async def begin(self) -> None:
-        """Listen, and read the whole configuration. Raises StoreError, and the errors of `on_lost`.
-
-        `run` then begins without a second read, which takes long if there are very many rows.
-        """
+        """Listen, and read the whole configuration. Raises StoreError, and the errors of `on_lost`."""
         line = _ListenLine(self._bridge.connection(LISTENER))
         try:
             # Listen before reading, to receive notifications of rows that are written during the read.
@@ -144,8 +135,7 @@ class Changes:
 
     @property
     def dropped(self) -> int:
-        """The number of notifications that were lost because the queue was full. After each loss, `run`
-        reads the whole configuration again."""
+        """The number of notifications that were lost because the queue was full."""
         return self._dropped + (0 if self._line is None else self._line.dropped)
 
     async def _release(self, line: _ListenLine) -> None:
@@ -166,24 +156,21 @@ class Changes:
         self._hurried = False
         # When PostgreSQL answers this statement, the queue has every notification sent before it.
         await line.connection.fetch("SELECT 1")
-        # `_take` takes only the notifications that are in the queue now. If it also took later ones, a
-        # process that writes without pause would keep it busy for ever: `confirmed_at` would grow old,
-        # and admission control would refuse every request.
+        # Take only the notifications that are in the queue now. A process that writes without pause would
+        # keep `_take` busy for ever, and `confirmed_at` would grow old.
         await self._take(line.receive)
         self.confirmed_at = asked_at
         self._confirmed.set()
         self._confirmed = trio.Event()
 
     async def _wait(self, line: _ListenLine) -> None:
-        """Wait for a notification, at most until the next check of the connection."""
         if not line.receive.statistics().current_buffer_used:
             check_s = HURRIED_CHECK_S if self._hurried else CHECK_S
             with trio.move_on_at(self._asked_at + check_s) as self._nap:
                 self._first = await line.receive.receive()
 
     async def _take(self, receive: trio.MemoryReceiveChannel[Change]) -> None:
-        """Pass the notifications received so far to `on_changes`, each row once: the callback reads the
-        row's present state."""
+        """Call `on_changes` once for each row: the callback reads the row's present state."""
         waiting = receive.statistics().current_buffer_used
         heard = [receive.receive_nowait() for _ in range(waiting)]
         first, self._first = self._first, None

@@ -49,12 +49,12 @@ def entry_arrays(first: int) -> str:
 
 
 def audited(change: str, first: int, kind: str, also: str = "", before: str = "") -> str:
-    """Return a statement that runs `change` and writes its audit entry.
+    """Return a statement that runs `change`, writes its audit entry and sends a notification.
 
-    `change` modifies one row and returns its `id`, which the whole statement returns as well. The
-    entry's values are the arguments from `$first` on (see `values`). `before` has WITH queries that
-    `change` reads. `also` has WITH queries that read the result of `change`, under the name `changed`.
-    If `change` modifies no row, no entry is written and no notification is sent.
+    `change` modifies one row and returns its `id`, which the whole statement returns as well. If `change`
+    modifies no row, no entry is written and no notification is sent. The entry's `values` are the
+    arguments from `$first` on. `before` has WITH queries that `change` reads. `also` has WITH queries
+    that read the result of `change`, under the name `changed`.
     """
     arguments = ", ".join(f"${first + index}::{type_}" for index, type_ in enumerate(_TYPES))
     further = f"{also}," if also else ""
@@ -93,7 +93,7 @@ _COLUMNS = """
     d.id::text AS id, d.workspace::text AS workspace, d.environment, d.action, d.object_type,
     d.object_id, d.actor_type, d.actor_id, d.request_id, d.changes, d.previous_fingerprint"""
 # The columns, each with the name of its filter, the most selective column first. The first filter that a
-# caller gives determines the index. The other given filters are conditions on the rows of the index.
+# caller gives determines the index.
 _BY_RARITY = (
     ("object_id", "object_ids"),
     ("actor_id", "actor_ids"),
@@ -104,8 +104,8 @@ _ENTRY = f"""
 SELECT {_COLUMNS} FROM audit_log d
 WHERE d.workspace = $1::uuid AND d.id = $2::uuid
   AND (d.environment = $3::integer OR (d.environment IS NULL AND $4::boolean))"""  # noqa: S608 - constants
-# The entries that belong to a workspace, but to no environment. They are few, so whatever the filters
-# are, a single stream (see `storage.log.walk`) reads them.
+# The few entries that belong to a workspace, but to no environment. One stream (see `storage.log.walk`)
+# reads them.
 _OF_WORKSPACE = """
     SELECT NULL AS stream, x.* FROM (
         SELECT d.* FROM audit_log d
@@ -132,7 +132,6 @@ class PostgresAudit:
     async def entries(
         self, reach: AuditReach, which: AuditFilter, below: str | None, limit: int
     ) -> AuditPage:
-        """Return a page of entries."""
         given = [
             (column, list(values))
             for column, name in _BY_RARITY
@@ -141,8 +140,8 @@ class PostgresAudit:
         conditions = [
             f" AND d.{column} = ANY(${place}::text[])" for place, (column, _) in enumerate(given, 7)
         ]
-        # $6 is the workspace or null. The statement must use it in both cases, because PostgreSQL cannot
-        # determine the type of an unused parameter.
+        # $6 is the workspace or null. The statement must use it: PostgreSQL cannot determine the type of
+        # an unused parameter.
         only = "" if reach.workspace is not None else " AND $6::uuid IS NULL"
         streams = [stream("audit_log", only=only)]
         number = 1
@@ -172,12 +171,10 @@ class PostgresAudit:
         return AuditPage([_entry(row) for row in rows], rest)
 
     async def write(self, entry: AuditEntry, *, news: tuple[str, str] | None = None) -> None:
-        """Add an entry."""
         sql, told = (_WRITE, ()) if news is None else (_WRITE_AND_TELL, news)
         await self._pool.fetch(sql, *([value] for value in values(entry)), *told)
 
     async def entry(self, reach: AuditReach, workspace: str, entry: str) -> AuditEntry | None:
-        """Return one entry of a workspace."""
         whole = reach.workspace is not None
         row = await self._pool.fetch_row(_ENTRY, workspace, entry, reach.environment, whole)
         return None if row is None else _entry(row)

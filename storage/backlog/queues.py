@@ -50,8 +50,8 @@ _ROW = """
 SELECT destination::text AS destination, seq, class, lane, status
 FROM deliveries WHERE environment = $1::integer AND id = $2::uuid"""
 
-# The first PENDING delivery of each class, and the RETRYING delivery with the lowest id. Deliveries in
-# flight are left out. $1 environment, $2 destinations, $3 deliveries in flight.
+# The first PENDING delivery of each class, and the RETRYING delivery with the lowest id, none of them in
+# flight. $1 environment, $2 destinations, $3 deliveries in flight.
 _FIRST_PENDING = """
     (SELECT x.id FROM (
         SELECT d.id, d.status FROM deliveries d
@@ -87,7 +87,6 @@ class PostgresQueues:
     async def lanes(
         self, environment: int, destination: str, *, strict: bool, after: int, limit: int
     ) -> LaneList:
-        """Return lanes of a destination."""
         low = await self._pool.fetch_row(_LOW, environment, destination)
         if low is None:
             return LaneList([], whole=True)
@@ -99,7 +98,6 @@ class PostgresQueues:
     async def place(
         self, environment: int, delivery: str, *, ordered: bool, strict: bool
     ) -> QueuePlace:
-        """Return the place of a waiting delivery."""
         row = await self._pool.fetch_row(_ROW, environment, delivery)
         if row is None or row["status"] not in _WAITING:
             return QueuePlace()

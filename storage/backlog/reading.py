@@ -1,8 +1,4 @@
-"""The reads of the backlog: a destination's queue in bounded steps, and the first reads of recovery.
-
-Nothing here writes. A read of a queue examines a bounded number of rows, however many of them are
-settled or skipped.
-"""
+"""The reads of the backlog: a destination's queue in bounded steps, and the first reads of recovery."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -42,23 +38,21 @@ BACKLOG = Profile(
     },
 )
 
-# One connection for each of `engine.actors.readers`. There are no more, because the plans of a connection
-# name every partition and take megabytes.
+# One for each of `engine.actors.readers`. The plans of a connection name every partition and take
+# megabytes.
 BACKLOG_READERS = 4
 
 _PENDING = [DeliveryStatus.PENDING]
 _PENDING_OR_RETRYING = [DeliveryStatus.PENDING, DeliveryStatus.RETRYING]
 
-# The next rows of one class, see `stretch`.
 _STRETCH = """
     (SELECT {columns}
      FROM deliveries d
      WHERE d.environment = $1::integer AND d.destination = $2::uuid
        AND d.class = ($3::smallint[])[{place}] AND d.seq > $4::bigint{bound}
      ORDER BY d.seq LIMIT {examined})"""
-# The examined rows with one of the statuses $5: at most $6 deliveries and about $7 bytes. If fewer than
-# $6 rows have such a status, `tail` has the last examined seq and the number of examined rows, from the
-# same snapshot.
+# The examined rows with a status in $5: at most $6 deliveries and about $7 bytes. If there are fewer than
+# $6, `tail` has the last examined seq and the number of examined rows.
 _QUEUE = """
 WITH picked AS MATERIALIZED (
     SELECT * FROM ({stretch}) x
@@ -104,16 +98,16 @@ def queue_statement(classes: int, lanes: str) -> str:
 
 @cache
 def passed_statement(classes: int) -> str:
-    """Return the statement that finds the first waiting seq of each lane in $6, the lanes that a read
-    skipped. It examines seqs after $4, up to $7."""
+    """Return the statement that finds the first waiting seq, after $4 and up to $7, of each skipped lane
+    in $6."""
     bound = " AND d.seq <= $7::bigint"
     return _PASSED.format(stretch=stretch("d.seq, d.lane, d.status", classes, bound))
 
 
 def stretch(columns: str, classes: int, bound: str = "") -> str:
-    """Return the query of a stretch: the next `EXAMINED` rows of a destination's queues, merged by seq.
-    Each class has a queue. $1 environment, $2 destination, $3 classes, $4 the seq to begin after.
-    `columns` and `bound` are SQL about a row `d`."""
+    """Return the query of the next `EXAMINED` rows of a destination's queues, merged by seq. $1
+    environment, $2 destination, $3 classes, $4 the seq to begin after. `columns` and `bound` are SQL
+    about a row `d`."""
     queues = [
         _STRETCH.format(columns=columns, place=place, bound=bound, examined=EXAMINED)
         for place in range(1, classes + 1)
@@ -217,8 +211,7 @@ class PostgresBacklog:
         self._snapshots_after = of_part(_SNAPSHOTS_AFTER, part, "environment")
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
-        """Return the backlog rows of some shards: a row for each destination with unsettled
-        deliveries."""
+        """Return a row for each destination of some shards with unsettled deliveries."""
         rows = await self._pool.fetch(self._backlog, list(shards))
         return await made_in_slices(lambda row: BacklogRow(*row), rows, SLICE)
 
@@ -240,7 +233,6 @@ class PostgresBacklog:
         skip_lanes: Sequence[str] = (),
         only_lane: str | None = None,
     ) -> ReadBack:
-        """Read the next waiting deliveries of a destination's queues."""
         place = (environment, destination, list(classes), after)
         statuses = _PENDING_OR_RETRYING if ordered else _PENDING
         limit = max(limit, 1)
@@ -280,7 +272,6 @@ class PostgresBacklog:
         return (None, None) if row is None else (row[0], row[1])
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
-        """Return the number of waiting deliveries."""
         count: int = await self._pool.fetch_value(
             _WAITING, environment, destination, from_seq, _CLASSES
         )

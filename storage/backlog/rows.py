@@ -29,7 +29,7 @@ _PRIORITY = {int(member): member for member in Priority}
 DELIVERY_COLUMNS = """
     d.seq, d.id, d.event, d.destination, d.class, d.lane, d.priority, d.kind, d.origin, d.customer,
     d.attempt_count, d.schedule_start, d.next_attempt_at_ms, d.dlq_status, d.replay_of, d.replay_job"""
-# The columns that `_delivery_of` takes, of a delivery `d` and its event `e`, under distinct names.
+# The columns that `_delivery_of` takes, under distinct names.
 WAITING_COLUMNS = """
     d.seq, d.id::text AS id, d.event::text AS event, d.destination::text AS destination, d.class,
     d.lane, d.priority, d.kind, d.origin, d.customer, d.attempt_count, d.schedule_start,

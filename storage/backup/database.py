@@ -1,7 +1,4 @@
-"""The database part of a backup: the archives of pg_basebackup, and the server's own checksums.
-
-A restoration takes only data files from an archive, by their names, and never a server's configuration.
-"""
+"""The database part of a backup: the archives of pg_basebackup, and the server's own checksums."""
 
 import gzip
 import os
@@ -19,9 +16,9 @@ from storage.backup.manifest import PIECE_BYTES, BackupError, HashedReader
 # The errors of reading an archive that was cut off or changed.
 DAMAGE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error)
 
-
 # The data files of a server of version 18: tables, the states of transactions, and where recovery begins.
-# A restoration leaves out every other file, because it could do harm. Configuration, and the files that
+# A restoration leaves out every other file: configuration and a standby's files can name programs to run,
+# and a tablespace's files name other folders.
 # make a server a standby, can name programs to run. A tablespace's files name other folders.
 _NUMBER = r"[0-9]{1,10}"
 _TREE = re.compile(
@@ -83,8 +80,8 @@ def check_member(
 def members(
     reading: HashedReader, *, compressed: bool
 ) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """Yield the members of an archive: folders, and files with their content. The caller must read a
-    content before it takes the next member. Both can raise BackupError and the errors of `DAMAGE`."""
+    """Yield the members of an archive, files with their content. The caller must read a content before it
+    takes the next member. Both can raise BackupError and the errors of `DAMAGE`."""
     stream = cast("IO[bytes]", reading)  # only the stream's `read` is called
     # These archives are several gzip streams in a row; tarfile would read only the first.
     if compressed:

@@ -215,8 +215,8 @@ class Backup:
         self._lock = self._locked()
 
     def _locked(self) -> int:
-        """Return the descriptor of the draft's lock. pg_basebackup holds the lock as well, because it
-        can run for a moment after this process has ended."""
+        """Lock the draft, also for pg_basebackup, which can run for a moment after this process has
+        ended."""
         descriptor = os.open(self._draft / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -261,7 +261,6 @@ class Backup:
             raise BackupError(f"pg_basebackup failed to copy the database: {said}")
 
     def _follow(self, process: "subprocess.Popen[bytes]") -> str:
-        """Report the progress; return the last message of pg_basebackup."""
         assert process.stderr is not None
         rest, said = b"", "it said nothing"
         while data := process.stderr.read1(4096):  # type: ignore[attr-defined]  # a BufferedReader
@@ -275,7 +274,6 @@ class Backup:
         return said
 
     def _verify_database(self) -> int:
-        """Compare the written files with the server's list; return the database's size in bytes."""
         folder = self._draft / DATABASE
         manifest = folder / "backup_manifest"
         expected = expected_of(manifest.read_bytes())
@@ -333,7 +331,6 @@ class Backup:
         self._part(f"{FILES}/{name}", reading.digest)
 
     def _named(self, url: str) -> Path:
-        """Write the list of contents to which rows refer now; return its path."""
         listed = self._draft / NAMED
         listed.touch(mode=0o600)
         if _query(url, "SELECT to_regclass('files') IS NOT NULL").strip() == "t":
@@ -357,7 +354,7 @@ class Backup:
         return file.read() if file.path.exists() else []
 
     def _keep_keys(self, before: list[bytes]) -> bool:
-        """Write the keys from before and after the copy, which can differ. Return True if any exist."""
+        """Write the keys from before and after the copy, which can differ."""
         keys = list(dict.fromkeys([*self._keys(), *before]))
         if not keys:
             return False

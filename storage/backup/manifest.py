@@ -32,7 +32,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]{1,200})\n")
 
 
 class BackupError(Exception):
-    """The error of a backup that cannot be made or used. Its message tells operators what to do."""
+    """The error of a backup that cannot be made or used."""
 
 
 class Manifest(msgspec.Struct, frozen=True, rename="camel"):
@@ -53,11 +53,10 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     sums: str  # SHA-256 of SHA256SUMS
 
     def text(self) -> bytes:
-        """Return the content of the file."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
     def write(self, folder: Path) -> None:
-        """Write the manifest atomically: with it, the folder is a backup."""
+        """Write the manifest atomically."""
         text = self.text()
         draft = folder / f"{MANIFEST}.new"
         with draft.open("wb") as file:
@@ -136,13 +135,11 @@ class HashedReader:
         self._hash = hashlib.sha256()
 
     def read(self, size: int = PIECE_BYTES) -> bytes:
-        """Return the next bytes, or b"" at the end."""
         data = self._file.read(size)
         self._hash.update(data)
         return data
 
     def drain(self) -> None:
-        """Read the rest of the file."""
         while self.read():
             pass
 

@@ -1,7 +1,6 @@
 """The proof of a backup's origin: a MAC of its manifest, under a key derived from the master key.
 
-The manifest has the hash of the list of parts, and the list has the hashes of the parts. A key inside the
-backup proves nothing: an attacker who changes the backup can replace that key too.
+A key inside the backup proves nothing: an attacker who changes the backup can replace that key too.
 """
 
 import hashlib

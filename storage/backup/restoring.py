@@ -48,8 +48,7 @@ _NO_KEY = """\
 # (Or give the key to the server by ANGARIUM_MASTER_KEY.) Without it every secret in the database is lost.
 """
 STATED = f"{DATABASE}/backup_manifest"
-# The members that a restoration leaves out without a warning, because every archive has them. (The
-# tablespace map is empty, since a backup has no tablespaces.)
+# The members that a restoration leaves out without a warning, because every archive has them.
 LEFT_OUT = {*CONFIGURATION, "tablespace_map", ".s.PGSQL.5432.lock"}
 _OURS = frozenset({"lock"})
 
@@ -91,8 +90,7 @@ class Restore:
     def run(self) -> Manifest:
         """Restore everything; return the manifest. Raises BackupError, EmbeddedError.
 
-        If the unpacking fails or is interrupted, its files are removed. After any interruption, run the
-        restoration again: it begins from the start.
+        After any interruption, run the restoration again: it begins from the start.
         """
         manifest, text = read_manifest(self._source)
         if self._key_file is not None and not self._key_file.is_file():
@@ -122,7 +120,6 @@ class Restore:
         return manifest
 
     def _known_keys(self) -> list[bytes]:
-        """Return the keys that do not come from the backup itself. Raises BackupError."""
         try:
             return self._keys + ([] if self._key_file is None else KeyFile(self._key_file).read())
         except SecretBoxError as error:
@@ -141,7 +138,7 @@ class Restore:
             )
 
     def _begin(self, manifest: Manifest) -> None:
-        """Check that the data folder is empty, and mark it: from now on no server starts there."""
+        """Mark the empty data folder: from now on no server starts there."""
         present = {each.name for each in self._data.iterdir()}
         if RESTORING in present:
             # Remove the content: an unfinished restoration made it, in a folder that was empty before.
@@ -196,7 +193,6 @@ class Restore:
             sync_folder(Path(folder))
 
     def _take(self, name: str) -> str:
-        """Restore a part; return the SHA-256 of the bytes read."""
         if name == STATED:
             return hashlib.sha256(self._stated).hexdigest()
         part = self._source / name

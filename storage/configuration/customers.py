@@ -28,8 +28,8 @@ _SELECT = """
 SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # the accounts that have settings
 _GET = _SELECT.format(join="LEFT JOIN") + " WHERE a.environment = $1 AND a.external_id = $2"
 _FIND = SELECT_CUSTOMERS + " WHERE s.account = $1::uuid"
-# COLLATE "C" compares names by their bytes. The upper bound of names with the prefix $2 is this prefix
-# and twice Unicode's last character.
+# COLLATE "C" compares names by their bytes. The upper bound of the prefix $2 is the prefix and twice
+# Unicode's last character.
 _PAGE = f"""
     {_SELECT.format(join="LEFT JOIN")}
     WHERE a.environment = $1::integer AND a.external_id COLLATE "C" >= $2::text
@@ -38,8 +38,7 @@ _PAGE = f"""
           SELECT external_id FROM customer_accounts WHERE environment = $1 AND id = $3))
     ORDER BY a.external_id COLLATE "C" LIMIT $4::integer
 """  # noqa: S608 - made of constants only
-# Version 1 is written only if there is no row, a later version only if its predecessor is stored. The
-# second of two writers of the same version writes nothing, and must read again.
+# Version 1 is written only if there is no row, a later version only if its predecessor is stored.
 _REPLACE = audited(
     """
         INSERT INTO customer_settings AS s (environment, account, version, document, updated_at_ms)
@@ -76,8 +75,7 @@ _USED = """
 
 
 def own_tally(first: int) -> str:
-    """Return the WITH query `own`. It locks a customer's account and raises the account's tally, which
-    rises with every object that the customer adds.
+    """Return the WITH query `own`, which locks a customer's account and raises the account's tally.
 
     The parameter `$first` is the account. The next one is the tally that the account had when its quota
     was checked: if the tally has changed since, `own` has no row. Every statement locks the account
@@ -102,7 +100,6 @@ class Customers:
         self._pool = pool
 
     async def get(self, environment: int, external_id: str) -> CustomerAccount | None:
-        """Return an account."""
         row = await self._pool.fetch_row(_GET, environment, external_id)
         return None if row is None else customer_account(row)
 
@@ -154,7 +151,7 @@ class Customers:
 def customer_account(row: Record) -> CustomerAccount:
     """Return a row of `_SELECT` as an account."""
     said = {} if row["document"] is None else json.loads(row["document"])
-    # Another version of Angarium can have stored abilities that this version does not have. Skip them.
+    # Skip the abilities of another version of Angarium.
     known = {ability.value: ability for ability in Ability}
     own = said.get("permissions", {})
     erasure = None
@@ -177,8 +174,7 @@ def customer_account(row: Record) -> CustomerAccount:
     )
 
 
-# The account usually exists: `_OPEN` runs only if `_KNOWN` found none. The update in `_OPEN` changes
-# nothing: it makes RETURNING return a row that another session inserted meanwhile.
+# The update in `_OPEN` makes RETURNING return a row that another session inserted meanwhile.
 _KNOWN = "SELECT id::text FROM customer_accounts WHERE environment = $1 AND external_id = $2"
 _OPEN = """
     INSERT INTO customer_accounts (environment, external_id, id) VALUES ($1, $2, $3::uuid)
@@ -193,8 +189,7 @@ _RECORD = audited(
 
 
 class Accounts:
-    """The customer accounts of all environments. The first object that names a customer opens its
-    account."""
+    """The customer accounts of all environments."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

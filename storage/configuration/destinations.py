@@ -38,7 +38,7 @@ _SOURCE = """
 SELECT_DESTINATIONS = _COLUMNS + _SOURCE + " FROM destinations"
 # Lists of destinations do not read the sources of scripts, which can have 64 KiB each.
 _LISTED = _COLUMNS + " NULL::bytea AS transform_source FROM destinations"
-_COLUMN_COUNT = 30  # the arguments of a row, see `_columns`; those of the audit entry follow
+_COLUMN_COUNT = 30  # the arguments of a row, see `_columns`
 _VERSION = """version AS (
         INSERT INTO destination_versions
             (environment, destination, version, status, url, headers, algorithm, written_at_ms,
@@ -47,16 +47,15 @@ _VERSION = """version AS (
                $21, $22::bytea, $23::integer, $26::smallint, $28::boolean
         FROM changed
     )"""
-# An archived destination gets a backlog row, even if it has only dead letters. Therefore a server that
-# starts makes an actor for it, and the actor discards the remaining deliveries in chunks.
+# An archived destination gets a backlog row. From that row, a server that starts makes an actor, which
+# discards the remaining deliveries.
 _DISCARDING = """, discarding AS (
         INSERT INTO destination_backlog (environment, destination, shard, low_seq)
         SELECT $1::integer, id, get_byte(uuid_send(id), 15), (SELECT last_value << 20 FROM intake_group)
         FROM changed WHERE $4::smallint = 3
         ON CONFLICT (environment, destination) DO NOTHING
     )"""
-# This UPDATE locks the environment's row. A second session waits for the lock and then sees the new
-# count, so the limit is exact.
+# Locks the environment's row: a second session waits and then sees the new count, so the limit is exact.
 _ROOM = (
     own_tally(43)  # noqa: S608 - made of constants only
     + """, room AS (
@@ -117,8 +116,7 @@ _STAMPED = """, stamped AS (
         UPDATE transform_scripts SET published_at_ms = $42::bigint
         WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
     )"""
-# This statement locks the script's row first. A session that would remove the script waits, and then
-# finds that the script is live.
+# Locks the script's row first: a session that would remove the script waits, and then finds it live.
 _PUBLISH = audited(
     _SET + " FROM held " + _IF_PREDECESSOR,
     _COLUMN_COUNT + 1,
@@ -181,12 +179,10 @@ class Destinations:
         return bool(await write(self._pool, _PUBLISH, *columns, *values(audit), at_ms))
 
     async def get(self, environment: int, destination: str) -> DestinationRecord | None:
-        """Return the present version."""
         row = await self._pool.fetch_row(_GET, environment, destination)
         return None if row is None else self.record(row)
 
     async def find(self, destination: str) -> DestinationRecord | None:
-        """Return the present version, in any environment."""
         row = await self._pool.fetch_row(_FIND, destination)
         return None if row is None else self.record(row)
 
@@ -330,8 +326,6 @@ def _secrets(record: DestinationRecord) -> bytes:
 
 
 def _place(identifier: str) -> str:
-    """Return the `place` with which a destination's secrets are encrypted: `SecretBox` decrypts them only
-    with the same place."""
     return f"destinations/{identifier}"
 
 

@@ -131,11 +131,9 @@ class Keys:
         return bool(rows)
 
     async def revoke(self, key: KeyRecord, at_ms: int, audit: AuditEntry) -> bool:
-        """End all secrets of a key."""
         return bool(await write(self._pool, _REVOKE, key.id, key.version, at_ms, *values(audit)))
 
     async def get(self, key: str) -> KeyRecord | None:
-        """Return a key by its id."""
         rows = await self._pool.fetch(SELECT_KEYS + " WHERE k.id = $1::uuid" + ORDER_KEYS, key)
         return key_records(rows)[0] if rows else None
 
@@ -149,7 +147,6 @@ class Keys:
         return key_records(rows)[0] if rows else None
 
     async def of_workspace(self, workspace: str) -> list[KeyRecord]:
-        """Return a workspace's keys, newest first."""
         return key_records(
             await self._pool.fetch(
                 SELECT_KEYS + " WHERE k.workspace = $1::uuid" + ORDER_KEYS, workspace
@@ -185,8 +182,7 @@ def _columns(secret: KeySecret) -> tuple[Any, ...]:
 
 
 def key_records(rows: Iterable[Record]) -> list[KeyRecord]:
-    """Return the keys that the rows of `SELECT_KEYS` describe. A key has a row for each of its
-    secrets."""
+    """Return the keys in the rows of `SELECT_KEYS`, which have a row for each secret."""
     return [key_record(secrets) for secrets in by_key(rows)]
 
 
@@ -196,7 +192,7 @@ def by_key(rows: Iterable[Record]) -> Iterator[list[Record]]:
 
 
 def key_record(rows: list[Record]) -> KeyRecord:
-    """Return the rows of one key."""
+    """Return a key from all its rows."""
     row = rows[0]
     name = row["environment_name"]
     return KeyRecord(

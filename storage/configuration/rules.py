@@ -23,8 +23,8 @@ SELECT_RULES = """
     FROM routing_rules
 """
 # All statements lock rows in one order, which prevents deadlocks: the account, the destination, the
-# environment's tally, the rule. Because of the destination's lock, a destination that is being archived
-# gets no new rule.
+# environment's tally, the rule. The destination's lock keeps new rules from a destination that is being
+# archived.
 _CREATE = audited(
     """
         INSERT INTO routing_rules (environment, id, version, destination, name, event_types, filter,
@@ -192,7 +192,6 @@ class Rules:
         return bool(await write(self._pool, _REPLACE, *_columns(rule), tally, *values(audit)))
 
     async def count(self, environment: int) -> int:
-        """Return how many rules an environment has."""
         return int(await self._pool.fetch_value(_COUNT, environment) or 0)
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
@@ -213,7 +212,6 @@ class Rules:
         return FilteredRules(rules=rows[0]["rules"], tally=rows[0]["version"], patterns=patterns)
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
-        """Return the recorded failures of filters, by rule."""
         rows = await self._pool.fetch(_FAILURES, environment, list(rules))
         return {
             row["rule"]: FilterErrors(row["failures"], row["last_at_ms"], row["last_message"])
@@ -221,7 +219,6 @@ class Rules:
         }
 
     async def failed(self, failures: Sequence[FilterFailure]) -> None:
-        """Add to the recorded failures."""
         await write(
             self._pool,
             _FAILED,
@@ -243,8 +240,7 @@ class Rules:
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
     ) -> list[str]:
-        """Remove those rules of one environment whose stored version is still the given version. Return
-        the ids of the removed rules."""
+        """Remove the rules of one environment whose stored version is the given one. Return their ids."""
         entries = zip(*map(values, audits), strict=True)
         rows = await write(
             self._pool,
@@ -262,14 +258,12 @@ class Rules:
         return [(row["environment"], row["destination"]) for row in rows]
 
     async def get(self, environment: int, rule: str) -> RuleModel | None:
-        """Return a rule."""
         row = await self._pool.fetch_row(
             SELECT_RULES + " WHERE environment = $1 AND id = $2::uuid", environment, rule
         )
         return None if row is None else rule_record(row)
 
     async def find(self, rule: str) -> RuleModel | None:
-        """Return a rule of any environment."""
         row = await self._pool.fetch_row(SELECT_RULES + " WHERE id = $1::uuid", rule)
         return None if row is None else rule_record(row)
 

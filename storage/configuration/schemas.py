@@ -114,7 +114,6 @@ class Schemas:
         self._pool = pool
 
     async def create(self, schema: SchemaRecord, bounds: SchemaBounds, audit: AuditEntry) -> bool:
-        """Add the next version of a type."""
         rows = await write(
             self._pool,
             _CREATE,
@@ -134,7 +133,6 @@ class Schemas:
     async def activate(
         self, schema: SchemaRecord, instead_of: str | None, at_ms: int, audit: AuditEntry
     ) -> bool:
-        """Make a version the active one."""
         rows = await write(
             self._pool,
             _ACTIVATE,
@@ -160,14 +158,12 @@ class Schemas:
         return bool(rows)
 
     async def get(self, environment: int, schema: str) -> SchemaRecord | None:
-        """Return a version."""
         row = await self._pool.fetch_row(
             _SELECT + " WHERE s.environment = $1 AND s.id = $2::uuid", environment, schema
         )
         return None if row is None else _record(row)
 
     async def active(self, environment: int, event_type: str) -> SchemaRecord | None:
-        """Return a type's active version."""
         row = await self._pool.fetch_row(
             _SELECT + " WHERE s.environment = $1 AND s.event_type = $2 AND s.id = t.active",
             environment,

@@ -78,7 +78,6 @@ class ConfigurationTables:
 
 
 async def _newer(rows: list[Record], version: Callable[[str], int] | None) -> list[str]:
-    """Return the ids of rows whose present version is not known."""
     if version is None:
         return await made_in_slices(itemgetter("id"), rows)
     newer = []

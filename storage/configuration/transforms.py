@@ -126,7 +126,6 @@ class Transforms:
         return bool(await write(self._pool, _REMOVE, *arguments))
 
     async def get(self, environment: int, script: str) -> TransformScript | None:
-        """Return a script by its id."""
         row = await self._pool.fetch_row(
             _SELECT + " WHERE s.environment = $1 AND s.id = $2::uuid", environment, script
         )
@@ -135,7 +134,6 @@ class Transforms:
     async def of_version(
         self, environment: int, destination: str, version: int
     ) -> TransformScript | None:
-        """Return a destination's script by its version."""
         row = await self._pool.fetch_row(
             _SELECT + " WHERE s.environment = $1 AND s.destination = $2::uuid AND s.version = $3",
             environment,

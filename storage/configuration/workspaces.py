@@ -61,18 +61,15 @@ class Workspaces:
         return await self.get(workspace.id) if created else None
 
     async def set_plan(self, workspace: WorkspaceModel, plan: str, audit: AuditEntry) -> bool:
-        """Change the plan of a workspace. Return False if its stored plan is no longer that of
-        `workspace`."""
+        """Change the plan of a workspace, unless its stored plan is no longer that of `workspace`."""
         arguments = (workspace.id, plan, workspace.plan, *values(audit))
         return bool(await write(self._pool, _SET_PLAN, *arguments))
 
     async def find(self, name: str) -> Tenant | None:
-        """Return the workspace of that name."""
         row = await self._pool.fetch_row(_SELECT + " WHERE w.name = $1" + _GROUP, name)
         return None if row is None else tenant_record(row)
 
     async def get(self, workspace: str) -> Tenant | None:
-        """Return a workspace by its id."""
         row = await self._pool.fetch_row(_SELECT + " WHERE w.id = $1::uuid" + _GROUP, workspace)
         return None if row is None else tenant_record(row)
 
@@ -94,8 +91,7 @@ def tenant_record(row: Record) -> Tenant:
 SELECT_SETTINGS = """
     SELECT workspace::text AS workspace, version, document, updated_at_ms FROM workspace_settings
 """
-# Version 1 is written only if there is no row, a later version only if its predecessor is stored. The
-# second of two writers of the same version writes nothing, and must read again.
+# Version 1 is written only if there is no row, a later version only if its predecessor is stored.
 _REPLACE = audited(
     """
         INSERT INTO workspace_settings AS s (workspace, version, document, updated_at_ms)
@@ -145,7 +141,7 @@ class SettingsTable:
 def settings_record(row: Record) -> WorkspaceSettings:
     """Return a row of `SELECT_SETTINGS` as settings."""
     document = json.loads(row["document"])
-    # Another version of Angarium can have stored abilities that this version does not have. Skip them.
+    # Skip the abilities of another version of Angarium.
     known = {ability.value: ability for ability in Ability}
     return WorkspaceSettings(
         workspace=row["workspace"],

@@ -16,8 +16,7 @@ LONG_MINUTES = 7 * 1_440  # a read of this period or a longer one asks for a rol
 _COUNTS = ("attempts", "delivered", "failed", "retried", "dead_lettered")
 _LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{int(each):02}" for each in ErrorCategory)
-# The hours from `low` to below `high` are read as rolled-up hours. The rest of the period is read by the
-# minute.
+# The hours from `low` to below `high` are read as rolled-up hours, the rest by the minute.
 _SPLIT = """
 WITH split AS MATERIALIZED (
     SELECT ($3::integer + 59) / 60 AS low, greatest(($3 + 59) / 60, least(coalesce((
@@ -50,8 +49,8 @@ FROM (
     UNION ALL SELECT minute, {_NAMES} {_BEFORE}
     UNION ALL SELECT minute, {_NAMES} {_AFTER}
 ) counted GROUP BY 1"""  # noqa: S608 - constants
-# A rolled-up hour is one row, which is returned as it is: a GROUP BY over 720 rows of 42 columns would
-# double the time. An integer has room for the counts of an hour.
+# A GROUP BY over 720 rolled-up hours of 42 columns would double the time. An integer has room for the
+# counts of an hour.
 _OF_AN_HOUR = f"""
        CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})::integer" for name in _ERROR)}] END,
        {", ".join(f"sum({name})::integer" for name in COUNTED)}"""
@@ -87,8 +86,7 @@ class PostgresAnalytics:
 
 
 def tally(row: Record) -> tuple[int, CounterSums]:
-    """Convert a row of sums to the number of its stretch of time, and the sums. The row has the number,
-    the errors or null, and the columns `COUNTED`."""
+    """Convert a row of a number, the errors or null, and the columns `COUNTED`."""
     number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
     return number, CounterSums(attempts, delivered, failed, retried, dead_lettered, latency, errors)
 
@@ -103,8 +101,8 @@ _ALL = """
 _NAMED = """
     FROM unnest($2::uuid[]) d (id) LEFT JOIN destination_rolled r
         ON r.environment = $1::integer AND r.destination = d.id"""
-# For each destination, the hours from `low` to below `high` are read as rolled-up hours. The rest of the
-# period is read by the minute.
+# For each destination, the hours from `low` to below `high` are read as rolled-up hours, the rest by the
+# minute.
 _AMONG = """
 WITH among AS MATERIALIZED (
     SELECT d.id AS destination, ($3::integer + 59) / 60 AS low,
@@ -162,7 +160,6 @@ class PostgresEnvironmentCounters:
     async def top(
         self, environment: int, account: str | None, start: int, end: int, most: int
     ) -> Sequence[DestinationTotals]:
-        """Return the busiest destinations."""
         rows = await self._pool.fetch(_TOP, environment, account, start, end, most)
         if end - start >= LONG_MINUTES:
             self._long_read(environment, [row[0] for row in rows])
@@ -171,6 +168,5 @@ class PostgresEnvironmentCounters:
     async def hours(
         self, environment: int, destinations: Sequence[str], start: int, end: int
     ) -> Sequence[DestinationHour]:
-        """Return the counters of some destinations by the hour."""
         rows = await self._pool.fetch(_OF_NAMED, environment, list(destinations), start, end)
         return [DestinationHour(*row) for row in rows]

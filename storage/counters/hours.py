@@ -1,8 +1,7 @@
 """The hourly counters: reads of long periods roll them up from minutes; old counters are deleted.
 
-When the settle statement counts a late outcome, it reopens the outcome's hour: the next roll-up computes
-this hour again. The settle statement and the roll-up lock the destination's row in `destination_rolled`,
-so the second of them waits for the first.
+A late outcome reopens its hour for the next roll-up. The settle statement and the roll-up lock the
+destination's row in `destination_rolled`, so the second of them waits for the first.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,7 +56,7 @@ class Rollup:
 
     def wanted(self, environment: int, destination: str) -> None:
         """Roll a destination up in the background, unless it was rolled up lately or `AT_ONCE` roll-ups
-        run already. Every long read calls this again."""
+        run already."""
         hour = self._closed()
         if self._under_way >= AT_ONCE or hour - self._rolled.get(destination, 0) < EVERY_HOURS:
             return
@@ -68,8 +67,7 @@ class Rollup:
         self._spawn(self._try, environment, destination, hour)
 
     def wanted_all(self, environment: int, destinations: Sequence[str]) -> None:
-        """Roll up as many of the destinations that are due as `AT_ONCE` allows. The next long read rolls
-        up others."""
+        """Roll up as many of the destinations that are due as `AT_ONCE` allows."""
         for each in destinations:
             self.wanted(environment, each)
 
@@ -78,8 +76,8 @@ class Rollup:
         key = (environment, destination)
         async with self._pool.transaction() as connection:
             await connection.fetch(_KNOWN, *key)
-            # The statements after this lock see every late outcome that was counted before the lock. A
-            # later outcome waits for the lock, and then reopens its hour.
+            # Late outcomes counted before this lock are visible to the next statements. A later outcome
+            # waits for the lock, and then reopens its hour.
             through = await connection.fetch_value(_HELD, *key)
             if through < hour:
                 await connection.fetch(_ROLL, *key, through, hour)
@@ -106,7 +104,7 @@ PAUSE_S = 0.05  # between two statements, to leave the disk to others most of th
 
 # $1 the first hour or minute to keep, $2 and $3 the environment and destination to continue after, $4 the
 # destinations to examine, $5 the rows to delete at most. The recursion jumps along the index from one
-# destination to the next, without reading the rows between.
+# destination to the next.
 _DELETE = """
 WITH RECURSIVE known AS (
     (SELECT environment, destination FROM {table}
@@ -157,7 +155,7 @@ async def _delete(connection: Connection, statement: str, bound: int) -> int:
     while True:
         (row,) = await connection.fetch(statement, bound, *after, DESTINATIONS, CHUNK)
         total += row["deleted"]
-        if row["deleted"] < CHUNK:  # these destinations have no more rows to delete: take the next
+        if row["deleted"] < CHUNK:
             if row["environment"] is None:
                 return total
             after = (row["environment"], row["destination"])

@@ -1,5 +1,4 @@
-"""The counters by the minute. The settle statement writes them in the commit of the outcomes that they
-count."""
+"""The counters by the minute, which the settle statement writes in the commit of the outcomes."""
 
 from collections.abc import Sequence
 
@@ -11,8 +10,7 @@ from storage.database.columns import Arguments, Column, rows
 ERRORS = len(ErrorCategory)
 BUCKETS = 24  # of latency
 # The age from which a minute counts as late. An outcome is recorded within seconds, unless the database
-# was away. A group of outcomes with a late minute reopens the minute's hour. An hour is rolled up only
-# when it ended at least twice this long ago.
+# was away. An hour is rolled up only when it ended at least twice this long ago.
 LATE_MINUTES = 60
 
 _MINUTE = (
@@ -37,7 +35,7 @@ counted AS (
     WHERE true{condition}
     ON CONFLICT (environment, destination, minute) DO UPDATE SET {sums}
 )"""
-# The hours of late minutes can be rolled up already. The next roll-up begins with the first such hour.
+# The next roll-up begins with the first hour that has a late minute.
 _REOPENED = """,
 reopened AS (
     INSERT INTO destination_rolled AS r (environment, destination, through, reopened)
@@ -53,8 +51,8 @@ def early_minute(group: SettleGroup) -> int:
 
 
 def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
-    """Return True if `minutes`, those of a group of outcomes, can be in an hour that is rolled up."""
-    # For a group that runs again (`again`), the time of its first run is not known here.
+    """Return True if some of a group's minutes can be in an hour that is rolled up."""
+    # The time of the first run of a group that runs `again` is not known here.
     early = early_minute(group)
     return bool(minutes) and (group.again or any(minute.minute < early for minute in minutes))
 
@@ -63,8 +61,8 @@ def minutes_clause(before: int, *, late: bool, uniform: bool, condition: str) ->
     """Return the WITH query that adds to counters, and the number of its last parameter.
 
     `late`: the query also reopens the hours of the minutes. `condition` is appended to its WHERE. The
-    latencies and errors of all minutes are one flat argument: an array for each column would cost 0.1 us
-    more a row and 3 us more a statement.
+    latencies and errors are one flat argument: an array for each column would cost 0.1 us more a row and
+    3 us more a statement.
     """
     minute = rows("m", _MINUTE + _PLACE, before, uniform=uniform)
     number = minute.parameters + 1

@@ -1,8 +1,5 @@
-"""The bridge from trio to PostgreSQL's asyncio driver: the connections, the pools, and the wait while
-the database is away.
-
-The hot path does not use a pool: `Bridge.connection` makes its connections.
-"""
+"""The bridge from trio to PostgreSQL's asyncio driver: the connections, the pools, and the wait while the
+database is away."""
 
 import asyncio
 import random
@@ -24,12 +21,11 @@ from storage.database.profiles import POOL, Profile
 
 log = structlog.get_logger("angarium.storage")
 
-# asyncio receives into a new buffer of 256 KiB, which glibc maps and unmaps each time. A buffer of 64 KiB
-# comes from the heap. At full rate, this saves 10 % of the server's CPU.
+# glibc maps and unmaps asyncio's receive buffers of 256 KiB each time. Buffers of 64 KiB come from the
+# heap, which saves 10 % of the server's CPU at full rate.
 selector_events._SelectorSocketTransport.max_size = 65_536  # type: ignore[attr-defined]
 # asyncpg asks an ABC whether each element of an array is itself an array: 0.2 us for each text, a quarter
-# of a large group's cost. A tuple of types is quicker, but then only these types can be sent as arrays.
-# Each further type would cost 0.02 us an element.
+# of a large group's cost. A tuple of types is quicker; only these types can be sent as arrays.
 ARRAYS: tuple[type, ...] = (list, tuple)
 driver.IterableABC = driver.SizedABC = ARRAYS  # type: ignore[attr-defined]  # not in its stub
 driver.MappingABC = dict  # type: ignore[attr-defined]  # as above; no array is a dict
@@ -49,7 +45,7 @@ class PoolStatistics(Struct, frozen=True):
 
 
 class Pool:
-    """A few connections for queries of the control plane, with bounded waiting."""
+    """A few connections for queries, with bounded waiting."""
 
     def __init__(
         self, loop: Loop, url: str, profile: Profile = POOL, size: int = POOL_SIZE
@@ -98,29 +94,25 @@ class Pool:
             return await connection.fetch_value(sql, *arguments)
 
     async def execute(self, script: str) -> str:
-        """Run a script without arguments."""
         async with self.connection() as connection:
             return await connection.execute(script)
 
     def statistics(self) -> PoolStatistics:
-        """Return a record of the pool's use."""
         found = self._limit.statistics()
         return PoolStatistics(int(found.borrowed_tokens), found.tasks_waiting)
 
     def cut(self) -> None:
-        """Drop all connections at once."""
         for connection in self._all:
             connection.cut()
 
     async def aclose(self) -> None:
-        """Close all connections at once."""
         async with trio.open_nursery() as nursery:
             for connection in self._all:
                 nursery.start_soon(connection.aclose)
 
 
 class Bridge:
-    """All connections to one PostgreSQL. `open_bridge` makes it."""
+    """All connections to one PostgreSQL."""
 
     def __init__(self, loop: Loop, url: str) -> None:
         self.url = url
@@ -196,16 +188,16 @@ class Bridge:
             self._away_since = None
 
     def cut(self) -> None:
-        """Drop every connection at once, after a takeover, or when a stop ran out of time. Statements
-        under way have an unknown outcome, as after a crash."""
+        """Drop every connection at once. Statements under way have an unknown outcome, as after
+        a crash."""
         for connection in self._dedicated:
             connection.cut()
         for pool in self._pools:
             pool.cut()
 
     async def aclose(self) -> None:
-        """Close all connections concurrently: if the database is frozen, each close takes its full time
-        limit."""
+        """Close all connections concurrently: if the database is frozen, each close takes its
+        time limit."""
         async with trio.open_nursery() as nursery:
             for connection in self._dedicated:
                 nursery.start_soon(connection.aclose)

@@ -3,7 +3,7 @@ arguments.
 
 The arrays are unnested in a SELECT list: in FROM, PostgreSQL would first write each to a tuple store. An
 array costs about 0.1 us a row, on both sides together, and 3 us a statement. Therefore a column of nulls
-is sent as an empty array (`unnest` pads it), and a column of equal values as one value.
+is sent as an empty array, and a column of equal values as one value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,16 +42,14 @@ def rows(
 ) -> Rows:
     """Return the SQL of rows with the columns `bound` and `columns`.
 
-    The parameters of `columns` begin after number `before`. The columns `bound` have the same values as
-    columns of another call of `rows` for this statement, and reuse the parameters of that call: those
-    after number `bound_before`.
+    The parameters of `columns` begin after number `before`. The columns `bound` reuse the parameters of
+    another call of `rows` for this statement, those after number `bound_before`.
 
     `uniform`: each shared column is sent as one value. Otherwise it is sent as an array and a value, one
     of which is empty. `ordinal`: add a column `ordinal`, which counts the rows from 1.
 
     In the statement, compare a table's column with a column of these rows, never with a parameter. For a
-    parameter, the planner assumes that one row in 200 matches, and reads all rows of an environment
-    instead of looking up ten rows.
+    parameter, the planner assumes that one row in 200 matches, and reads all rows of an environment.
     """
     value: dict[str, str] = {}
     sets: list[str] = []
@@ -86,7 +84,6 @@ class Arguments:
         self._wide: list[Any] = []
 
     def add(self, *values: Any) -> None:
-        """Add arguments unchanged."""
         self._lean += values
         self._wide += values
 
@@ -98,7 +95,6 @@ class Arguments:
         self._wide.append(values)
 
     def shared(self, values: list[Any]) -> None:
-        """Add a column whose values can be shared."""
         first = values[0] if values else None
         if not values or (first == values[-1] and values.count(first) == len(values)):
             self._lean.append(first)

@@ -52,7 +52,7 @@ _END_PREDECESSOR = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE pid = $1 AND application_name = $2 AND pid <> pg_backend_pid()
 """
-# Lets the server notice a lost client while a statement runs. So an abandoned statement ends and releases
+# Lets the server notice a lost client while a statement runs: an abandoned statement ends and releases
 # its locks, even if the driver's cancel request does not arrive.
 _NOTICE_LOSS = "SET client_connection_check_interval = 2000"  # milliseconds
 
@@ -61,7 +61,7 @@ class Loop(ReadingLoop, Protocol):
     """The used part of the asyncio loop under trio."""
 
     async def run_aio_coroutine(self, coro: Coroutine[Any, Any, T]) -> T:
-        """Run an asyncio coroutine and wait for it, from trio."""
+        """Run an asyncio coroutine from trio."""
 
 
 class Connection:
@@ -81,8 +81,8 @@ class Connection:
         self.profile = profile
         self._limit_s = inf if profile.command_timeout_s is None else profile.command_timeout_s
         self.on_connect = on_connect
-        self.connects = 0  # how often it has connected
-        # Whether the last connection went to a pooler in front of the server.
+        self.connects = 0
+        # Whether the last connection went to a pooler.
         self.pooled = False
         self._loop = loop
         self._url = url
@@ -116,12 +116,10 @@ class Connection:
             self._release(entered)
 
     async def fetch_row(self, sql: str, *arguments: Argument) -> Record | None:
-        """Run one statement and return its first row, None if there is none."""
         rows = await self.fetch(sql, *arguments)
         return rows[0] if rows else None
 
     async def fetch_value(self, sql: str, *arguments: Argument) -> Any:
-        """Run one statement and return its first row's first column, None if there is no row."""
         rows = await self.fetch(sql, *arguments)
         return rows[0][0] if rows else None
 
@@ -169,7 +167,7 @@ class Connection:
                 self._discard()
 
     async def listen(self, channel: str, heard: Callable[[str], None]) -> None:
-        """Start LISTEN, connecting if needed. `heard` receives each payload, and must not raise.
+        """Start LISTEN, connecting if needed. `heard` must not raise.
 
         Listening ends silently with the connection: check the connection with statements.
         """
@@ -186,7 +184,7 @@ class Connection:
     # --- turns: a task holds the connection for a statement, or for a transaction with its statements
 
     async def _claim(self, *, connect: bool = False) -> bool:
-        """Take the turn for this task, and connect if needed. Return False if the task has it already."""
+        """Take the turn for this task. Return False if the task has it already."""
         task = trio.lowlevel.current_task()
         if self._owner is task:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -308,7 +306,6 @@ class Connection:
             await self.on_connect(self)
 
     async def _open(self) -> tuple["asyncpg.Connection[Record]", int]:
-        """Connect, and set up the session; return also the backend's process id."""
         raw = await asyncpg.connect(
             self._url,
             timeout=CONNECT_TIMEOUT_S,
@@ -348,8 +345,8 @@ class Connection:
         return self._raw
 
     async def _prepare(self, sql: str) -> "PreparedStatement[Record]":
-        # The name is needed: without its cache, asyncpg leaves statements unnamed, and a session has only
-        # one unnamed statement.
+        # Without its cache, asyncpg leaves statements unnamed, and a session has only one unnamed
+        # statement.
         self._statements += 1
         name = f"angarium_{self._statements}"
         prepared = await self._run(functools.partial(self._live().prepare, sql, name=name))
@@ -362,7 +359,6 @@ class Connection:
     async def _run(
         self, call: Callable[[], Coroutine[Any, Any, T]], crossing: Crossing | None = None
     ) -> T:
-        """Run a driver's call to its end, and translate its errors."""
         raw, began = self._live(), trio.current_time()
         try:
             if crossing is None:
@@ -382,8 +378,8 @@ class Connection:
     async def _shielded(self, call: Coroutine[Any, Any, T]) -> T:
         with trio.CancelScope(shield=not self.profile.abandons):
             try:
-                # The driver's own time limit would leave a timer in the loop until its due time, even if
-                # cancelled. The timer keeps the caller's context alive, such as a request with its body.
+                # The driver's own time limit would leave a timer in the loop until its due time, which
+                # keeps the caller's context alive, such as a request with its body.
                 with trio.CancelScope(deadline=trio.current_time() + self._limit_s):
                     return await self._loop.run_aio_coroutine(call)
             except trio.Cancelled:
@@ -395,6 +391,6 @@ class Connection:
         raw, self._raw = self._raw, None
         self._prepared.clear()
         if raw is not None:
-            # Terminate a closed connection as well. After a protocol error, the driver closes it without
-            # calling its termination listeners, so the crossing would keep its descriptor and tasks.
+            # Also a closed connection: after a protocol error, the driver closes it without calling its
+            # termination listeners, and the crossing would keep its descriptor and tasks.
             raw.terminate()

@@ -1,7 +1,7 @@
 """The short path of a hot connection: trio itself steps the driver's coroutine and reads its socket.
 
 Through the asyncio loop a statement costs about fifteen turns of the scheduler, here two. Only prepared
-statements take this path; the connection's other calls use the loop.
+statements take this path.
 """
 
 import asyncio
@@ -49,8 +49,8 @@ class Crossing:
         self._limit_s = limit_s
         self._due = inf  # when the time limit of the statement under way ends
         self._transport.pause_reading()
-        # A descriptor of our own: the transport can close its descriptor at any time, and trio must not
-        # wait on a number that another socket has taken.
+        # A descriptor of our own: the transport can close its own at any time, and another socket can
+        # take the number.
         self._socket: socket.socket = self._transport.get_extra_info("socket").dup()
         self._reader = loop.run_trio_task(self._read)
         self._watch = loop.run_trio_task(self._watch_limit)
@@ -65,8 +65,8 @@ class Crossing:
         try:
             while True:
                 self._awaited = statement.send(None)
-                # Remove the driver's callback, which costs a turn of the loop. It only cancels a timer,
-                # and these statements have none.
+                # The driver's callback costs a turn of the loop. It only cancels a timer, and these
+                # statements have none.
                 self._awaited.remove_done_callback(self._on_waiter_completed)
                 self._waiter = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(_go_on)
@@ -75,8 +75,8 @@ class Crossing:
             return result
         finally:
             self._due = inf
-            # An error in this future forms a cycle with its traceback, which would keep the statement's
-            # arguments in memory.
+            # An error in this future forms a cycle with its traceback, which would keep the arguments in
+            # memory.
             self._awaited = None
             statement.close()
 
@@ -141,5 +141,5 @@ def _go_on(_: Callable[[], None]) -> trio.lowlevel.Abort:
 
 
 def crosses_tls(raw: "asyncpg.Connection[Record]") -> bool:
-    """Return True if the connection uses TLS: the bytes of its socket are encrypted."""
+    """Return True if the connection uses TLS."""
     return raw._transport.get_extra_info("sslcontext") is not None  # type: ignore[attr-defined]  # see above

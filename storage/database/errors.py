@@ -36,12 +36,11 @@ __all__ = [
 
 
 class AccessDeniedError(StoreAwayError):
-    """The server refuses the login: password, role or database is wrong. A start fails with it; a
-    running server waits until the login works."""
+    """The server refuses the login: password, role or database is wrong."""
 
 
 class PartitionMissingError(StoreAwayError):
-    """A row's instant has no partition. This is not the row's fault: the writer waits for a partition."""
+    """A row's instant has no partition. This is not the row's fault."""
 
 
 TRANSACTION_POOLING = (
@@ -55,7 +54,7 @@ class UnsuitableDatabaseError(StoreError):
 
 
 class MigrationError(StoreError):
-    """A migration cannot be applied. The message says in which state the database is."""
+    """A migration cannot be applied."""
 
 
 # SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html
@@ -64,13 +63,13 @@ _CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
 _CANCELLED = "57014"  # `statement_timeout` cancelled the statement; nothing else cancels ours
 _LOCKED = "55P03"  # lock not available
 # The position of a row, in the context of a lock timeout: the statement waited for a lock on this row.
-# (The words around the position are in the server's language.) Without a position, the whole table was
-# locked, for example by a migration: this is contention. It is contention too if the row is in one of the
-# tables `_OURS`, because only our own sessions lock their rows.
+# The words around it are in the server's language. Without a position, the whole table was locked, for
+# example by a migration: this is contention. So is a lock on a row of the tables `_OURS`, which only our
+# own sessions lock.
 _AT_A_ROW = re.compile(r"\(\d+,\d+\)")
 _OURS = re.compile(r"\b(?:destination_backlog|processes|shard_leases)(?:_pkey)?\b")
-# A prepared statement does not exist, or exists already. Only we name statements in our sessions, so a
-# pooler has given one session to several connections.
+# A prepared statement does not exist, or exists already: a pooler has given one session to several
+# connections.
 _SHARED = frozenset({"26000", "42P05"})
 _DENIED_CLASSES = frozenset({"28", "3D"})  # authorisation, unknown database
 _AWAY_CLASSES = frozenset({"08", "53", "57", "58"})  # connection, resources, intervention, system
@@ -121,7 +120,7 @@ def is_doubtful(cause: Exception) -> bool:
     """Return True if a connection must be discarded after `cause`.
 
     The server's ordinary errors leave the connection intact. So does a value that the driver cannot
-    encode, because nothing was sent.
+    encode.
     """
     if isinstance(cause, asyncpg.InvalidCachedStatementError):
         return True  # the connection's other prepared statements can be outdated as well

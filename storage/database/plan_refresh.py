@@ -14,7 +14,7 @@ LONGEST_S = 60.0
 
 
 class PlanRefresh:
-    """The timer of one connection's plans. The pause before a renewal is twice the previous pause."""
+    """The timer of one connection's plans. Each pause before a renewal is twice the previous one."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -23,8 +23,8 @@ class PlanRefresh:
         self._remake_at = 0.0
 
     async def keep(self, sql: str) -> None:
-        """Discard the plans if that is due. Call this before each statement. If the statement is new to
-        the connection, the pauses begin again with the shortest one."""
+        """Discard the plans if that is due. Call this before each statement. A statement that is new to
+        the connection resets the pause."""
         now = trio.current_time()
         if sql not in self._known:
             self._known[sql] = None

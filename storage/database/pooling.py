@@ -24,9 +24,8 @@ async def require_sessions(first: Connection, second: Connection) -> bool:
     if not (first.pooled or second.pooled):
         return False
     # The transactions of `first` and `second` overlap, so they use two backends. The transaction of
-    # `second` ends earlier. Therefore the next two transactions show whether the pooler lends backends by
-    # transaction. If it lends the backend that was returned earliest, `first` gets the backend of
-    # `second`. If it lends the one that was returned latest, `second` gets the backend of `first`.
+    # `second` ends earlier. If the pooler lends backends by transaction, either `first` or `second` then
+    # gets the backend of the other.
     async with first.transaction():
         mine = await first.fetch_value(_BACKEND)
         async with second.transaction():

@@ -11,22 +11,21 @@ class Profile:
 
     purpose: str  # shown in pg_stat_activity as `angarium <purpose>`
     # The server's limit is shorter than the driver's: if the server cancels the statement, the outcome is
-    # known. The driver's limit is for a server that does not answer.
+    # known.
     statement_timeout_s: float | None
     command_timeout_s: float | None
     settings: dict[str, str] = field(default_factory=dict)
-    # True: a statement connects if needed. False: only `ensure()` connects. The caller reads the epoch
-    # after `ensure()`, so the epoch is never older than the connection.
+    # True: a statement connects if needed. False: only `ensure()` connects. An epoch that the caller
+    # reads after `ensure()` is never older than the connection.
     connects_itself: bool = True
-    # True: a cancelled statement is abandoned together with its connection, and not awaited. This is for
-    # long statements that can be repeated.
+    # True: a cancelled statement is abandoned together with its connection. This is for long statements
+    # that can be repeated.
     abandons: bool = False
-    # True: prepared statements use `Crossing` (except over TLS). It saves turns of the loop. This is for
-    # thousands of statements a second, and for queries that tenants can send at any rate.
+    # True: prepared statements use `Crossing` (except over TLS). This is for thousands of statements a
+    # second, and for queries that tenants can send at any rate.
     lean: bool = False
 
     def session_settings(self) -> dict[str, str]:
-        """Return the settings of a session, to be made before any other statement."""
         milliseconds = (
             0 if self.statement_timeout_s is None else int(self.statement_timeout_s * 1000)
         )
@@ -43,14 +42,13 @@ class Profile:
 
 
 # How long an intake statement waits for a row that another session has locked. Our own sessions hold a
-# lock for some milliseconds. If another session holds a lock for longer, the intake finds the blocked
-# request by halving the group, and delays only that request.
+# lock for some milliseconds.
 LOCK_WAIT_MS = 100
 
 
 def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
     """Return the profile of a connection for a few prepared statements. `lock_wait_ms` limits the wait
-    for a lock; with 0, only the statement's time limit applies."""
+    for a lock; 0 is no limit."""
     return Profile(
         purpose,
         statement_timeout_s=8.0,  # a group takes at most 100 ms, unless the database is in trouble
@@ -134,7 +132,7 @@ NODE = Profile(
 )
 
 
-SLOW_S = 1.0  # a longer statement is logged; if its profile has a time limit, it should take milliseconds
+SLOW_S = 1.0  # a longer statement is logged
 
 log = structlog.get_logger("angarium.database")
 

@@ -53,9 +53,8 @@ FROM (
     ORDER BY dead_lettered_at_ms DESC, id DESC LIMIT {limit}
 ) d ON true
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC"""
-# The search for a rare value, with the index for searches over all deliveries (`storage.log.searching`).
-# $6 rows wanted. `coalesce` keeps the planner from the indexes on the column `trouble`: with them, a
-# search reads 12,000 pages of a month with a million deliveries.
+# The search for a rare value (`storage.log.searching`). $6 rows wanted. `coalesce` keeps the planner from
+# the indexes on `trouble`: with them, a search reads 12,000 pages of a month with a million deliveries.
 _SEARCH = f"""
 SELECT {ENTRY_COLUMNS} FROM deliveries d
 WHERE d.environment = $1::integer AND coalesce(d.trouble, 0) = 3 AND d.id >= $2::uuid
@@ -131,7 +130,6 @@ class PostgresDeadLetterLog:
     async def page(
         self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int
     ) -> DeadPage:
-        """Return a page of entries."""
         if which.destinations == ():
             return DeadPage([], None)
         one, left = _way(which)
@@ -170,13 +168,11 @@ class PostgresDeadLetterLog:
     async def _search(
         searchers: Pool, environment: int, which: DeliveryFilter, below: DeadPosition, wanted: int
     ) -> Sequence[Any]:
-        """Return the latest matching dead letters below a position. Raises TooSlowError."""
         given = left_to_rows(which, {"dead_from_ms", "dead_to_ms"})
         arguments = _arguments(environment, which, below, wanted, one=False)
         return await searchers.fetch(search_statement(tuple(given)), *arguments, *given.values())
 
     async def groups(self, environment: int, which: DeliveryFilter) -> DeadGroups:
-        """Return the groups of the latest dead letters."""
         if which.destinations == ():
             return DeadGroups([], None)
         one, left = _way(which)
@@ -190,8 +186,7 @@ class PostgresDeadLetterLog:
 
 
 def _way(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
-    """Return how to read the dead letters that match a filter: whether to read the index of one
-    destination, the only one that the filter names; and the conditions on the rows that are read."""
+    """Return whether the filter names one destination only, and the conditions left to the rows."""
     one = which.destinations is not None and len(which.destinations) == 1
     served = {"dead_from_ms", "dead_to_ms"} | ({"destinations"} if one else set())
     return one, left_to_rows(which, served)

@@ -29,8 +29,8 @@ _CONDITIONS = {
 
 
 def left_to_rows(which: DeliveryFilter, served: Collection[str]) -> dict[str, Any]:
-    """Return a filter's values by the name of their condition, without the conditions `served`: the
-    index yields only rows that meet these."""
+    """Return a filter's values by the name of their condition, without the conditions `served` by an
+    index."""
     given = {name: getattr(which, name) for name in _CONDITIONS if name not in served}
     return {
         name: list(value) if isinstance(value, tuple) else value
@@ -88,8 +88,7 @@ SELECT ARRAY(SELECT id::text FROM picked ORDER BY id) AS ids,
 
 @lru_cache(KNOWN)
 def stretch_statement(way: str, filters: tuple[str, ...]) -> str:
-    """Return the statement that reads the next dead letters. `way` is a key of `_WAYS`, which has the
-    queries for the rows to examine."""
+    """Return the statement that reads the next dead letters. `way` is a key of `_WAYS`."""
     first = 7 if way == "in order" else 8
     matches = conditions(filters, first)
     rows = _WAYS[way].format(columns=_COLUMNS, where=_WHERE)
@@ -105,7 +104,6 @@ class PostgresDeadLetters:
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
     ) -> DeadStretch:
-        """Return a part of the queue."""
         row = await self._stretch(environment, which, after, EXAMINED, limit)
         if row is None:
             return DeadStretch([], 0, None)
@@ -117,7 +115,6 @@ class PostgresDeadLetters:
     async def count(
         self, environment: int, which: DeliveryFilter, after: str | None
     ) -> DeadStretch:
-        """Count a part of the queue."""
         row = await self._stretch(environment, which, after, COUNTED, 0)
         if row is None:
             return DeadStretch([], 0, None)

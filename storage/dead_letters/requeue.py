@@ -179,7 +179,6 @@ class PostgresRequeue:
         return list(rows[0][0])
 
     async def _is_written(self, audited: ChunkAudit) -> bool:
-        """Return True if the audit entry shows that an earlier run has written."""
         entry = audited.entry
         rows = await self._connection.fetch(
             _IS_WRITTEN, entry.workspace, entry.id, audited.counted or ""
@@ -210,8 +209,7 @@ class PostgresRequeue:
                 audited.before,
                 *more,
             )
-        # These statements insert no row, so the missing partition is an old one that was removed. Do not
-        # wait for it.
+        # These statements insert no row, so the missing partition is an old one that was removed.
         except PartitionMissingError as error:
             raise PoisonError("a delivery's partition was removed") from error
         if not rows:
@@ -229,8 +227,8 @@ class PostgresRequeue:
 
 
 def _requeued_before(rows: list[Record], named: Sequence[str]) -> Requeued:
-    """Return the result of an earlier run from the rows that it requeued. All other named deliveries
-    count as left over, even if they cannot be requeued: the caller can try them again."""
+    """Return the result of an earlier run. All other named deliveries count as left over: the caller can
+    try them again."""
     done = [row["id"] for row in rows]
     fresh = [
         row for row in rows if row["status"] == 0 and row["attempt_count"] == row["schedule_start"]

@@ -25,8 +25,7 @@ PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "LD_LIBR
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The account of PostgreSQL's processes. `switches`: this process runs as root, and PostgreSQL's
-    processes run as another account."""
+    """The account of PostgreSQL's processes. `switches`: this process runs as root, and they do not."""
 
     uid: int
     gid: int
@@ -52,8 +51,8 @@ class Account:
     def let_through(self, path: Path) -> None:
         """Let the account pass through every folder above `path`.
 
-        If a folder (usually /root) is closed to the account, give it the permission to pass through, but
-        not to list, and log that.
+        A folder that is closed to the account (usually /root) gets the permission to pass through, but
+        not to list.
         """
         if not self.switches:
             return
@@ -73,8 +72,8 @@ class Account:
 
 
 def account_for(data: Path) -> Account:
-    """Return the account for a server on `data`. Unless this process runs as root, it is the process's
-    own account. For root, it is the owner of `data`, or an unprivileged account if root owns `data`."""
+    """Return the account for a server on `data`: the process's own, unless that is root. For root, it is
+    the owner of `data`, or an unprivileged account if root owns `data`."""
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid(), switches=False)
     if data.exists() and (owner := data.stat()).st_uid != 0:

@@ -1,7 +1,4 @@
-"""A PostgreSQL server process, started or found running: its state and its stop.
-
-Everything is read from the `postmaster.pid` in its data folder, and from the process itself.
-"""
+"""A PostgreSQL server process, started or found running: its state and its stop."""
 
 import os
 import signal
@@ -33,7 +30,6 @@ class Postmaster:
 
     @property
     def ready(self) -> bool:
-        """True if the server accepts connections."""
         if self.status != "ready":
             return False
         with socket.socket(socket.AF_UNIX) as probe:
@@ -46,10 +42,9 @@ class Postmaster:
     def stop(self, fast_s: float = 30.0, immediate_s: float = 8.0) -> bool:
         """Stop the server. Returns False if it did not stop normally within `fast_s` seconds.
 
-        A normal stop (fast mode) ends sessions and writes a checkpoint. If that takes longer than
-        `fast_s`, the server is told to quit without a checkpoint, and killed if it has not quit after
-        `immediate_s`. (It gives its own processes five seconds to quit.) Nothing is lost, because its
-        next start replays the WAL.
+        A normal stop (fast mode) ends sessions and writes a checkpoint. Then the server is told to quit,
+        and killed after `immediate_s`: it gives its own processes five seconds to quit. Nothing is lost,
+        because its next start replays the WAL.
         """
         for number, patience_s in (
             (signal.SIGINT, fast_s),
@@ -109,8 +104,7 @@ def reap(pid: int) -> None:
 
 
 def _works_in(pid: int, folder: Path) -> bool:
-    """Return True if the working directory of a process is `folder`, or is unknown. A server's working
-    directory is its data folder."""
+    """Return True if a process's working directory is `folder`, as a server's is, or unknown."""
     try:
         return Path(f"/proc/{pid}/cwd").samefile(folder)
     except OSError:  # no /proc, or a process of another account
@@ -118,7 +112,6 @@ def _works_in(pid: int, folder: Path) -> bool:
 
 
 def _command_of(pid: int) -> str:
-    """Return the name of a process, an empty one if it does not exist or has ended."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except FileNotFoundError:

@@ -47,7 +47,7 @@ HOLD = "hold-deliveries"  # while this file exists, the server delivers nothing
 
 
 class EmbeddedError(Exception):
-    """The embedded server cannot be used. The message tells operators what to do."""
+    """The embedded server cannot be used."""
 
 
 class DataDirBusyError(EmbeddedError):
@@ -95,7 +95,6 @@ class EmbeddedServer:
 
     @property
     def pid(self) -> int | None:
-        """The server's process id, None while stopped."""
         return None if self._postmaster is None else self._postmaster.pid
 
     def start(self) -> str:
@@ -147,8 +146,7 @@ class EmbeddedServer:
     def stop(self) -> None:
         """Stop the server if it runs, and release the data folder.
 
-        A server that does not stop normally within `stop_within_s` seconds is forced to end. Nothing is
-        lost: its next start replays the WAL.
+        A server that does not stop normally within `stop_within_s` seconds is forced to end.
         """
         postmaster, self._postmaster = self._postmaster, None
         try:
@@ -213,7 +211,6 @@ class EmbeddedServer:
     # --- the server
 
     def _found_running(self) -> Postmaster | None:
-        """Return the server that already runs here, once it is ready, or None."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while (found := read_postmaster(self.cluster)) is not None and found.alive:
             if found.ready:
@@ -296,8 +293,7 @@ class EmbeddedServer:
                 stdout=output,
                 stderr=output,
                 cwd="/",
-                # A Ctrl-C is for Angarium alone, which stops the server only after it has recorded the
-                # outcomes of attempts in flight.
+                # A Ctrl-C is for Angarium alone, which first records the outcomes of attempts in flight.
                 start_new_session=True,
                 **account.arguments(),
             )
@@ -331,7 +327,6 @@ class EmbeddedServer:
         return (told or lines[-1:] or ["it said nothing"])[-1] + f" (see {self.log_file})"
 
     def _socket_folder(self, account: Account) -> Path:
-        """Return the folder of the socket: the cluster's own, unless its path is too long."""
         if len(os.fsencode(self.cluster / ".s.PGSQL.5432.lock")) <= SOCKET_PATH_LIMIT:
             return self.cluster
         key = hashlib.sha256(os.fsencode(self.cluster)).hexdigest()[:12]
@@ -358,7 +353,6 @@ def running_url(data_dir: Path) -> str | None:
 
 
 def has_database(data_dir: Path) -> bool:
-    """Return True if a data folder has a database."""
     return (data_dir / FOLDER / "PG_VERSION").exists()
 
 

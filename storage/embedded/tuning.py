@@ -12,8 +12,7 @@ MAIN_FILE = """\
 include = 'angarium.conf'
 """
 # The configuration of a restored server. It never comes from the backup, which an attacker can have
-# changed. As after initdb, every account that can enter the socket's folder is trusted. Each start writes
-# angarium.conf.
+# changed. As after initdb, every account that can enter the socket's folder is trusted.
 CONFIGURATION = {
     "postgresql.conf": MAIN_FILE,
     "postgresql.auto.conf": "",

@@ -13,7 +13,7 @@ REST_S = 5.0  # after a start that failed
 
 
 async def keep_running(server: EmbeddedServer) -> None:
-    """Check the server regularly until cancelled. A failed restart is logged and tried again."""
+    """Check the server regularly until cancelled."""
     while True:
         try:
             # A cancellation waits for this thread: `stop` must not run while a start is under way.

@@ -108,7 +108,6 @@ class KeyFile:
 
 
 def new_key() -> bytes:
-    """Return a new key."""
     return secrets.token_bytes(KEY_BYTES)
 
 
@@ -125,8 +124,8 @@ def key_file_of(setting: str | None, data_dir: Path, given: Path | None) -> KeyF
 
 
 def given_keys(setting: str | None, given: Path | None) -> list[bytes]:
-    """Return the keys of the operator's setting or file. Return no keys if the operator gave neither:
-    then the file in the data folder has the keys. Raises SecretBoxError."""
+    """Return the keys of the operator's setting or file, none if the operator gave neither. Raises
+    SecretBoxError."""
     if setting is not None:
         return parse_keys(setting)
     return [] if given is None else KeyFile(given).again()
@@ -138,9 +137,8 @@ def open_secret_box(
     """Return the secret box of this server. Raises SecretBoxError.
 
     The keys come from the setting, from `key_file`, or from a file in the data folder, which the first
-    start makes. With the operator's own database (`own_database`), the setting or `key_file` is required.
-    Otherwise a second server on that database, or this server on another machine, would make a new key,
-    which decrypts none of the stored secrets.
+    start makes. With the operator's own database (`own_database`), the setting or `key_file` is required:
+    another server on that database would make a new key, which decrypts none of the stored secrets.
     """
     file = key_file_of(setting, data_dir, key_file)
     if file is None:

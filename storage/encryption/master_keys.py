@@ -28,7 +28,7 @@ class Sealed:
     place: str
 
 
-# Every column with sealed values. A test compares this list with the columns that the code seals.
+# Every column with sealed values.
 EVERYTHING = (
     Sealed("destinations", "sealed", "destinations/{}"),
     Sealed("destinations", "authentication", "destinations/{}/authentication"),

@@ -26,7 +26,7 @@ Entries = Callable[[bytes, bytes], Sequence[AuditEntry]]
 
 
 class RotationError(Exception):
-    """A rotation cannot continue. The message says what to do."""
+    """A rotation cannot continue."""
 
 
 class Rotation:
@@ -114,7 +114,6 @@ class Rotation:
     # --- the steps
 
     async def _begin(self, file: KeyFile) -> bytes:
-        """Add the new key to the file, unless an unfinished rotation has done so; return its id."""
         ids = self._box.ids
         await master_keys.forget(self._connection, ids)
         begun = _unfinished(await master_keys.history(self._connection), ids)
@@ -167,7 +166,6 @@ class Rotation:
     # --- checks
 
     async def _check_keys(self) -> None:
-        """Raise RotationError if our keys are not the keys of this database and its servers."""
         own = set(self._box.ids)
         if foreign := set(await master_keys.counts(self._connection)) - own:
             name = min(foreign).hex()
@@ -180,7 +178,6 @@ class Rotation:
                 raise RotationError("the running server has other keys than these")
 
     async def _tell(self, has: Callable[[Process], bool], file: KeyFile) -> None:
-        """Tell all running servers to read their keys, and wait until `has` is true of each."""
         with trio.move_on_after(self.wait_s):
             while True:
                 await master_keys.announce(self._connection)
@@ -199,7 +196,6 @@ class Rotation:
 
 
 def _unfinished(past: Sequence[Past], ids: Sequence[bytes]) -> bytes | None:
-    """Return the id of an unfinished rotation's key, or None."""
     for each in reversed(past):
         if each.id in ids and each.resealed_at is None and each.needed_until is None:
             return each.id

@@ -28,12 +28,10 @@ ASK_AGAIN_S = 1.0  # between two reads of the source for an unknown key, which b
 
 
 class SecretBoxError(Exception):
-    """A key is missing or malformed, or a value cannot be decrypted. The message says which."""
+    """A key is missing or malformed, or a value cannot be decrypted."""
 
 
 class _Ring:
-    """An immutable set of keys."""
-
     __slots__ = ("ciphers", "first", "keys")
 
     def __init__(self, keys: Sequence[bytes]) -> None:
@@ -106,8 +104,8 @@ class SecretBox:
             raise SecretBoxError("a sealed value was changed, or belongs to another row") from None
 
     def _looked_for(self, key: bytes) -> AESGCM | None:
-        """Read the source of keys again for an unknown key: another program can have added the key, and
-        have sealed the value with it. Return the key's cipher, or None."""
+        """Read the source of keys again: another program can have added an unknown key, and have sealed
+        the value with it."""
         now = time.monotonic()
         if self._again is None or now - self._asked_at < ASK_AGAIN_S:
             return None

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class FileStoreError(Exception):
-    """The file store cannot be used with its settings. The message says why, and what to change."""
+    """The file store cannot be used with its settings."""
 
 
 class ObjectBlobs:
@@ -58,7 +58,6 @@ class ObjectBlobs:
         await self._run(lambda: self._put(key, path))
 
     async def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
-        """Yield the bytes from `start` to `end` in pieces."""
         if start >= end:
             return
         stream = await self._run(lambda: self._stream(key, start, end))
@@ -74,14 +73,12 @@ class ObjectBlobs:
                 yield bytes(piece[begin : begin + PIECE_BYTES])
 
     async def size(self, key: str) -> int | None:
-        """Return the size of a key's content, None if there is none."""
         try:
             return int((await self._run(lambda: obstore.head(self._store, key)))["size"])
         except BlobMissingError:
             return None
 
     async def delete(self, key: str) -> None:
-        """Remove a key."""
         try:
             await self._run(lambda: self._delete(key))
         except BlobMissingError:
@@ -89,8 +86,8 @@ class ObjectBlobs:
 
     def stop(self) -> None:
         """Stop waiting for answers, because a hanging store must not delay the end of the process.
-        Waiting callers get BlobsAwayError. The rows that mark their contents remain, and the next start
-        checks these contents."""
+        Waiting callers get BlobsAwayError. The rows that mark their contents remain for the next start.
+        """
         self._stopped = True
         for scope in self._under_way:
             scope.cancel()
@@ -118,7 +115,7 @@ class ObjectBlobs:
             raise BlobsAwayError(f"the file store: {said}") from None
         except BaseError as error:
             # Only operators see this text. It can quote the request, without credentials, and the store's
-            # answer, which can be long: only its beginning is kept.
+            # answer.
             raise BlobsAwayError(f"the file store: {str(error)[:SAID]}") from None
 
     # --- in a thread
@@ -166,8 +163,8 @@ class FolderBlobs(ObjectBlobs):
         sync_folder((self._folder / key).parent)
 
     def _ensure(self, folder: Path) -> None:
-        """Make a folder and its parents, and make them durable. A known folder is checked each time,
-        because people and scripts remove empty folders."""
+        """Make a folder and its parents durable. A known folder is checked each time, because people and
+        scripts remove empty folders."""
         if folder in self._made and folder.is_dir():
             return
         if folder != self._folder:
@@ -216,7 +213,6 @@ def try_store(setting: str) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    """Return an error's text without the library's hints for developers."""
     return str(error).partition("\n")[0][:SAID]
 
 

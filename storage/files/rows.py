@@ -1,7 +1,4 @@
-"""The rows of files, and the marks: a mark names a stored content that perhaps no file refers to.
-
-The intake writes an upload's row together with its event, from `file_columns`.
-"""
+"""The rows of files, and the marks: a mark names a stored content that perhaps no file refers to."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -116,12 +113,10 @@ class PostgresFiles:
             await self._pool.fetch(_ADD, *file_columns(files, self._box))
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
-        """Return a file."""
         row = await self._pool.fetch_row(_GET, environment, file)
         return None if row is None else file_record(row, self._box)
 
     async def of_event(self, environment: int, event: str) -> list[FileRecord]:
-        """Return all files of an event."""
         return [
             file_record(row, self._box)
             for row in await self._pool.fetch(_OF_EVENT, environment, event)
@@ -134,7 +129,6 @@ class PostgresFiles:
     async def page(
         self, environment: int, which: FileFilter, below: str | None, limit: int
     ) -> FilePage:
-        """Return a page of files."""
         given = [
             (column, sql_type, list(value))
             for column, sql_type, value in (
@@ -252,8 +246,7 @@ def sealed_url(file: FileRecord, box: SecretBox) -> bytes | None:
 
 
 def place(identifier: str) -> str:
-    """Return the `place` with which a file's URL is encrypted: `SecretBox` decrypts the URL only with the
-    same place."""
+    """Return the `place` with which a file's URL is encrypted."""
     return f"files/{identifier}"
 
 
@@ -278,7 +271,6 @@ class PostgresUnfetched:
         self._due = of_part(DUE, part, "d.environment")
 
     async def due(self, before_ms: int, limit: int) -> list[tuple[FileRecord, int]]:
-        """Return files whose fetch is due."""
         rows = await self._pool.fetch(self._due, before_ms, limit)
         return [(file_record(row, self._box), row["tries"]) for row in rows]
 

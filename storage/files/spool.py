@@ -68,7 +68,6 @@ class DiskSpool:
             raise
 
     async def discard(self, spooled: Spooled) -> None:
-        """Remove a file of the spool."""
         await self._run(lambda: spooled.path.unlink(missing_ok=True))
 
     async def _run(self, work: Callable[[], T]) -> T:
@@ -125,7 +124,6 @@ class _File:
         self._descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
 
     def append(self, data: bytearray) -> None:
-        """Write bytes and hash them."""
         self._hash.update(data)
         self.size += len(data)
         view = memoryview(data)
@@ -133,14 +131,12 @@ class _File:
             view = view[os.write(self._descriptor, view) :]
 
     def end(self, data: bytearray) -> Spooled:
-        """Write the last bytes, and close the file."""
         self.append(data)
         descriptor, self._descriptor = self._descriptor, -1
         os.close(descriptor)
         return Spooled(self._path, self._hash.digest(), self.size)
 
     def remove(self) -> None:
-        """Close and remove the file."""
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
@@ -153,14 +149,12 @@ def _check(size: int, at_most: int) -> None:
 
 
 def _locked(path: Path) -> int:
-    """Wait for a lock, and return its descriptor. Closing the descriptor releases the lock."""
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     return descriptor
 
 
 def _is_dead(folder: Path) -> bool:
-    """Return True if the process that made a folder is dead."""
     descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

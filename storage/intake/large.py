@@ -1,7 +1,7 @@
 """The store of large groups, which it writes in parts within one transaction.
 
-In one statement, the arguments of a thousand events would occupy the loop for about 8 ms. Between two
-parts, other tasks run. The transaction costs two more round trips.
+In one statement, the arguments of a thousand events would occupy the loop for about 8 ms. The transaction
+costs two more round trips.
 """
 
 from collections.abc import Iterator

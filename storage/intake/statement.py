@@ -1,7 +1,5 @@
-"""The SQL of the intake statement and its arguments. Both have only the kinds of rows that a group has.
-
-`storage.intake.store` runs the statement.
-"""
+"""The SQL of the intake statement and its arguments. Both have only the kinds of rows that a
+group has."""
 
 from collections import Counter
 from collections.abc import Sequence, Set
@@ -217,8 +215,7 @@ def bound(
 ) -> tuple[str, Sequence[Any]]:
     """Return the statement for a group, and its arguments from the third on.
 
-    `box` encrypts the secrets of a file's row. `base`: the seq of the first delivery; None: the statement
-    draws it.
+    `box` encrypts the secrets of a file's row. `base`: the seq of the first delivery, None to draw one.
     """
     events, deliveries = group.events, group.deliveries
     rare_events = list(map(_rare, events)).count(_NOT_RARE) < len(events)

@@ -32,8 +32,8 @@ _HOLDERS = """
     FROM unnest($1::integer[], $2::text[], $3::uuid[]) c (environment, key, loser)
     JOIN idempotency i ON i.environment = c.environment AND i.key = c.key"""
 DRAW = "SELECT nextval('intake_group') << 20"
-# Like the intake statement, this one checks the right to write. Otherwise a process that has lost that
-# right could delete a row that its successor needs. The successor would not know that the row is missing.
+# This statement checks the right to write: a process that has lost it could delete a row that its
+# successor needs.
 _FORGET = (
     "WITH "  # noqa: S608 - constants
     + INTAKE_OWNER.format(process="$1", epoch="$2")
@@ -76,14 +76,13 @@ class PostgresIntake:
         return acceptance
 
     async def _write(self, group: IntakeGroup, epoch: int) -> Acceptance | None:
-        """Write a group; return None if this epoch has no right to write."""
         return await self._run(group, epoch)
 
     async def _run(
         self, group: IntakeGroup, epoch: int, base: int | None = None
     ) -> Acceptance | None:
-        """Run the statement; return None if this epoch has no right to write. `base` is the seq of the
-        first delivery, None to draw one."""
+        """Return None if this epoch has no right to write. `base` is the seq of the first delivery, None
+        to draw one."""
         sql, arguments = bound(group, self._box, base)
         found = await self._connection.fetch(sql, self._ownership.process, epoch, *arguments)
         if not found:
@@ -94,7 +93,6 @@ class PostgresIntake:
         return Acceptance(first, {row[1]: Claimed(row[2], row[3], row[4]) for row in found})
 
     async def draw(self) -> int:
-        """Draw the base of a group's seqs."""
         await self._ensure_connected()
         found = await self._connection.fetch(DRAW)
         base: int = found[0][0]
@@ -185,6 +183,5 @@ class PostgresClaims:
     async def holders(
         self, environment: int, keys: Sequence[str], now_ms: int
     ) -> dict[str, Claimed]:
-        """Return the holder of each key that is taken."""
         rows = await self._pool.fetch(HOLDERS, environment, list(keys), now_ms)
         return {row["key"]: Claimed(row["event"], row["deliveries"], row["digest"]) for row in rows}

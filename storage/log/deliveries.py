@@ -96,15 +96,13 @@ class PostgresDeliveries:
     """Implements `engine.log.delivery_log.DeliveryLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. If None, a page with filters ends after a
-        bounded walk along an index, and no search continues it."""
+        """`searchers`: connections of the profile SEARCH. If None, no search continues a bounded walk."""
         self._pool = pool
         self._searchers = searchers
 
     async def deliveries(
         self, environment: int, which: DeliveryFilter, below: str | None, limit: int
     ) -> DeliveryPage:
-        """Return a page of deliveries."""
         selection = select(which)
         if selection is None:
             return DeliveryPage([], None)
@@ -140,8 +138,7 @@ class PostgresDeliveries:
         return DeliveryPage([delivery_entry(row) for row in rows], rest)
 
     def _further(self, selection: Selection, environment: int) -> Further | None:
-        """Return the search that continues if a walk has reached its limit. Return None if each row of
-        the index matches: then a walk fills its page."""
+        """Return the search that continues a walk at its limit, None if each row of the index matches."""
         searchers = self._searchers
         if searchers is None or not selection.filtered:
             return None
@@ -158,7 +155,7 @@ class PostgresDeliveries:
     async def _among(
         self, environment: int, which: DeliveryFilter, ids: Sequence[str], limit: int
     ) -> DeliveryPage:
-        """Return a page of the matching deliveries among `ids`, which are ordered latest first."""
+        """Return a page of the matching deliveries among `ids`, latest first."""
         looked_at = list(ids[:EXAMINED])
         selection = select_among(which, looked_at)
         step = await self._step(selection, environment, LOWEST, HIGHEST, EXAMINED + 1, limit + 1)
@@ -168,12 +165,10 @@ class PostgresDeliveries:
         return DeliveryPage(entries, looked_at[-1] if len(ids) > len(looked_at) else None)
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
-        """Return one delivery's row."""
         row = await self._pool.fetch_row(_ENTRY, environment, delivery)
         return None if row is None else delivery_entry(row)
 
     async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
-        """Return one delivery with its event, attempts and sent request."""
         # One snapshot, so that the delivery's row and its attempts agree.
         async with self._pool.transaction("REPEATABLE READ READ ONLY") as connection:
             row = await connection.fetch_row(_ENTRY, environment, delivery)
@@ -214,7 +209,6 @@ class PostgresDeliveries:
     async def attempts(
         self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
     ) -> AttemptPage:
-        """Return a page of attempts."""
         rows = await self._pool.fetch(_ATTEMPTS, environment, delivery, below, limit, max_bytes)
         return _page_of(rows)
 

@@ -1,4 +1,4 @@
-"""The events of the delivery log, read for callers. Only the intake writes them."""
+"""The events of the delivery log, read for callers."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -32,8 +32,8 @@ _HELD = f"""
 SELECT {EVENT_COLUMNS} FROM events d
 WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid AND d.id = (
     SELECT event FROM idempotency WHERE environment = $1 AND key = $4::text)"""  # noqa: S608 - constants
-# By column: the streams (see `storage.log.walk`) for a filter by that column, one for each id that the
-# filter names. The indexes on these columns leave out events without an id.
+# By column: the streams (see `storage.log.walk`) for a filter by that column, one for each given id. The
+# indexes on these columns leave out events without an id.
 _BY_ID = {
     name: stream(
         "events",
@@ -47,7 +47,7 @@ _BY_ID = {
 
 
 def _conditions(which: EventFilter) -> dict[str, tuple[str, Any]]:
-    """Return the conditions of a filter by column, each with the SQL of its comparison and its value."""
+    """Return, by column, the SQL of a comparison and its value."""
     given = {
         "correlation_id": ("= ANY({}::text[])", which.correlation_ids),
         "request_id": ("= ANY({}::text[])", which.request_ids),
@@ -68,7 +68,7 @@ def _conditions(which: EventFilter) -> dict[str, tuple[str, Any]]:
 
 
 def _matching(given: Mapping[str, tuple[str, Any]], first: int) -> str:
-    """Return the SQL of conditions; their values are the parameters from number `first` on."""
+    """The values of the conditions are the parameters from number `first` on."""
     return "".join(
         f" AND {column} {condition.format(f'${place}')}"
         for place, (column, (condition, _)) in enumerate(given.items(), first)
@@ -79,15 +79,13 @@ class PostgresEvents:
     """Implements `engine.log.delivery_log.EventLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. If None, a page with filters ends after a
-        bounded walk along an index, and no search continues it."""
+        """`searchers`: connections of the profile SEARCH. If None, no search continues a bounded walk."""
         self._pool = pool
         self._searchers = searchers
 
     async def events(
         self, environment: int, which: EventFilter, below: str | None, limit: int
     ) -> EventPage:
-        """Return a page of events."""
         given = _conditions(which)
         values = [value for _, value in given.values()]
         if [] in values:
@@ -125,7 +123,6 @@ class PostgresEvents:
         return EventPage([event_entry(row) for row in (*first, *rows)], rest)
 
     def _further(self, given: Mapping[str, tuple[str, Any]], environment: int) -> Further | None:
-        """Return the search that continues if a walk has reached its limit, None without `searchers`."""
         searchers = self._searchers
         if searchers is None:
             return None
@@ -138,7 +135,6 @@ class PostgresEvents:
         return partial(search, take)
 
     async def event(self, environment: int, event: str) -> EventDetail | None:
-        """Return one event."""
         row = await self._pool.fetch_row(EVENT, environment, event)
         return None if row is None else event_detail(row)
 

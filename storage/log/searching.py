@@ -1,9 +1,8 @@
 """Searches of the log for rare values. A search reads windows of time, newest first, each longer than the
 one before.
 
-A walk (`storage.log.walk`) reads rows in order and stops after a bounded number. A search continues there
-with the block range indexes `deliveries_found` and `events_found`, which summarise the values of 128 or
-32 pages. The planner chooses the cheapest index for each window. A time limit ends the search.
+A search continues a walk (`storage.log.walk`) with the block range indexes `deliveries_found` and
+`events_found`, which summarise the values of 128 or 32 pages. A time limit ends the search.
 """
 
 import time
@@ -17,15 +16,14 @@ from storage.log.partitions import lowest_id
 # Rows that a walk examines before a search, if each row is probably in another page. It takes about 5 ms.
 SCATTERED = 500
 WIDER = 8  # the factor between windows: six windows reach from a minute to a month
-# The least length of the first window, which is longer if the walk before the search went far back. If
-# all rows of the walk are from one busy second, they do not show how many rows the time before has.
+# The least length of the first window. If all rows of the walk before the search are from one busy
+# second, they do not show how many rows the time before has.
 SHORTEST_MS = 60_000
 LONGEST_MS = 100 * 86_400_000  # beyond this, one window reads all the rest; few servers keep more
 
 # Parameters: $1 environment, $2 lowest id, $3 id to stay below, $4 rows wanted, then the filter's values.
-# OFFSET hides ORDER BY and LIMIT from the choice of an index. Otherwise, in a single partition,
-# PostgreSQL 18 chooses an index scan in order although the connection disables it, and reads the whole
-# window.
+# OFFSET hides ORDER BY and LIMIT from the choice of an index. Without it, PostgreSQL 18 reads the whole
+# window of a single partition in order, although the connection disables that index scan.
 _SEARCH = """
 SELECT {columns} FROM (
     SELECT * FROM {table} d
@@ -47,9 +45,9 @@ async def search(
     """Return at most `limit` rows with ids from `low` to below `high`, and the id below which to
     continue, None at the end.
 
-    `take` reads a window. Its arguments are the lowest id, the id to stay below, and the rows wanted. If
-    it raises TooSlowError, the search ends with the rows of the windows before. The search continues a
-    walk from the id `walked_from` down to `high`.
+    `take` reads a window, from its lowest id, the id to stay below, and the rows wanted. If it raises
+    TooSlowError, the search ends with the rows of the windows before. The search continues a walk from
+    the id `walked_from` down to `high`.
     """
     top_ms = created_at_ms(high)
     begun_ms = min(created_at_ms(walked_from), int(time.time() * 1000))

@@ -20,8 +20,8 @@ from storage.log.entries import ENTRY_COLUMNS
 from storage.log.searching import search_statement
 from storage.log.walk import step_statement, stream
 
-# The limit on the streams (see `storage.log.walk`) of one plan. If a filter by destinations would need
-# more, it becomes a condition on the rows instead.
+# The limit on the streams (see `storage.log.walk`) of one plan. A filter by more destinations becomes a
+# condition on the rows.
 MOST_STREAMS = 64
 _EVERY_TROUBLE = frozenset(DeliveryTrouble)
 _EVERY_ORIGIN = frozenset(DeliveryOrigin)
@@ -41,7 +41,6 @@ _HELD_AS_PENDING = """(status = ANY({value}::smallint[])
     OR (status = 4 AND destination = ANY({held}::uuid[])))"""
 _NOT_HELD = """(status = ANY({value}::smallint[])
     AND NOT (status = 4 AND destination = ANY({held}::uuid[])))"""
-# The columns that conditions compare, with their types.
 _COLUMNS = {
     "destinations": ("destination", "uuid"),
     "events": ("event", "uuid"),
@@ -98,7 +97,6 @@ def select_among(which: DeliveryFilter, ids: list[str]) -> Selection:
 
 
 def _origins(which: DeliveryFilter) -> Set[DeliveryOrigin]:
-    """Return the origins that can match."""
     given = _EVERY_ORIGIN if which.origins is None else frozenset(which.origins)
     replay = frozenset({DeliveryOrigin.REPLAY})
     if which.is_replay or which.replay_jobs is not None:
@@ -164,7 +162,7 @@ def _selection(
 
 def _held(which: DeliveryFilter) -> str:
     """Return the name of the status comparison that treats RETRYING deliveries of DISABLED destinations
-    as PENDING. Return "" if the filter needs no such comparison."""
+    as PENDING, "" if there is none."""
     wanted = frozenset(which.statuses or ()) & _UNSETTLED
     if not which.held or len(wanted) != 1:
         return ""
@@ -243,7 +241,7 @@ _INDEXES = {
 
 
 def _matches(names: tuple[str, ...], first: int) -> str:
-    """Return the SQL of conditions; their values are the parameters from number `first` on."""
+    """The values of the conditions are the parameters from number `first` on."""
     places = {name: f"${place}" for place, name in enumerate(names, first)}
     texts = []
     for name in names:

@@ -20,7 +20,6 @@ DAYS = 2  # today, and yesterday for its last pages
 # would ever finish.
 LOCK_WAIT_MS = 300
 
-# A table's number of pages.
 _PAGES = "SELECT pg_relation_size(to_regclass($1::text)) / current_setting('block_size')::bigint"
 # Summarises the full page ranges of BRIN indexes. A range that still grows has no summary: each insert
 # would rewrite the summary, which costs 500 bytes of WAL. $1 partition, $2 the pages summarised before,

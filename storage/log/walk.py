@@ -115,8 +115,8 @@ def _clamped(instant_ms: int) -> int:
 
 
 def _floors(low: str, high: str) -> Iterator[str]:
-    """Yield the lowest id of the newest day, that of the seven newest days (`DAYS`), and `low`. A wrong
-    clock changes only these stages: the walk still finds all rows."""
+    """Yield the lowest ids of the stages (`DAYS`). A wrong clock changes only these: the walk still finds
+    all rows."""
     newest = day_of(min(created_at_ms(high), int(time.time() * 1000)))
     for days in DAYS:
         floor = lowest_id(max(0, midnight_ms(newest) - (days - 1) * DAY_MS))
@@ -178,7 +178,6 @@ async def walk(
 
 
 def _enough(wanted: int, examined: int, found: int, steps: int) -> int:
-    """Return the number of rows to examine, by the share of rows that have matched so far."""
     if examined == 0 or steps == 0:
         return FIRST
     if found == 0 or steps > 1:  # matches are rare or clustered: examine all the rest at once

@@ -28,7 +28,7 @@ log = structlog.get_logger("angarium.storage")
 # their own: 8 s for the intake.
 LOCK_WAIT_MS = 1_000
 # Between two tries, the queued statements run. All tries together take a minute and a half, longer than
-# our own statements hold a lock. The final error names the oldest transactions for the operator to end.
+# our own statements hold a lock.
 PAUSES_S = (0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8)
 # The first line of a file in which each statement is a transaction by itself.
 ALONE = "-- each statement alone\n"
@@ -63,7 +63,6 @@ class Migration:
 
     @property
     def digest(self) -> bytes:
-        """The file's checksum, which shows a change since it was applied."""
         return hashlib.sha256(self.sql.encode()).digest()
 
     @property
@@ -136,7 +135,6 @@ def _check(done: dict[int, tuple[str, bytes]], migrations: Sequence[Migration]) 
 
 
 async def _apply_patiently(connection: Connection, migration: Migration) -> None:
-    """Apply a file, with pauses between tries for other statements. Raises MigrationError."""
     for pause_s in (*PAUSES_S, None):
         try:
             await _apply(connection, migration)
@@ -173,7 +171,6 @@ async def _apply(connection: Connection, migration: Migration) -> None:
 
 
 def _state_after(migration: Migration, *, connected: bool = True) -> str:
-    """Return the part of an error message that describes the database's state."""
     if migration.statements is not None:
         return "Its finished part disturbs no version, and the next start repeats it."
     if not connected:

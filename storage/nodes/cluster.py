@@ -6,11 +6,11 @@ from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.database.locks import Lock, locked
 
-# A server without a heartbeat for this time counts as stopped. A working server sends heartbeats more
-# often. An operator who changes the number of parts waits this long at most.
+# A server without a heartbeat for this time counts as stopped. An operator who changes the number of
+# parts waits this long at most.
 STOPPED_S = 5.0
-# A drained machine that was not seen for this time is forgotten, so that the table does not grow for ever
-# if each new machine has a new name. The repair of a machine takes less time.
+# A drained machine that was not seen for this time is forgotten: new names must not make the table grow
+# for ever. The repair of a machine takes less time.
 DRAIN_KEPT_DAYS = 30
 
 _FIRST = "INSERT INTO cluster (parts) VALUES ($1) ON CONFLICT DO NOTHING"

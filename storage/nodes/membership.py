@@ -130,7 +130,6 @@ class Membership:
 
     @property
     def id(self) -> str:
-        """This node's id."""
         return self._ownership.process
 
     async def beat(self) -> None:
@@ -170,8 +169,6 @@ class Membership:
                 await self.beat()
 
     async def _look(self, holders: Iterable[str] = ()) -> NodeRow | None:
-        """Send this node's heartbeat, and pass all nodes and `holders` to `liveness`. Return this node's
-        row, or None."""
         load = self._load()
         found = await self._connection.fetch(
             _BEAT, self.id, load.accepted_per_s, load.delivered_per_s, load.waiting
@@ -185,8 +182,7 @@ class Membership:
         self.liveness.interrupted()
         await connection.fetch("SELECT pg_advisory_lock($1)", session_lock(self.id))
         await self._write_rows(connection)
-        # The end of a registered connection causes a heartbeat at once. If the registration fails, the
-        # next heartbeat comes after the usual pause.
+        # The end of a registered connection causes a heartbeat at once.
         connection.on_end(lambda: self._disconnected.set())
 
     async def _write_rows(self, connection: Connection) -> None:

@@ -1,8 +1,7 @@
 """The check, before the processes of this machine (computer) start, that no other machine has its name.
 
-Two machines with one name would count as one machine. Each would look for the other's processes in its
-own folder of sockets. A machine without work would refuse its clients, because the other seems to serve
-them.
+Two machines with one name would count as one: each would look for the other's processes in its own folder
+of sockets.
 """
 
 import trio
@@ -13,7 +12,7 @@ from storage.nodes.membership import LOCKED, SESSIONS
 
 LOOK_S = 0.1  # between two checks
 # The nodes that run under this machine name and have an open database session. A killed process has no
-# session, so a machine that starts again does not find its own former nodes.
+# session.
 _BEATS = f"""
     WITH {SESSIONS}
     SELECT node.id::text, node.beat, node.address FROM nodes AS node

@@ -1,8 +1,7 @@
 """The settle statement: its SQL for each kind of group, and its arguments.
 
-Most groups have only successes of deliveries of one day. Successes have a lean SQL of their own
-(`storage.recording.successes`). If all deliveries are of one day, the statement names that day's
-partition: an update through the parent costs 3 us more an outcome.
+Successes have a lean SQL of their own (`storage.recording.successes`). If all deliveries are of one day,
+the statement names that day's partition: an update through the parent costs 3 us more an outcome.
 """
 
 from collections.abc import Sequence
@@ -273,7 +272,6 @@ def bind(group: SettleGroup) -> Statement:
 
 
 def _table(settlements: Sequence[Settlement]) -> str:
-    """Return the one partition of all deliveries, or the parent if there are several."""
     if not settlements:
         return "deliveries"
     ids = [settlement.delivery.id for settlement in settlements]

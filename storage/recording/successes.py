@@ -83,8 +83,8 @@ def _some_late(settlements: Sequence[Settlement], minute: int) -> bool:
     return min(began) < minute * 60
 
 
-# A successful first attempt is stored in its delivery's row if the headers and body of its response have
-# at most this many bytes. The fill factor in `storage.log.partitions` leaves room for that.
+# The most bytes of a response's headers and body that are stored in their delivery's row. The fill factor
+# in `storage.log.partitions` leaves room for that.
 INLINE_BYTES = 160
 _DELIVERED = DeliveryStatus.DELIVERED  # looking up a member costs more than a call
 
@@ -112,7 +112,6 @@ made AS (
     INSERT INTO attempts (success, {names})
     SELECT true, {values} FROM owner, {source}
 )"""
-# Writes the attempt into the delivery's row.
 _INLINE = """,
         only_duration_ms = o.duration_ms, only_version = {destination_version},
         only_transform = {transform_version}, only_headers = {response_headers},

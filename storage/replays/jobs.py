@@ -1,5 +1,4 @@
-"""Replay jobs for callers: their creation, lists and cancellation. `storage.replays.running` executes
-them."""
+"""Replay jobs for callers: their creation, lists and cancellation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -72,7 +71,6 @@ _CANCEL = audited(
     4,
     "replay_job",
 )
-# The runner of the job reads its rate four times a second.
 _PACE = audited(
     """
         UPDATE replay_jobs SET rate_per_second = $3::double precision
@@ -177,7 +175,6 @@ class PostgresJobs:
         return bool(rows)
 
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
-        """Cancel an unfinished job."""
         return bool(await write(self._pool, _CANCEL, environment, job, at_ms, *values(audit)))
 
     async def pace(
@@ -189,7 +186,6 @@ class PostgresJobs:
         return bool(await write(self._pool, _PACE, *place, *values(audit)))
 
     async def get(self, environment: int, job: str) -> ReplayJob | None:
-        """Return a job."""
         row = await self._pool.fetch_row(
             SELECT_JOBS + " WHERE j.environment = $1 AND j.id = $2::uuid", environment, job
         )

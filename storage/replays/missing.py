@@ -84,7 +84,6 @@ class MissingRows:
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
     ) -> tuple[list[Event], bool]:
-        """Return the events for which the destination has no delivery."""
         first, last = events[0], delivery_id(events[-1], MAX_FANOUT)
         rows = await self._pool.fetch(
             _UNDELIVERED, job.environment, destination, list(events), first, last, max_bytes, limit

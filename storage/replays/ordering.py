@@ -69,8 +69,8 @@ class OrderReads:
         self._pool = pool
 
     async def count(self, job: ReplayJob, leg: Leg) -> tuple[str, int, bool]:
-        """Count the next matches of a leg (one destination's share of the job). Return the new cursor,
-        the number of matches, and whether the leg's count is complete."""
+        """Count the next matches of a leg. Return the new cursor, the number of matches, and whether the
+        leg's count is complete."""
         limit = job.selection.limit
         most = EXAMINED if limit is None else min(EXAMINED, limit - leg.total)
         found = await self.outstanding(job, leg.destination, leg.counted, most)
@@ -80,7 +80,6 @@ class OrderReads:
     async def outstanding(
         self, job: ReplayJob, destination: str, after: str, limit: int
     ) -> OrderStretch:
-        """Return the selected waiting deliveries after a cursor."""
         wanted = job.selection.statuses or WAITING
         place, named = (job.environment, destination), job.selection.customer is not None
         if after < RETRYING_FROM:
@@ -122,7 +121,6 @@ class OrderReads:
 
 
 async def _selected(job: ReplayJob, rows: Sequence[Record], status: DeliveryStatus) -> list[Record]:
-    """Return the rows with a status that the job selects."""
     selection = job.selection
     low, high = id_bounds(selection.from_ms, selection.to_ms, job.id)
     again = job.kind is JobKind.RETRY and status is DeliveryStatus.RETRYING

@@ -1,7 +1,4 @@
-"""The reads and writes of running replay jobs: counts, the next originals, and the chunks of replays.
-
-Nothing here decides. The statements with their guards are in `storage.replays.statements`.
-"""
+"""The reads and writes of running replay jobs: counts, the next originals, and the chunks of replays."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -100,7 +97,6 @@ class PostgresReplays:
         return await made_in_slices(job_record, rows)
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
-        """Return a job's legs, read `LEGS_AT_ONCE` at a time."""
         legs: list[Leg] = []
         after = LOWEST
         while True:
@@ -247,7 +243,6 @@ class PostgresReplays:
     # --- orders
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
-        """Return the next selected waiting deliveries."""
         return await self._orders.outstanding(job, leg.destination, leg.cursor, limit)
 
     async def order(self, step: OrderStep) -> bool:

@@ -17,7 +17,6 @@ _STRAIGHT = """
     WHERE d.environment = $1::integer AND d.destination = $2::uuid
       AND d.id > $3::uuid AND d.id < $4::uuid
     ORDER BY d.id LIMIT $5::integer"""
-# If only failures are wanted, only failures are examined.
 _TROUBLED = """
     SELECT x.* FROM unnest($10::smallint[]) t (trouble) CROSS JOIN LATERAL (
         SELECT * FROM deliveries d
@@ -31,14 +30,12 @@ _NAMED = """
         WHERE d.environment = $1::integer AND d.id = n.id AND d.destination = $2::uuid
           AND d.id > $3::uuid AND d.id < $4::uuid LIMIT 1
     ) x ORDER BY x.id LIMIT $5::integer"""
-# The queries for the rows to examine, by name.
 _WAYS = {"straight": _STRAIGHT, "troubled": _TROUBLED, "named": _NAMED}
 # The deliveries that were settled before the job's creation ($9), and have not changed since.
 _MATCHES = """
     status = ANY($6::smallint[]) AND origin = ANY($7::smallint[])
     AND ($8::text[] IS NULL OR event_type IN (SELECT unnest($8::text[])))
     AND updated_at_ms <= $9::bigint"""
-# The event types of the examined rows, for the caller to match with patterns.
 _TYPES = """
 WITH examined AS MATERIALIZED ({way})
 SELECT event_type, count(*) AS examined, max(id::text) AS last FROM examined GROUP BY event_type"""
@@ -87,15 +84,13 @@ def types_statement(way: str) -> str:
 
 @cache
 def count_statement(way: str) -> str:
-    """Return the SQL that counts the matches among the examined rows, by event type. `way`: the name of
-    the query for the rows (`_WAYS`)."""
+    """Return the SQL that counts the matches among the examined rows, by event type."""
     return _COUNT.format(way=_WAYS[way], matches=_MATCHES)
 
 
 @cache
 def read_statement(way: str) -> str:
-    """Return the SQL that reads the matches among the examined rows, with their events. `way`: the name
-    of the query for the rows (`_WAYS`)."""
+    """Return the SQL that reads the matches among the examined rows, with their events."""
     first = 10 if way == "straight" else 11
     return _READ.format(
         way=_WAYS[way],

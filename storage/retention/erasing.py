@@ -133,7 +133,6 @@ class CustomerErasureRows:
         self._log = log
 
     async def account(self, environment: int, customer: str) -> str | None:
-        """Return the id of a customer's account, None if there is none."""
         found = await self._pool.fetch_value(_ACCOUNT, environment, customer)
         return None if found is None else str(found)
 
@@ -147,7 +146,6 @@ class CustomerErasureRows:
         return bool(rows)
 
     async def unfinished(self) -> list[Erasing]:
-        """Return the requests that are not finished."""
         return [Erasing(*row) for row in await self._pool.fetch(_UNFINISHED)]
 
     async def events(self, request: Erasing) -> CustomerEvents:
