@@ -50,8 +50,8 @@ _HIGHEST_EPOCH = """
         (SELECT coalesce(max(epoch), 0) FROM shard_leases)
     )
 """
-# The processes that hold a lease of one of the slots or shards $1. If $2 is true, because the takeover is
-# of the whole database: also all other processes that have the right to write.
+# The processes that hold a lease of one of the slots or shards $1. If $2 is true (a takeover of the whole
+# database): also all other processes with the right to write.
 _HOLDERS = """
     SELECT process::text FROM home_leases WHERE slot = ANY($1::smallint[])
     UNION SELECT process::text FROM shard_leases WHERE shard = ANY($1::smallint[])
@@ -168,7 +168,6 @@ class Ownership:
     async def _take(
         self, upkeep: Connection, may_succeed: Callable[[Active | None], bool]
     ) -> Takeover | None:
-        # With several parts, other processes have the right to write other parts.
         live = await upkeep.fetch_value(_LIVE_WRITERS) if self.part.whole else 0
         for tries_left in reversed(range(_TRIES)):
             try:
@@ -288,7 +287,6 @@ class Ownership:
         self.settle_epoch = epoch
 
     def lost(self) -> OwnershipLostError:
-        """Return the error of a server that has lost the right to write."""
         return OwnershipLostError(
             "another server has taken over this database; this one must stop."
             " Only one may run: stop the other, or give each a database of its own"

@@ -23,8 +23,8 @@ CHANNEL = "angarium_changes"
 # The SQL call that announces a written row. `{kind}` and `{id}` are SQL expressions.
 NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
 CHECK_S = 1.0  # between two checks of the connection
-# The same while a caller of `catch_up` waits. A flood of unknown credentials causes many such calls:
-# without a pause, it would keep PostgreSQL busy with checks.
+# The same while a caller of `catch_up` waits. Without a pause, a flood of unknown credentials would keep
+# PostgreSQL busy with checks.
 HURRIED_CHECK_S = 0.05
 MAX_WAITING = (
     10_000  # queued notifications; beyond this, reading the whole configuration is cheaper
@@ -53,7 +53,7 @@ class _ListenLine:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._send, self.receive = trio.open_memory_channel[Change](MAX_WAITING)
-        self.dropped = 0  # notifications for which the queue had no room
+        self.dropped = 0
 
     def heard(self, payload: str) -> None:
         change = _parsed(payload)
@@ -87,10 +87,10 @@ class Changes:
         self.reloaded = trio.Event()  # set when the first read of the whole configuration is done
         self.losses = 0
         self._line: _ListenLine | None = None
-        self._dropped = 0  # notifications dropped by connections that are closed
+        self._dropped = 0  # by connections that are closed
         self._first: Change | None = None  # received by `_wait`, not yet passed to `on_changes`
         self._asked_at = -math.inf  # the start of the latest check
-        self._hurried = False  # a caller waits for the next confirmation
+        self._hurried = False
         self._nap = trio.CancelScope()
         self._confirmed = trio.Event()
 
@@ -108,9 +108,8 @@ class Changes:
         self.reloaded.set()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Listen until cancelled. A StoreError counts as a lost connection. Raises other errors of the
-        callbacks. `task_status` is started when `confirmed_at` is first set.
-        """
+        """Listen until cancelled. A StoreError counts as a lost connection; raises other errors of the
+        callbacks. `task_status` is started when `confirmed_at` is first set."""
         told = False
         while True:
             try:

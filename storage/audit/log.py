@@ -104,8 +104,7 @@ _ENTRY = f"""
 SELECT {_COLUMNS} FROM audit_log d
 WHERE d.workspace = $1::uuid AND d.id = $2::uuid
   AND (d.environment = $3::integer OR (d.environment IS NULL AND $4::boolean))"""  # noqa: S608 - constants
-# The few entries that belong to a workspace, but to no environment. One stream (see `storage.log.walk`)
-# reads them.
+# The few entries of a workspace without an environment: one stream (see `storage.log.walk`) reads them.
 _OF_WORKSPACE = """
     SELECT NULL AS stream, x.* FROM (
         SELECT d.* FROM audit_log d
@@ -145,7 +144,7 @@ class PostgresAudit:
         only = "" if reach.workspace is not None else " AND $6::uuid IS NULL"
         streams = [stream("audit_log", only=only)]
         number = 1
-        if given:  # a stream along the index for each value
+        if given:
             column, values = given[0]
             number = len(values)
             only = f" AND d.{column} = s.given{only}"

@@ -1,4 +1,4 @@
-"""The queues of waiting deliveries as callers read them. Each read examines a bounded number of rows."""
+"""The queues of waiting deliveries as callers read them, each time by a bounded number of rows."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -139,7 +139,6 @@ class PostgresQueues:
     async def oldest(
         self, environment: int, destinations: Sequence[str], sent: Collection[str]
     ) -> dict[str, float]:
-        """Return when each destination's oldest waiting delivery was created."""
         rows = await self._pool.fetch(OLDEST, environment, list(destinations), list(sent))
         found: dict[str, float] = {}
         for row in rows:

@@ -13,22 +13,21 @@ from storage.database.profiles import Profile
 from storage.database.reading import made_in_slices
 from storage.ownership import of_part
 
-# Rows that one call examines. This takes about 5 ms, so no reader occupies its connection for long.
+# Rows that one call examines: about 5 ms, so that no reader occupies its connection for long.
 EXAMINED = 5_000
 SLICE = 2_000  # rows that become records between two checkpoints: about a millisecond
 
 BACKLOG = Profile(
     "backlog",
-    # `count_waiting` can count a million rows from the disk, which takes seconds. An actor calls it once.
+    # `count_waiting` can count a million rows from the disk, which takes seconds.
     statement_timeout_s=60.0,
     command_timeout_s=65.0,
-    # Every new actor reads its queue. If 20,000 destinations get an event each, these reads cost a third
-    # of what the events cost.
+    # If 20,000 destinations get an event each, these reads cost a third of what the events cost.
     lean=True,
     settings={
         "plan_cache_mode": "force_generic_plan",
-        # These settings leave only plans that read a queue along its index. For a small table the planner
-        # prefers a sort. Once the table has grown, that plan reads 300,000 rows to return 100.
+        # Only plans along a queue's index. A plan that sorts suits a small table: once the table has
+        # grown, it reads 300,000 rows to return 100.
         "enable_seqscan": "off",
         "enable_bitmapscan": "off",
         "enable_sort": "off",
@@ -153,7 +152,7 @@ SELECT (SELECT min(q.seq) FROM (
         WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1
         ORDER BY d.next_attempt_at_ms LIMIT 1)"""
 # With the ORDER BY, every plan follows the destination's own index. Without it, one destination with most
-# of the rows would mislead the planner, which would expect that many rows for every destination.
+# of the rows would mislead the planner.
 _WAITING = """
 SELECT (SELECT count(*) FROM unnest($4::smallint[]) c (class)
         CROSS JOIN LATERAL (
@@ -204,19 +203,16 @@ class PostgresBacklog:
     """Implements `engine.ports.BacklogStore` on connections of profile `BACKLOG`."""
 
     def __init__(self, pool: Pool, part: WorkerPart = WHOLE) -> None:
-        """Read the destinations of `part` only."""
         self._pool = pool
         self._backlog = of_part(_BACKLOG, part, "environment")
         self._due_destinations = of_part(_DUE_DESTINATIONS, part, "b.environment")
         self._snapshots_after = of_part(_SNAPSHOTS_AFTER, part, "environment")
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
-        """Return a row for each destination of some shards with unsettled deliveries."""
         rows = await self._pool.fetch(self._backlog, list(shards))
         return await made_in_slices(lambda row: BacklogRow(*row), rows, SLICE)
 
     async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
-        """Return destinations that are due, earliest first."""
         rows = await self._pool.fetch(self._due_destinations, before_ms, limit)
         return [BacklogRow(*row) for row in rows]
 
@@ -260,14 +256,12 @@ class PostgresBacklog:
     async def read_due(
         self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
     ) -> list[Delivery]:
-        """Return RETRYING deliveries that are due, earliest first."""
         rows = await self._pool.fetch(_DUE, environment, destination, before_ms, limit, after_ms)
         return deliveries_of(rows)
 
     async def first_retry(
         self, environment: int, destination: str
     ) -> tuple[int | None, int | None]:
-        """Return the lowest seq and the earliest next attempt (ms) among the RETRYING deliveries."""
         row = await self._pool.fetch_row(_FIRST_RETRY, environment, destination)
         return (None, None) if row is None else (row[0], row[1])
 
@@ -278,18 +272,15 @@ class PostgresBacklog:
         return count
 
     async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
-        """Return the highest committed seq of each class."""
         rows = await self._pool.fetch(_LAST_SEQS, environment, destination, _CLASSES)
         return {row[0]: row[1] for row in rows}
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
-        """Return the deliveries IN_DLQ, oldest first."""
         return deliveries_of(await self._pool.fetch(_DEAD, environment, destination, limit))
 
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
     ) -> list[Delivery]:
-        """Return the waiting deliveries among the given ids."""
         named = list(deliveries)
         return deliveries_of(
             await self._pool.fetch(_NAMED, environment, destination, named, _PENDING_OR_RETRYING)
@@ -298,13 +289,11 @@ class PostgresBacklog:
     async def snapshots_after(
         self, after: tuple[int, str] | None, limit: int
     ) -> list[tuple[int, str, bytes]]:
-        """Return the next snapshots in the order of their keys."""
         environment, destination = after or (0, _LOWEST)
         rows = await self._pool.fetch(self._snapshots_after, environment, destination, limit)
         return [(row[0], row[1], row[2]) for row in rows]
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """Return the last snapshot of each actor, None for an actor without one."""
         environments = [environment for environment, _ in actors]
         destinations = [destination for _, destination in actors]
         states: list[bytes | None] = [None] * len(actors)

@@ -19,7 +19,6 @@ DAMAGE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error)
 # The data files of a server of version 18: tables, the states of transactions, and where recovery begins.
 # A restoration leaves out every other file: configuration and a standby's files can name programs to run,
 # and a tablespace's files name other folders.
-# make a server a standby, can name programs to run. A tablespace's files name other folders.
 _NUMBER = r"[0-9]{1,10}"
 _TREE = re.compile(
     r"PG_VERSION|backup_label"
@@ -45,8 +44,7 @@ def is_data(name: str, *, folder: bool, wal: bool) -> bool:
 
 
 def check_place(folder: Path) -> None:
-    """Raise BackupError if the database in this folder has tablespaces elsewhere, which no backup
-    includes."""
+    """Raise BackupError if the database has tablespaces elsewhere, which no backup includes."""
     try:
         found = os.listdir(folder / "pg_tblspc")
     except OSError:  # no database, or one of another account: the copy will fail and say so

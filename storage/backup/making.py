@@ -46,7 +46,6 @@ _PARTIAL = frozenset(
 )
 _PROGRESS = re.compile(rb"(\d+)/(\d+) kB")
 _HASH = re.compile(r"[0-9a-f]{64}")
-# The contents to which rows refer after the database was copied.
 _NAMED = """
     COPY (SELECT DISTINCT environment, encode(sha256, 'hex') FROM files WHERE sha256 IS NOT NULL)
     TO STDOUT"""
@@ -109,7 +108,7 @@ class Backup:
         return manifest
 
     def _remember(self, manifest: Manifest) -> None:
-        """Record the backup in the data folder; only log a failure, since the backup is complete."""
+        """Only log a failure, since the backup is complete."""
         draft = self._data / f"{LAST}.new"
         last = LastBackup(manifest.ended_at, str(self._target))
         try:
@@ -204,7 +203,7 @@ class Backup:
             os.close(self._lock)
 
     def _begin(self) -> None:
-        """Make the draft's folder; remove the draft of a backup that was killed."""
+        """Make the draft's folder, and remove that of a killed backup."""
         if self._draft.exists():
             strange = {each.name for each in self._draft.iterdir()} - _PARTIAL
             if strange:
@@ -316,7 +315,7 @@ class Backup:
         try:
             source = (self._data / FILES / name).open("rb")
         except FileNotFoundError:
-            return  # the depot has just removed it: no row has named it for days, so no backup needs it
+            return  # the depot has just removed it: no row has named it for days
         with source, copy.open("xb") as file:
             os.fchmod(file.fileno(), 0o600)
             reading = HashedReader(source)

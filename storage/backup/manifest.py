@@ -56,7 +56,6 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
     def write(self, folder: Path) -> None:
-        """Write the manifest atomically."""
         text = self.text()
         draft = folder / f"{MANIFEST}.new"
         with draft.open("wb") as file:

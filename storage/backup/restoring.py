@@ -70,11 +70,8 @@ class Restore:
         progress: Progress = lambda step, done, total: None,
     ) -> None:
         """`key_file` holds master keys. It is copied into the data folder if the backup has no keys.
-
-        The proof of the backup's origin must have been made with a key in `key_file` or `keys`.
-        `unauthenticated`: restore without the proof. `hold`: a server on the folder delivers nothing
-        until its operator allows it.
-        """
+        `unauthenticated`: restore without the proof of a key in `key_file` or `keys`. `hold`: a server on
+        the folder delivers nothing until its operator allows it."""
         self._source = source.absolute()
         self._data = data_dir.absolute()
         self._draft = self._data / RESTORING
@@ -250,7 +247,7 @@ class Restore:
         _write(self._draft / KEY_FILE, given)
 
     def _finish(self) -> None:
-        """Move everything into place; remove the mark of an unfinished restoration last."""
+        """Move everything into place, and remove the mark of an unfinished restoration last."""
         account_for(self._data / _POSTGRES).own(self._draft / _POSTGRES)
         for name in (FILES, KEY_FILE, HOLD, _POSTGRES):
             if (self._draft / name).exists():

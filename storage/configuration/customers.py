@@ -1,5 +1,4 @@
-"""The accounts of customers: the settings that the workspace gives them, and the counts of their
-objects."""
+"""The accounts of customers: their settings, and the counts of their objects."""
 
 import json
 
@@ -104,20 +103,16 @@ class Customers:
         return None if row is None else customer_account(row)
 
     async def find(self, account: str) -> CustomerAccount | None:
-        """Return an account that has settings, of any environment."""
         row = await self._pool.fetch_row(_FIND, account)
         return None if row is None else customer_account(row)
 
     async def page(
         self, environment: int, prefix: str, after: str | None, limit: int
     ) -> list[CustomerAccount]:
-        """Return accounts whose names begin with `prefix`, in the order of names, after the account with
-        the id `after`."""
         rows = await self._pool.fetch(_PAGE, environment, prefix, after, limit)
         return [customer_account(row) for row in rows]
 
     async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
-        """Write the next version, if the stored version is its predecessor."""
         quotas = account.quotas
         document = {
             "name": account.name,
@@ -140,8 +135,6 @@ class Customers:
         return bool(rows)
 
     async def used(self, environment: int, account: str, at_most: int) -> Used | None:
-        """Return the counts of an account's objects, each up to `at_most`; None for an
-        unknown account."""
         row = await self._pool.fetch_row(_USED, environment, account, at_most)
         if row is None:
             return None
@@ -195,12 +188,10 @@ class Accounts:
         self._pool = pool
 
     async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
-        """Return the id of a customer's account; open the account as `identifier` if there is none."""
         known = await self._pool.fetch_value(_KNOWN, environment, external_id)
         if known is None:
             known = await self._pool.fetch_value(_OPEN, environment, external_id, identifier)
         return str(known)
 
     async def record(self, environment: int, account: str, audit: AuditEntry) -> None:
-        """Write an audit entry about a change of the account."""
         await write(self._pool, _RECORD, environment, account, *values(audit))

@@ -163,18 +163,14 @@ class Destinations:
         audit: AuditEntry,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add the first version of a destination, unless the environment has `at_most` destinations."""
         columns = (*self._columns(destination), *values(audit), at_most)
         return bool(await write(self._pool, _CREATE, *columns, *tally_values(customer)))
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
-        """Write the next version, if the stored version is its predecessor."""
         columns = self._columns(destination)
         return bool(await write(self._pool, _REPLACE, *columns, *values(audit)))
 
     async def publish(self, destination: DestinationRecord, audit: AuditEntry, at_ms: int) -> bool:
-        """Write the next version, which makes a script live, if the script still exists and the stored
-        version is the predecessor."""
         columns = self._columns(destination)
         return bool(await write(self._pool, _PUBLISH, *columns, *values(audit), at_ms))
 
@@ -194,18 +190,15 @@ class Destinations:
         before: str | None,
         limit: int,
     ) -> list[DestinationRecord]:
-        """Return destinations with an id below `before`, newest first, without the sources of scripts."""
         numbers = [int(status) for status in statuses]
         rows = await self._pool.fetch(_PAGE, environment, numbers, account, before, limit)
         return [self.record(row) for row in rows]
 
     async def named(self, environment: int, destinations: Sequence[str]) -> list[DestinationRecord]:
-        """Return the given destinations that exist, in the given order, without sources of scripts."""
         rows = await self._pool.fetch(_NAMED, environment, list(destinations))
         return [self.record(row) for row in rows]
 
     async def account_name(self, environment: int, account: str) -> str | None:
-        """Return the customerExternalId of an account."""
         name = await self._pool.fetch_value(_ACCOUNT_NAME, environment, account)
         return None if name is None else str(name)
 

@@ -99,7 +99,6 @@ class Keys:
         self._pool = pool
 
     async def create(self, key: KeyRecord, at_most: int, audit: AuditEntry) -> bool:
-        """Add a key with its first secret, unless its environment has `at_most` keys."""
         rows = await write(
             self._pool,
             _CREATE,
@@ -118,7 +117,6 @@ class Keys:
     async def rotate(
         self, key: KeyRecord, secret: KeySecret, expires_at_ms: int, audit: AuditEntry
     ) -> bool:
-        """Add a secret; the previous secret ends at `expires_at_ms`."""
         rows = await write(
             self._pool,
             _ROTATE,
@@ -140,7 +138,6 @@ class Keys:
     async def reached(
         self, key: str, workspace: str, environment: int, *, mcp: bool
     ) -> KeyRecord | None:
-        """Return a key of the environment by its id; with `mcp`, also an MCP key of the workspace."""
         rows = await self._pool.fetch(
             SELECT_KEYS + _REACHED + ORDER_KEYS, key, workspace, environment, mcp
         )
@@ -156,8 +153,6 @@ class Keys:
     async def page(
         self, workspace: str, environment: int, before: str | None, limit: int, *, mcp: bool
     ) -> list[KeyRecord]:
-        """Return an environment's keys with an id below `before`, newest first; with `mcp`, also the
-        workspace's MCP keys."""
         return key_records(
             await self._pool.fetch(
                 SELECT_KEYS + _PAGE + ORDER_KEYS, workspace, environment, mcp, before, limit
@@ -165,7 +160,6 @@ class Keys:
         )
 
     async def used(self, keys: Mapping[str, int]) -> None:
-        """Write the instants (ms) of the last use of keys by id, unless a later instant is stored."""
         # Every process locks the rows in this order, which prevents deadlocks.
         ids = sorted(keys)
         await write(self._pool, _USED, ids, [keys[each] for each in ids])

@@ -146,7 +146,7 @@ _FILTERED = """
     ) f ON f.environment = t.environment AND f.patterns - cardinality(f.event_types) <= $2
     WHERE t.environment = $1
 """
-_ROWS = 1_000  # rows that are converted between two checkpoints: a millisecond
+_ROWS = 1_000  # rows between two checkpoints: a millisecond
 _FILTERED_OF = _FILTERED.format(tied="= $3::uuid")
 _FILTERED_OF_NONE = _FILTERED.format(tied="IS NULL")
 _FAILURES = """
@@ -183,20 +183,16 @@ class Rules:
         tally: int | None = None,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add a rule, unless the environment has `at_most` of them."""
         arguments = (*_columns(rule), at_most, tally, *tally_values(customer), *values(audit))
         return bool(await write(self._pool, _CREATE, *arguments))
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
-        """Write the next version, if the stored version is its predecessor."""
         return bool(await write(self._pool, _REPLACE, *_columns(rule), tally, *values(audit)))
 
     async def count(self, environment: int) -> int:
         return int(await self._pool.fetch_value(_COUNT, environment) or 0)
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return the rules that have a filter and a destination of `account` (None: a destination without
-        an account). If they have more than `at_most` event types, return only enough to show that."""
         if account is None:
             rows = await self._pool.fetch(_FILTERED_OF_NONE, environment, at_most)
         else:
@@ -231,7 +227,6 @@ class Rules:
         )
 
     async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
-        """Remove a rule, if the given version is the stored one."""
         rows = await write(
             self._pool, _REMOVE, rule.environment, rule.id, rule.version, *values(audit)
         )
@@ -240,7 +235,6 @@ class Rules:
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
     ) -> list[str]:
-        """Remove the rules of one environment whose stored version is the given one. Return their ids."""
         entries = zip(*map(values, audits), strict=True)
         rows = await write(
             self._pool,
@@ -253,7 +247,6 @@ class Rules:
         return [row["id"] for row in rows]
 
     async def left_behind(self, limit: int) -> list[tuple[int, str]]:
-        """Return archived destinations that still have rules, as pairs of environment and id."""
         rows = await self._pool.fetch(_LEFT_BEHIND, limit)
         return [(row["environment"], row["destination"]) for row in rows]
 
@@ -276,7 +269,6 @@ class Rules:
         limit: int,
         account: str | None = None,
     ) -> list[RuleModel]:
-        """Return rules with an id below `before`, newest first."""
         named = None if destinations is None else list(destinations)
         rows = await self._pool.fetch(_PAGE, environment, named, enabled, before, limit, account)
         return [rule_record(row) for row in rows]

@@ -146,7 +146,6 @@ class Schemas:
         return bool(rows)
 
     async def deprecate(self, schema: SchemaRecord, audit: AuditEntry) -> bool:
-        """Leave a type without an active version."""
         rows = await write(
             self._pool,
             _DEPRECATE,
@@ -174,7 +173,6 @@ class Schemas:
     async def page(
         self, environment: int, which: SchemaFilter, before: str | None, limit: int, max_bytes: int
     ) -> SchemaPage:
-        """Return versions with an id below `before`, newest first."""
         types = None if which.event_types is None else list(which.event_types)
         statuses = None if which.statuses is None else [each.name for each in which.statuses]
         rows = await self._pool.fetch(_PAGE, environment, types, statuses, before, limit, max_bytes)
@@ -182,19 +180,16 @@ class Schemas:
         return SchemaPage([_record(row) for row in rows], rows[-1]["id"] if more else None)
 
     async def active_size(self, environment: int) -> tuple[int, int]:
-        """Return how many active versions there are, and the bytes of their documents."""
         row = await self._pool.fetch_row(_ACTIVE_SIZE, environment)
         return (0, 0) if row is None else (row["number"], int(row["bytes"]))
 
     async def type_of(self, schema: str) -> tuple[int, str] | None:
-        """Return the environment and event type of a version."""
         row = await self._pool.fetch_row(
             "SELECT environment, event_type FROM event_schemas WHERE id = $1::uuid", schema
         )
         return None if row is None else (row["environment"], row["event_type"])
 
     async def payloads(self, environment: int, events: list[str], max_bytes: int) -> list[bytes]:
-        """Return the payloads of events, the newest first."""
         if not events:
             return []
         rows = await self._pool.fetch(

@@ -1,5 +1,4 @@
-"""The store of all configuration: the control plane's tables, and the read of everything for the read
-models."""
+"""The store of all configuration, and the read of everything for the read models."""
 
 from collections.abc import Callable
 from operator import itemgetter
@@ -51,8 +50,8 @@ class ConfigurationTables:
         self.customers = Customers(pool)
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read the whole configuration as of one instant. Leave out destinations and rules of which the
-        caller knows the present version. Raises SecretBoxError if a secret cannot be decrypted."""
+        """Read the whole configuration as of one instant, without the destinations and rules of which the
+        caller knows the present version. Raises SecretBoxError."""
         async with self._pool.transaction("REPEATABLE READ") as reading:
             workspaces = await reading.fetch(SELECT_TENANTS)
             keys = await reading.fetch(SELECT_KEYS + ORDER_KEYS)

@@ -104,7 +104,6 @@ class Transforms:
         audit: AuditEntry,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add a destination's next script, unless the workspace has `at_most` scripts."""
         rows = await write(
             self._pool,
             _CREATE,
@@ -121,7 +120,6 @@ class Transforms:
         return bool(rows)
 
     async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:
-        """Remove a script that is not live."""
         arguments = (script.environment, script.id, *values(audit))
         return bool(await write(self._pool, _REMOVE, *arguments))
 
@@ -145,13 +143,11 @@ class Transforms:
     async def page(
         self, environment: int, destination: str, before: str | None, limit: int, max_bytes: int
     ) -> TransformPage:
-        """Return a destination's scripts with an id below `before`, newest first."""
         rows = await self._pool.fetch(_PAGE, environment, destination, before, limit, max_bytes)
         more = bool(rows) and rows[0]["found"] > len(rows)
         return TransformPage([_record(row) for row in rows], rows[-1]["id"] if more else None)
 
     async def used(self, workspace: str) -> int:
-        """Return how many scripts of a workspace count towards its plan's limit."""
         found = await self._pool.fetch_value(
             "SELECT transforms FROM workspaces WHERE id = $1::uuid", workspace
         )

@@ -48,7 +48,6 @@ class Workspaces:
         self._pool = pool
 
     async def create(self, workspace: WorkspaceModel, audit: AuditEntry) -> Tenant | None:
-        """Add a workspace with its three environments; None when the name is taken."""
         created = await write(
             self._pool,
             _CREATE,
@@ -74,7 +73,6 @@ class Workspaces:
         return None if row is None else tenant_record(row)
 
     async def all(self) -> list[Tenant]:
-        """Return all workspaces, oldest first."""
         return [tenant_record(row) for row in await self._pool.fetch(SELECT_TENANTS)]
 
 
@@ -114,12 +112,10 @@ class SettingsTable:
         self._pool = pool
 
     async def get(self, workspace: str) -> WorkspaceSettings:
-        """Return the present version, or version 0 if none was written."""
         row = await self._pool.fetch_row(SELECT_SETTINGS + " WHERE workspace = $1::uuid", workspace)
         return WorkspaceSettings(workspace=workspace) if row is None else settings_record(row)
 
     async def replace(self, settings: WorkspaceSettings, audit: AuditEntry) -> bool:
-        """Write the next version, if the stored version is its predecessor."""
         document = {
             "branding": settings.branding,
             "origins": settings.origins,

@@ -65,14 +65,13 @@ class PostgresAnalytics:
     """Implements `engine.log.observability.AnalyticsStore` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, str], None] | None = None) -> None:
-        """`long_read` gets the destination after a read of LONG_MINUTES or more, to roll up its hours."""
+        """`long_read` gets the destination after a read of LONG_MINUTES or more."""
         self._pool = pool
         self._long_read = long_read
 
     async def tallies(
         self, environment: int, destination: str, start: int, end: int, size: int
     ) -> Sequence[tuple[int, CounterSums]]:
-        """Return the counters by stretches of `size` minutes."""
         arguments = (environment, destination, start, end)
         if size == 1:
             return [tally(row) for row in await self._pool.fetch(_BY_MINUTE, *arguments)]
@@ -101,8 +100,6 @@ _ALL = """
 _NAMED = """
     FROM unnest($2::uuid[]) d (id) LEFT JOIN destination_rolled r
         ON r.environment = $1::integer AND r.destination = d.id"""
-# For each destination, the hours from `low` to below `high` are read as rolled-up hours, the rest by the
-# minute.
 _AMONG = """
 WITH among AS MATERIALIZED (
     SELECT d.id AS destination, ($3::integer + 59) / 60 AS low,
@@ -145,15 +142,13 @@ class PostgresEnvironmentCounters:
     """Implements `engine.log.observability.EnvironmentCounters` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, Sequence[str]], None]) -> None:
-        """`long_read` gets the busiest destinations after a read of LONG_MINUTES or more, to roll up
-        their hours."""
+        """`long_read` gets the busiest destinations after a read of LONG_MINUTES or more."""
         self._pool = pool
         self._long_read = long_read
 
     async def tallies(
         self, environment: int, account: str | None, start: int, end: int, size: int
     ) -> Sequence[tuple[int, CounterSums]]:
-        """Return the counters by stretches of `size` minutes."""
         rows = await self._pool.fetch(_OF_ALL, environment, account, start, end, size)
         return [tally(row) for row in rows]
 

@@ -56,7 +56,7 @@ class Rollup:
 
     def wanted(self, environment: int, destination: str) -> None:
         """Roll a destination up in the background, unless it was rolled up lately or `AT_ONCE` roll-ups
-        run already."""
+        run."""
         hour = self._closed()
         if self._under_way >= AT_ONCE or hour - self._rolled.get(destination, 0) < EVERY_HOURS:
             return
@@ -67,24 +67,21 @@ class Rollup:
         self._spawn(self._try, environment, destination, hour)
 
     def wanted_all(self, environment: int, destinations: Sequence[str]) -> None:
-        """Roll up as many of the destinations that are due as `AT_ONCE` allows."""
+        """Roll up as many of the destinations as `AT_ONCE` allows."""
         for each in destinations:
             self.wanted(environment, each)
 
     async def roll(self, environment: int, destination: str, hour: int) -> None:
-        """Roll up the hours before `hour`."""
         key = (environment, destination)
         async with self._pool.transaction() as connection:
             await connection.fetch(_KNOWN, *key)
-            # Late outcomes counted before this lock are visible to the next statements. A later outcome
-            # waits for the lock, and then reopens its hour.
             through = await connection.fetch_value(_HELD, *key)
             if through < hour:
                 await connection.fetch(_ROLL, *key, through, hour)
                 await connection.fetch(_ROLLED, *key, hour)
 
     def _closed(self) -> int:
-        """Return the hour before which only late outcomes can still be counted."""
+        """Only late outcomes can still be counted before this hour."""
         return (int(self._now()) // 60 - 2 * LATE_MINUTES) // 60
 
     async def _try(self, environment: int, destination: str, hour: int) -> None:

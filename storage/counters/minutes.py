@@ -8,7 +8,7 @@ from engine.ports import SettleGroup
 from storage.database.columns import Arguments, Column, rows
 
 ERRORS = len(ErrorCategory)
-BUCKETS = 24  # of latency
+BUCKETS = 24
 # The age from which a minute counts as late. An outcome is recorded within seconds, unless the database
 # was away. An hour is rolled up only when it ended at least twice this long ago.
 LATE_MINUTES = 60
@@ -26,7 +26,6 @@ _MINUTE = (
 _PLACE = (Column("place", "integer"),)  # the offset of a minute's histograms in the flat argument
 LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{code:02}" for code in range(1, ERRORS + 1))
-# The columns of a row that are counters.
 COUNTERS = (*(column.name for column in _MINUTE[3:]), *_ERROR, *LATENCY)
 _CLAUSE = """,
 counted AS (
@@ -35,7 +34,6 @@ counted AS (
     WHERE true{condition}
     ON CONFLICT (environment, destination, minute) DO UPDATE SET {sums}
 )"""
-# The next roll-up begins with the first hour that has a late minute.
 _REOPENED = """,
 reopened AS (
     INSERT INTO destination_rolled AS r (environment, destination, through, reopened)
@@ -52,7 +50,7 @@ def early_minute(group: SettleGroup) -> int:
 
 def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
     """Return True if some of a group's minutes can be in an hour that is rolled up."""
-    # The time of the first run of a group that runs `again` is not known here.
+    # The time of the first run is not known here.
     early = early_minute(group)
     return bool(minutes) and (group.again or any(minute.minute < early for minute in minutes))
 

@@ -74,22 +74,18 @@ class Pool:
 
     @asynccontextmanager
     async def transaction(self, isolation: str = "READ COMMITTED") -> AsyncIterator[Connection]:
-        """Lend a connection within a transaction; see `Connection.transaction`."""
         async with self.connection() as connection, connection.transaction(isolation):
             yield connection
 
     async def fetch(self, sql: str, *arguments: Argument) -> list[Record]:
-        """Run one statement; see `Connection.fetch`."""
         async with self.connection() as connection:
             return await connection.fetch(sql, *arguments)
 
     async def fetch_row(self, sql: str, *arguments: Argument) -> Record | None:
-        """Run one statement; return its first row, None if there is none."""
         async with self.connection() as connection:
             return await connection.fetch_row(sql, *arguments)
 
     async def fetch_value(self, sql: str, *arguments: Argument) -> Any:
-        """Run one statement; return its first row's first column, None if there is no row."""
         async with self.connection() as connection:
             return await connection.fetch_value(sql, *arguments)
 
@@ -145,13 +141,11 @@ class Bridge:
         return pool
 
     async def release(self, connection: Connection) -> None:
-        """Close a connection of `connection()`."""
         self._dedicated.remove(connection)
         await connection.aclose()
 
     @property
     def loop(self) -> Loop:
-        """The asyncio loop, for other parts of this package that must run on it."""
         return self._loop
 
     async def wait_until_back(self) -> None:

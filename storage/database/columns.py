@@ -21,13 +21,13 @@ class Column(Struct, frozen=True):
 
 
 class Rows(Struct, frozen=True):
-    """The SQL of rows made of columns."""
+    """The SQL of rows made of columns. `parameters`: the number of the last parameter."""
 
     names: str
     values: str
-    value: dict[str, str]  # by name
+    value: dict[str, str]
     source: str
-    parameters: int  # the number of its last parameter
+    parameters: int
 
 
 def rows(
@@ -79,7 +79,7 @@ class Arguments:
     __slots__ = ("_lean", "_wide", "uniform")
 
     def __init__(self) -> None:
-        self.uniform = True  # whether every shared column so far has one value
+        self.uniform = True
         self._lean: list[Any] = []
         self._wide: list[Any] = []
 
@@ -88,7 +88,6 @@ class Arguments:
         self._wide += values
 
     def column(self, values: list[Any]) -> None:
-        """Add a column, as an empty array if every value is None."""
         if values and values[0] is None and values.count(None) == len(values):
             values = []
         self._lean.append(values)
@@ -104,5 +103,4 @@ class Arguments:
             self._wide += (values, None)
 
     def bound(self) -> Sequence[Any]:
-        """Return the arguments for the statement with `self.uniform`."""
         return self._lean if self.uniform else self._wide

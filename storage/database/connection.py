@@ -33,7 +33,7 @@ from storage.database.profiles import Profile
 log = structlog.get_logger("angarium.storage")
 
 T = TypeVar("T")
-# The types of a statement's arguments. Only these two collections can be sent as arrays, see `bridge`.
+# Only these two collections can be sent as arrays, see `bridge`.
 Argument = None | str | bytes | int | float | datetime | list[Any] | tuple[Any, ...]
 # A running server answers in milliseconds; a network that drops packets never answers.
 CONNECT_TIMEOUT_S = 5.0
@@ -82,7 +82,6 @@ class Connection:
         self._limit_s = inf if profile.command_timeout_s is None else profile.command_timeout_s
         self.on_connect = on_connect
         self.connects = 0
-        # Whether the last connection went to a pooler.
         self.pooled = False
         self._loop = loop
         self._url = url
@@ -92,8 +91,8 @@ class Connection:
         self._prepared: dict[str, PreparedStatement[Record]] = {}
         self._statements = 0
         self._turn = trio.Lock()
-        self._owner: trio.lowlevel.Task | None = None  # the task that has the turn
-        self._bound = False  # within a transaction
+        self._owner: trio.lowlevel.Task | None = None
+        self._bound = False
         self._shut = False
 
     # --- statements
@@ -124,7 +123,7 @@ class Connection:
         return rows[0][0] if rows else None
 
     async def execute(self, script: str) -> str:
-        """Run a script of statements without arguments; return the last command's tag."""
+        """Run a script of statements; return the last command's tag."""
         entered = await self._claim()
         try:
             return await self._run(functools.partial(self._live().execute, script))
@@ -219,7 +218,6 @@ class Connection:
 
     @property
     def backend(self) -> int | None:
-        """The process id of the backend, None while not connected."""
         return self._pid if self.connected else None
 
     async def ensure(self) -> None:
@@ -228,16 +226,15 @@ class Connection:
             self._release(await self._claim(connect=True))
 
     def on_end(self, tell: Callable[[], None]) -> None:
-        """Call `tell` when the present connection has ended."""
         self._live().add_termination_listener(lambda _: tell())
 
     def cut(self) -> None:
-        """Drop the connection for good. A statement under way fails as if the connection were lost."""
+        """Drop the connection for good; a statement under way fails."""
         self._shut = True
         self._discard()
 
     async def aclose(self) -> None:
-        """Close the connection for good, normally if that takes less than `CLOSE_TIMEOUT_S`."""
+        """Close the connection for good, within `CLOSE_TIMEOUT_S`."""
         self._shut = True
         await self._close()
 

@@ -1,7 +1,6 @@
 """The short path of a hot connection: trio itself steps the driver's coroutine and reads its socket.
 
-Through the asyncio loop a statement costs about fifteen turns of the scheduler, here two. Only prepared
-statements take this path.
+Through the asyncio loop a statement costs about fifteen turns of the scheduler, here two.
 """
 
 import asyncio

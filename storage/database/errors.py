@@ -60,7 +60,7 @@ class MigrationError(StoreError):
 # SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html
 _POISON_CLASSES = frozenset({"22", "23", "54"})  # data, constraint, a program limit
 _CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
-_CANCELLED = "57014"  # `statement_timeout` cancelled the statement; nothing else cancels ours
+_CANCELLED = "57014"  # `statement_timeout` cancelled the statement
 _LOCKED = "55P03"  # lock not available
 # The position of a row, in the context of a lock timeout: the statement waited for a lock on this row.
 # The words around it are in the server's language. Without a position, the whole table was locked, for

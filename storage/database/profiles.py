@@ -41,8 +41,7 @@ class Profile:
         }
 
 
-# How long an intake statement waits for a row that another session has locked. Our own sessions hold a
-# lock for some milliseconds.
+# How long an intake statement waits for a locked row. Our own sessions hold a lock for milliseconds.
 LOCK_WAIT_MS = 100
 
 
@@ -74,8 +73,8 @@ INTAKE = hot("intake", lock_wait_ms=LOCK_WAIT_MS)
 SETTLE = hot("settle")
 # Queries of the control plane. They examine a bounded number of rows: 15 s means trouble.
 POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0, lean=True)
-# Pages of the delivery log. They have their own connections, so that they delay no command. The settings
-# make them follow an index and read a bounded number of rows, even with outdated statistics.
+# Pages of the delivery log, on their own connections, so that they delay no command. The settings make
+# them follow an index and read a bounded number of rows, even with outdated statistics.
 LOG = Profile(
     "log",
     statement_timeout_s=10.0,
@@ -89,7 +88,7 @@ LOG = Profile(
         "enable_incremental_sort": "off",
     },
 )
-LOG_READERS = 4  # pages take some milliseconds each
+LOG_READERS = 4
 # Searches of the delivery log for rare values. The planner chooses the index by the given values. The
 # settings forbid reading rows in order until enough match, which would read them all.
 SEARCH = Profile(
@@ -115,13 +114,12 @@ UPKEEP = Profile(
     settings={"lock_timeout": "60000"},
     abandons=True,
 )
-# The connection is checked every second. After 5 s without an answer, requests are refused, so a
-# statement must fail sooner.
+# After 5 s without an answer, requests are refused: a statement must fail sooner.
 LISTENER = Profile(
     "listener", statement_timeout_s=3.0, command_timeout_s=3.5, connects_itself=False
 )
-# A heartbeat every half second, which must fail before other nodes count this node as dead. A heartbeat
-# need not survive a crash of the database.
+# A heartbeat must fail before other nodes count this node as dead. It need not survive a crash of the
+# database.
 NODE = Profile(
     "node",
     statement_timeout_s=2.0,

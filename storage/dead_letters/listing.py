@@ -23,7 +23,7 @@ from storage.log.walk import HIGHEST, LOWEST, id_bounds
 
 EXAMINED = 2_000  # rows that one page examines: about 5 ms
 GROUPED = 20_000  # rows that are grouped: about 40 ms, mostly to read and to sort them
-TYPES = 10  # event types shown for a group
+TYPES = 10
 _END_MS = (1 << 63) - 1
 # Filters with an index for searches.
 _SUMMARISED = {"event_types", "error_categories", "customers", "replay_jobs"}
@@ -122,8 +122,7 @@ class PostgresDeadLetterLog:
     """Implements `engine.log.delivery_log.DeadLetterLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. If None, a page with filters ends after a
-        bounded walk along an index, and no search continues it."""
+        """`searchers`: connections of the profile SEARCH. If None, no search continues a bounded walk."""
         self._pool = pool
         self._searchers = searchers
 
@@ -142,7 +141,7 @@ class PostgresDeadLetterLog:
         rows = await self._pool.fetch(sql, *arguments, *values)
         some = bool(rows) and rows[0]["id"] is not None
         if some and len(rows) <= limit and look_at == SCATTERED:
-            # Some rows match, so more reading in order is cheaper than a search.
+            # Some rows match: more reading in order is cheaper than a search.
             look_at = EXAMINED
             arguments = _arguments(environment, which, below, look_at, one=one)
             rows = await self._pool.fetch(sql, *arguments, *values)

@@ -74,7 +74,6 @@ _NAMED = """
         SELECT {columns} FROM deliveries d {where} AND d.trouble = 3 AND d.id = n.id LIMIT 1
     ) d ORDER BY d.id LIMIT $5::integer"""
 _WAYS = {"in order": _IN_ORDER, "of one": _OF_ONE, "named": _NAMED}
-# The matching rows among the examined ones, at most $6.
 _STRETCH = """
 WITH examined AS MATERIALIZED ({way}),
 passing AS MATERIALIZED (SELECT id, destination FROM examined WHERE true{matches}),

@@ -103,7 +103,6 @@ changed AS (
     + """
 SELECT ARRAY(SELECT id::text FROM changed) FROM owner"""
 )
-# The rows that an earlier run with this base has requeued.
 _REQUEUED = f"""
     SELECT {WAITING_COLUMNS}, d.status, cardinality($2::uuid[]) AS named
     FROM unnest($2::uuid[]) w (id)
@@ -146,7 +145,7 @@ class PostgresRequeue:
         *,
         again: bool,
     ) -> Requeued:
-        """Requeue deliveries. Raises OwnershipLostError if this process has lost the right to write."""
+        """Raises OwnershipLostError if this process has lost the right to write."""
         await self._ensure_connected()
         if again:
             before = await self._connection.fetch(_REQUEUED, environment, list(deliveries), base)
@@ -170,7 +169,6 @@ class PostgresRequeue:
     async def discard(
         self, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *, again: bool
     ) -> list[str]:
-        """Discard deliveries; return their ids. Raises OwnershipLostError like `requeue`."""
         await self._ensure_connected()
         if again and await self._is_written(audited):
             rows = await self._connection.fetch(_DISCARDED, environment, list(deliveries))

@@ -1,6 +1,6 @@
 """The account of the embedded PostgreSQL: Angarium's own, or an unprivileged one if root starts Angarium.
 
-PostgreSQL refuses to run as root. Only this module changes the owners and permissions of existing files.
+PostgreSQL refuses to run as root.
 """
 
 import os
@@ -32,7 +32,6 @@ class Account:
     switches: bool
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of `subprocess` that start a process as this account."""
         passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         own: dict[str, Any] = {"umask": 0o077, "env": passed_on}
         if self.switches:
@@ -40,7 +39,7 @@ class Account:
         return own
 
     def own(self, path: Path) -> None:
-        """Make the account the owner of a folder and everything in it, or of a file."""
+        """Make the account the owner of a file, or of a folder and everything in it."""
         if not self.switches:
             return
         for folder, _, files in os.walk(path):
@@ -56,8 +55,8 @@ class Account:
         """
         if not self.switches:
             return
-        # Some installers link packages instead of copying them. The folders above the link and above its
-        # target must both be open.
+        # Some installers link packages: the folders above the link and above its target must both be
+        # open.
         for folder in dict.fromkeys((*path.absolute().parents, *path.resolve().parents)):
             mode = folder.stat()
             if mode.st_uid == self.uid:

@@ -85,8 +85,8 @@ def read_postmaster(data: Path) -> Postmaster | None:
 def remove_stale_pid_file(data: Path) -> bool:
     """Remove a pid file whose process is not a PostgreSQL server. Returns True if there was one.
 
-    PostgreSQL refuses to start if any process has the pid in the file. In a container the same few pids
-    are used again after each start.
+    PostgreSQL refuses to start if any process has that pid. A container uses the same few pids at each
+    start.
     """
     postmaster = read_postmaster(data)
     if postmaster is not None and postmaster.alive:
@@ -98,7 +98,7 @@ def remove_stale_pid_file(data: Path) -> bool:
 
 
 def reap(pid: int) -> None:
-    """Collect an ended child, so that it does not look alive. Ignore processes that are no children."""
+    """Collect an ended child, so that it does not look alive."""
     with suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 

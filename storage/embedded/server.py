@@ -38,10 +38,10 @@ SOCKET_PATH_LIMIT = 103  # bytes: 107 on Linux, 103 on macOS
 START_TIMEOUT_S = 120.0  # after a crash, a start replays up to 1 GB of WAL
 ORPHANS_S = 15.0  # how long a start waits for the end of a killed server's children
 DYING_S = 0.1  # a killed server can look alive for this time
-FOLDER = "postgres"  # the cluster's folder in the data folder
+FOLDER = "postgres"
 STOP_S = 30.0  # for the server's last checkpoint
 FORCE_S = 8.0  # a server that must quit gives its own processes five seconds
-LOG_LIMIT = 10 * MIB  # a start renames the server's log file if it is longer
+LOG_LIMIT = 10 * MIB
 RESTORING = "restoring"  # a folder that exists while the restoration of a backup is incomplete
 HOLD = "hold-deliveries"  # while this file exists, the server delivers nothing
 
@@ -55,18 +55,15 @@ class DataDirBusyError(EmbeddedError):
 
 
 class EmbeddedServer:
-    """One PostgreSQL server in `data_dir`, from `start` to `stop`.
-
-    `durable=False` trades safety for speed and is meant for tests only.
-    """
+    """One PostgreSQL server in `data_dir`. `durable=False` trades safety for speed, for tests only."""
 
     def __init__(self, data_dir: Path, *, durable: bool = True, servers: int = 1) -> None:
-        """`servers`: the number of Angarium processes that use the database (workers of one parent)."""
+        """`servers`: the number of Angarium processes that use the database."""
         self.data_dir = data_dir.absolute()
         self.cluster = self.data_dir / FOLDER
         self.log_file = self.data_dir / "postgres.log"
         self.stop_within_s = STOP_S
-        # True if the database server was running already: the process that had started it was killed.
+        # True if the server was running already: the process that had started it was killed.
         self.taken_over = False
         self.given_up = False  # any thread can set it, to end a start in progress and its server
         self._durable = durable
@@ -88,7 +85,6 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """The URL of the server's database, through its unix socket."""
         if self._postmaster is None:
             raise EmbeddedError("the embedded PostgreSQL is not running")
         return url_of(self._postmaster)
@@ -134,7 +130,7 @@ class EmbeddedServer:
         return self.url
 
     def revive(self) -> bool:
-        """Restart the server if it has ended by itself; return True if it had. Its URL is the same."""
+        """Restart the server if it has ended by itself; return True if it had."""
         if self._postmaster is None or self._postmaster.alive:
             return False
         log.warning("embedded.ended_by_itself", pid=self._postmaster.pid, said=self._last_words())
@@ -253,7 +249,7 @@ class EmbeddedServer:
             text=True,
             check=False,
             cwd="/",
-            start_new_session=True,  # a Ctrl-C is for Angarium alone
+            start_new_session=True,
             **account.arguments(),
         )
         if done.returncode != 0:
@@ -358,8 +354,8 @@ def has_database(data_dir: Path) -> bool:
 
 @contextmanager
 def attached(data_dir: Path, patience_s: float = 30.0) -> Iterator[str]:
-    """Yield the URL of a data folder's database, for a command. If no server runs, start one for the
-    length of the block.
+    """Yield the URL of a data folder's database. If no server runs, start one for the length of the
+    block.
 
     Waits for a server that is just starting or stopping. Raises EmbeddedError.
     """

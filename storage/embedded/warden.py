@@ -1,5 +1,4 @@
-"""The watch over the embedded server, which restarts it after an unexpected end (killed, out of
-memory)."""
+"""The watch over the embedded server, which restarts it after an unexpected end."""
 
 import structlog
 import trio

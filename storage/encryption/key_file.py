@@ -29,7 +29,7 @@ class KeyFile:
         self.path = path
 
     def read(self) -> list[bytes]:
-        """Return the keys. Raises SecretBoxError, and FileNotFoundError."""
+        """Raises SecretBoxError, and FileNotFoundError."""
         try:
             text = self.path.read_text("ascii")
             mode = self.path.stat().st_mode
@@ -52,7 +52,7 @@ class KeyFile:
             raise SecretBoxError(f"{self.path}: {error}") from None
 
     def again(self) -> list[bytes]:
-        """Return the keys of an existing file. Raises SecretBoxError."""
+        """Read an existing file. Raises SecretBoxError."""
         try:
             return self.read()
         except FileNotFoundError:
@@ -73,8 +73,7 @@ class KeyFile:
         log.info("master_key.made", file=str(self.path))
 
     def write(self, keys: Sequence[bytes]) -> None:
-        """Replace the keys atomically, even if the process crashes. Raises SecretBoxError if the file
-        cannot be written."""
+        """Replace the keys atomically, even if the process crashes. Raises SecretBoxError."""
         try:
             draft = self._draft(keys)
             try:

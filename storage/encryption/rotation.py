@@ -21,7 +21,6 @@ POLL_S = 0.1
 WAIT_S = 30.0  # a server reads its keys within a second, or later if its database was away
 STEPS = ("noted", "added", "known", "first", "used", "marked", "resealed", "finished")
 
-# Returns the audit entries of a rotation from one key to another.
 Entries = Callable[[bytes, bytes], Sequence[AuditEntry]]
 
 
@@ -80,8 +79,8 @@ class Rotation:
         return await self._seal(entries)
 
     async def drop(self, key: bytes) -> None:
-        """Remove a former key from the file. If the keys are in a setting, only check that the key can be
-        removed. Raises RotationError."""
+        """Remove a former key from the file; with a setting, only check that it can be removed. Raises
+        RotationError."""
         await self._check_keys()
         name = key.hex()
         if key not in self._box.ids:

@@ -2,7 +2,6 @@
 it is stored.
 
 A sealed value is: one byte of format, eight bytes of key id, twelve bytes of nonce, ciphertext with tag.
-Because of the key id, a master key can be replaced: the new key encrypts, the old keys still decrypt.
 """
 
 import base64

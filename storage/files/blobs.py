@@ -54,7 +54,6 @@ class ObjectBlobs:
         self._stopped = False
 
     async def put(self, key: str, path: Path) -> None:
-        """Store the bytes of a file under a key. `FolderBlobs` moves the file into its folder."""
         await self._run(lambda: self._put(key, path))
 
     async def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
@@ -96,7 +95,7 @@ class ObjectBlobs:
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._stopped:
             raise BlobsAwayError("the file store: the service is stopping")
-        # Shielded, because a cancelled caller would not know the outcome. Only `stop` ends the wait.
+        # Shielded, because a cancelled caller would not know the outcome.
         with trio.CancelScope(shield=True) as scope:
             self._under_way.add(scope)
             try:

@@ -100,7 +100,6 @@ class PostgresFiles:
     """Implements `engine.files.ports.FileStore` on the pool."""
 
     def __init__(self, pool: Pool, box: SecretBox, part: WorkerPart = WHOLE) -> None:
-        """Read the marks of `part` only."""
         self._pool = pool
         self._box = box
         self._suspects = of_part(_SUSPECTS, part, "environment")
@@ -108,7 +107,6 @@ class PostgresFiles:
     # --- rows
 
     async def add(self, files: Sequence[FileRecord]) -> None:
-        """Write the rows of files; a row that exists stays unchanged."""
         if files:
             await self._pool.fetch(_ADD, *file_columns(files, self._box))
 
@@ -123,7 +121,6 @@ class PostgresFiles:
         ]
 
     async def measured(self, environment: int, event: str, attachments: bytes) -> None:
-        """Write an event's attachments, unless its content was erased."""
         await write(self._pool, _MEASURED, environment, event, attachments)
 
     async def page(
@@ -155,7 +152,6 @@ class PostgresFiles:
         return FilePage([file_record(row, self._box) for row in rows], rest)
 
     async def stored(self, file: FileRecord, payload: bytes | None) -> bool:
-        """Make a PENDING file STORED."""
         return bool(
             await self._pool.fetch(
                 _STORED,
@@ -170,26 +166,21 @@ class PostgresFiles:
         )
 
     async def failed(self, environment: int, file: str, error: str) -> bool:
-        """Make a PENDING file FAILED."""
         return bool(await self._pool.fetch(_FAILED, environment, file, error))
 
     # --- marks on content
 
     async def suspect(self, environment: int, sha256: bytes) -> None:
-        """Mark a content by its hash, or raise the number of its marks."""
         await self._pool.fetch(_SUSPECT, environment, sha256)
 
     async def inquire(self, environment: int, sha256: bytes) -> Asked | None:
-        """Return the mark of a content, and whether a file refers to the content; None without a mark."""
         row = await self._pool.fetch_row(_INQUIRE, environment, sha256)
         return None if row is None else Asked(row["marks"], row["named"])
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
-        """Remove the mark of a content, if its number of marks is still `marks`."""
         await self._pool.fetch(_ACQUIT, environment, sha256, marks)
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        """Return the marked contents after `after`, as pairs of environment and hash."""
         rows = await self._pool.fetch(self._suspects, limit, *after)
         return [(row["environment"], row["sha256"]) for row in rows]
 
@@ -261,11 +252,10 @@ _POSTPONE = f"""
 
 
 class PostgresUnfetched:
-    """Implements `engine.files.ports.UnfetchedStore` on the pool: the files to fetch although their event
-    has no delivery. The column `due_ms` says when."""
+    """Implements `engine.files.ports.UnfetchedStore` on the pool. The column `due_ms` says when
+    to fetch."""
 
     def __init__(self, pool: Pool, box: SecretBox, part: WorkerPart = WHOLE) -> None:
-        """Read the files of `part` only."""
         self._pool = pool
         self._box = box
         self._due = of_part(DUE, part, "d.environment")
@@ -275,5 +265,4 @@ class PostgresUnfetched:
         return [(file_record(row, self._box), row["tries"]) for row in rows]
 
     async def postpone(self, environment: int, file: str, tries: int, due_ms: int) -> bool:
-        """Set when the next try is due, if the number of tries is still `tries`."""
         return bool(await self._pool.fetch(_POSTPONE, environment, file, tries, due_ms))

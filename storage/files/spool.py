@@ -42,16 +42,13 @@ class DiskSpool:
         self._limit = trio.CapacityLimiter(THREADS)
 
     async def open(self) -> None:
-        """Make this process's folder, and remove those of dead processes. Raises BlobsAwayError."""
+        """Make this process's folder, and remove those of dead processes."""
         await self._run(self._open)
 
     async def close(self) -> None:
-        """Remove this process's folder."""
         await self._run(self._close)
 
     async def write(self, chunks: AsyncIterator[bytes], at_most: int) -> Spooled:
-        """Write a stream to a file. Raises Refusal if it has more than `at_most` bytes, and
-        BlobsAwayError."""
         file = await self._run(lambda: self._begin(at_most))
         try:
             buffer = bytearray()

@@ -18,8 +18,7 @@ class _NotOursError(Exception):
 
 
 class PostgresLargeIntake(PostgresIntake):
-    """Implements `engine.ports.IntakeStore` for groups that are not urgent; `PostgresIntake` writes the
-    others."""
+    """Implements `engine.ports.IntakeStore` for groups that are not urgent."""
 
     async def _write(self, group: IntakeGroup, epoch: int) -> Acceptance | None:
         if len(group.events) + len(group.deliveries) <= PART_ROWS:

@@ -1,5 +1,4 @@
-"""The SQL of the intake statement and its arguments. Both have only the kinds of rows that a
-group has."""
+"""The SQL of the intake statement and its arguments, for the kinds of rows that a group has."""
 
 from collections import Counter
 from collections.abc import Sequence, Set
@@ -138,7 +137,6 @@ new_backlog AS (
     ON CONFLICT (environment, destination) DO UPDATE
     SET low_seq = least(b.low_seq, excluded.low_seq)
 )"""
-# `due_ms` is when to fetch a file whose event has no delivery.
 _FILE = (*FILE_COLUMNS, Column("due_ms", "bigint"))
 # If an event lost its idempotency key, its files are not written either.
 _FILES = """,
@@ -175,7 +173,6 @@ def accept_statement(
     parts = ["WITH ", _OWNER, _PART if part else _GROUP]
     if claims:
         claim = rows("c", _CLAIM, number, uniform=uniform)
-        # These columns reuse the parameters of `claim`.
         mine = rows("m", _CLAIM[:3], number, uniform=uniform)
         number = claim.parameters + 1
         parts.append(_CLAIMS.format(claim=claim, mine=mine, now=number, event=mine.parameters))

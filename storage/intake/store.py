@@ -1,7 +1,4 @@
-"""The intake's store, which writes a group of events and their deliveries in one round trip.
-
-One statement, from `storage.intake.statement`, writes the whole group and is a transaction by itself.
-"""
+"""The intake's store, which writes a group of events and their deliveries in one statement."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -53,15 +50,13 @@ class PostgresIntake:
     def __init__(
         self, connection: Connection, ownership: Ownership, box: SecretBox | None = None
     ) -> None:
-        """`box` is needed for groups with files only."""
         self._box = box
         self._connection = connection
         self._ownership = ownership
         self._freshness = PlanRefresh(connection)
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
-        """Write a group, unless an earlier run wrote it. Raises OwnershipLostError if this process has
-        lost the right to write."""
+        """Raises OwnershipLostError if this process has lost the right to write."""
         if len(group.deliveries) >= MAX_GROUP:
             raise ValueError(f"a group has at most {MAX_GROUP - 1} deliveries")
         await self._ensure_connected()
@@ -99,11 +94,10 @@ class PostgresIntake:
         return base
 
     async def check(self) -> None:
-        """Connect if needed."""
         await self._ensure_connected()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
-        """Delete backlog rows. Raises OwnershipLostError if this process has lost the right to write."""
+        """Raises OwnershipLostError if this process has lost the right to write."""
         await self._ensure_connected()  # while no event comes, nothing else connects
         await self._freshness.keep(_FORGET)
         epoch = self._ownership.intake_epoch
@@ -174,8 +168,7 @@ HOLDERS = """
 
 
 class PostgresClaims:
-    """Implements `engine.submission.key_lookup.ClaimReader` on the pool: the holders of idempotency keys,
-    which only the intake statement writes."""
+    """Implements `engine.submission.key_lookup.ClaimReader` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

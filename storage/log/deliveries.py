@@ -128,7 +128,6 @@ class PostgresDeliveries:
         ) -> tuple[list[Any], str | None]:
             if left == limit and seek is not None:
                 return await seek(low, high, start, left)
-            # Some rows match, so the walk finds more of them cheaply.
             return await go(low, high, left, most=EXAMINED - SCATTERED, further=seek)
 
         if seek is None or which.examine is not None or not selection.scattered:
@@ -155,7 +154,6 @@ class PostgresDeliveries:
     async def _among(
         self, environment: int, which: DeliveryFilter, ids: Sequence[str], limit: int
     ) -> DeliveryPage:
-        """Return a page of the matching deliveries among `ids`, latest first."""
         looked_at = list(ids[:EXAMINED])
         selection = select_among(which, looked_at)
         step = await self._step(selection, environment, LOWEST, HIGHEST, EXAMINED + 1, limit + 1)
@@ -220,7 +218,6 @@ class PostgresDeliveries:
         return None if row is None else msgspec.convert(dict(row), SentVersion)
 
     async def record_inspection(self, delivery: Delivery, attempt: Attempt) -> None:
-        """Write a test's event, delivery and attempt."""
         event, outcome = delivery.event, attempt.outcome
         started_ms = int(outcome.started_at * 1000)
         ended_ms = started_ms + outcome.duration_ms

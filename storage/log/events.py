@@ -90,7 +90,6 @@ class PostgresEvents:
         values = [value for _, value in given.values()]
         if [] in values:
             return EventPage([], None)
-        # The first condition determines the index. The others are conditions on the rows of the index.
         index = _BY_ID.get(next(iter(given), ""))
         streams = len(values[0]) if index is not None else 1
         sql = step_statement([index or stream("events")], EVENT_COLUMNS, _matching(given, 6))
@@ -141,7 +140,6 @@ class PostgresEvents:
     async def deliveries_to(
         self, environment: int, events: Sequence[str], customer: str
     ) -> dict[str, int]:
-        """Return how many deliveries of each event go to a customer's destinations."""
         if not events:
             return {}
         first = [delivery_id(event, 0) for event in events]

@@ -21,6 +21,5 @@ class PostgresEventFinder:
     async def recent_types(
         self, environment: int, prefix: str, customer: str | None, limit: int
     ) -> list[str]:
-        """Return types of the latest events that begin with `prefix`."""
         rows = await self._pool.fetch(TYPES, environment, prefix, customer, limit)
         return [row["type"] for row in rows]

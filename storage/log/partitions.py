@@ -89,7 +89,7 @@ class Range:
 
 
 def lowest_id(instant_ms: int) -> str:
-    """Return the lowest UUID whose first 48 bits are an instant: a bound between partitions."""
+    """Return the lowest UUID whose first 48 bits are an instant."""
     stamp = f"{instant_ms:012x}"
     return f"{stamp[:8]}-{stamp[8:]}-0000-0000-000000000000"
 
@@ -160,7 +160,7 @@ async def make_partitions(
 
 
 def range_of(partitions: Iterable[Partition], today: date) -> Range:
-    """Return the range of days around `today` in which every table has a partition for each day."""
+    """Return the days around `today` for which every table has a partition."""
     days_of = {
         table.name: {
             p.day for p in partitions if p.table == table.name and p.state is State.ATTACHED

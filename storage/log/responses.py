@@ -11,8 +11,7 @@ def header_lines(headers: Headers) -> bytes:
 
 
 def lines_of_each(fields: Sequence[Headers]) -> list[bytes]:
-    """Return the stored form of several responses' headers. Equal headers in a row, which are common, are
-    converted once."""
+    """Return the stored form of several responses' headers. Equal headers in a row are converted once."""
     lines: list[bytes] = []
     last: Headers = ()
     made = b""
@@ -24,6 +23,5 @@ def lines_of_each(fields: Sequence[Headers]) -> list[bytes]:
 
 
 def text_bytes(text: str | None) -> bytes | None:
-    """Return text in its stored form, bytes, because receivers can send characters that PostgreSQL's text
-    type refuses."""
+    """Return text as bytes: receivers can send characters that PostgreSQL's text type refuses."""
     return None if text is None else text.encode("utf-8", "replace")

@@ -1,5 +1,4 @@
-"""The plan of a list of deliveries: which index serves its filters, and the other conditions on the
-rows."""
+"""The plan of a list of deliveries: the index that serves its filters, and the other conditions."""
 
 from collections.abc import Set
 from functools import lru_cache

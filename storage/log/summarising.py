@@ -48,7 +48,6 @@ class Summarising:
         self._seen: dict[str, int] = {}  # by partition: the pages whose full ranges have a summary
 
     async def run(self) -> None:
-        """Summarise every minute, until cancelled."""
         await Outage("summaries").every(INTERVAL_S, self.run_once)
 
     async def run_once(self) -> None:
@@ -63,7 +62,7 @@ class Summarising:
         for name, is_over in over.items():
             pages = await self._pool.fetch_value(_PAGES, name)
             if pages is None:
-                continue  # there is no such day
+                continue
             with suppress(BlockedError, ContentionError):
                 async with self._pool.transaction() as connection:
                     await connection.execute(f"SET LOCAL lock_timeout = {LOCK_WAIT_MS}")

@@ -35,8 +35,6 @@ class PostgresTroubles:
     async def counts(
         self, environment: int, from_ms: int, troubles: Sequence[DeliveryTrouble], most: int
     ) -> dict[DeliveryTrouble, int]:
-        """Return the number of an environment's deliveries for each of `troubles`, at most
-        `most` each."""
         low, _ = id_bounds(from_ms, None, None)
         wanted = [int(each) for each in troubles]
         rows = await self._pool.fetch(_OF_ENVIRONMENT, environment, low, HIGHEST, most, wanted)
@@ -50,8 +48,6 @@ class PostgresTroubles:
         troubles: Sequence[DeliveryTrouble],
         most: int,
     ) -> Sequence[TroubleCount]:
-        """Return the number of deliveries for each destination and each of `troubles`, at most `most`
-        each."""
         low, _ = id_bounds(from_ms, None, None)
         wanted = [int(each) for each in troubles]
         arguments = (environment, low, HIGHEST, most, wanted, list(destinations))

@@ -96,8 +96,7 @@ def step_statement(streams: Sequence[str], columns: str, matches: str) -> str:
 
 
 def found(rows: Sequence[Any]) -> Step:
-    """Return the step from the rows of `step_statement`. There is at least one row, which can be all
-    nulls."""
+    """Return the step from the rows of `step_statement`, the first of which can be all nulls."""
     first = rows[0]
     return Step([] if first["id"] is None else rows, first["bottom"], first["examined"] or 0)
 
@@ -139,13 +138,13 @@ async def walk(
 ) -> tuple[list[Any], str | None]:
     """Return at most `limit` rows, and the id below which to continue, None if no row is left.
 
-    `take` makes one step. Its arguments are the lowest id, the id to stay below, the rows to examine in
-    each stream, and the rows wanted. `filtered`: some examined rows can fail to match. `by_days`: read
-    the newest days first, in a partitioned table. `most`: the rows to examine in all, by default
-    EXAMINED, which also bounds each step.
-
-    `further` continues if `most` rows do not fill the page. Its arguments are the lowest id, the id to
-    stay below, the id at which the walk began, and the rows wanted.
+    - `take` makes a step, given the lowest id, the id to stay below, the rows to examine in each stream,
+      and the rows wanted.
+    - `filtered`: some examined rows can fail to match.
+    - `by_days`: read the newest days first, in a partitioned table.
+    - `most`: the rows to examine in all, by default EXAMINED, which also bounds each step.
+    - `further` continues if `most` rows do not fill the page, given the lowest id, the id to stay below,
+      the id at which the walk began, and the rows wanted.
     """
     start = high
     rows: list[Any] = []

@@ -94,10 +94,11 @@ async def migrate(connection: Connection, migrations: Sequence[Migration] | None
     """Apply the missing migrations, and return their number.
 
     Several processes can call this at once: one applies the files, the others wait. Each file and its
-    entry in the ledger are one transaction, so a crash leaves only complete migrations. (After a crash, a
-    file that begins with `ALONE` is applied again from its first statement.) Raises
-    UnsuitableDatabaseError if the schema is newer than this program or was made by other files. Raises
-    MigrationError if a file cannot be applied; the previous version then still works.
+    entry in the ledger are one transaction. After a crash, a file that begins with `ALONE` is applied
+    again from its first statement.
+
+    Raises UnsuitableDatabaseError if the schema is newer than this program or was made by other files.
+    Raises MigrationError if a file cannot be applied; the previous version then still works.
     """
     migrations = known_migrations() if migrations is None else migrations
     try:

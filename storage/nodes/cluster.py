@@ -93,9 +93,7 @@ class MachineRows:
         self._pool = pool
 
     async def drain(self, machine: str) -> bool:
-        """Record that a machine is drained; return False if it was drained already."""
         return bool(await self._pool.fetch(_DRAIN, machine))
 
     async def undrain(self, machine: str) -> bool:
-        """Record that a machine can work again; return False if it was not drained."""
         return bool(await self._pool.fetch(_UNDRAIN, machine))

@@ -116,8 +116,7 @@ class Membership:
         now: Callable[[], float] = trio.current_time,
     ) -> None:
         """`address` is where other nodes reach this node. `name` is shown to operators; `machine` is the
-        name that all nodes of this machine share. Both are the host's name by default. `load` returns
-        this node's load. `now` returns the seconds of a monotonic clock."""
+        name that all nodes of this machine share. Both are the host's name by default."""
         self.liveness = Liveness(ownership.process)
         self._ownership = ownership
         self._address = address
@@ -125,7 +124,7 @@ class Membership:
         self.machine = machine or gethostname()
         self._load = load
         self._now = now
-        self._disconnected = trio.Event()  # replaced at each heartbeat of `run`
+        self._disconnected = trio.Event()
         self._connection = bridge.connection(NODE, self._register)
 
     @property
@@ -141,7 +140,6 @@ class Membership:
             raise self._ownership.lost()
 
     async def stand_by(self) -> Active | None:
-        """Send a standby's heartbeat; return the node that has this node's part, or None."""
         await self._connection.ensure()
         active = await active_node(self._connection, self._ownership.part)
         if await self._look(() if active is None else (active.id,)) is None:
@@ -182,7 +180,6 @@ class Membership:
         self.liveness.interrupted()
         await connection.fetch("SELECT pg_advisory_lock($1)", session_lock(self.id))
         await self._write_rows(connection)
-        # The end of a registered connection causes a heartbeat at once.
         connection.on_end(lambda: self._disconnected.set())
 
     async def _write_rows(self, connection: Connection) -> None:

@@ -169,7 +169,7 @@ _ONLY_IF_CHANGED = " AND (SELECT count(*) FROM changed) = $4::integer"
 class Shape(Struct, frozen=True):
     """The kinds of rows and columns in a group, which determine its statement's SQL."""
 
-    table: str  # in which the deliveries are updated
+    table: str
     successes: Successes | None  # None unless the lean SQL covers the group
     uniform: bool
     again: bool
@@ -242,7 +242,7 @@ def bind(group: SettleGroup) -> Statement:
     if settlements and not group.again and are_successes(settlements):
         single, marks = mark_singles(group)
         successes = bind_successes(arguments, settlements, marks, single)
-        if marks:  # the statement itself counts single successes; the others are summed here
+        if marks:
             summed = [each for each, mark in zip(settlements, marks, strict=True) if not mark]
     else:
         attempts = [(s, s.attempt) for s in settlements if s.attempt is not None]

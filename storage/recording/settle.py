@@ -52,7 +52,7 @@ class PostgresSettle:
         await self._freshness.keep(statement.sql)
         ownership = self._ownership
         epoch = ownership.settle_epoch
-        # A worker has all slots of its part or none, so one slot's lease is enough.
+        # A worker has all slots of its part or none: one slot's lease is enough.
         shards = group.shards if ownership.part.whole else [ownership.part.number]
         written = await self._connection.fetch(
             statement.sql, ownership.process, epoch, shards, *statement.arguments

@@ -23,7 +23,6 @@ from storage.log.responses import lines_of_each
 _ONE_IN = 2
 # The lowest duration, in whole milliseconds, above each bound of the latency buckets.
 _BEYOND = ", ".join(str(int(bound) + 1) for bound in BOUNDS_MS)
-# The columns of each row that the update returns.
 SINGLES_COLUMNS = f"""d.environment, d.destination,
         ((o.started_at_ms + o.duration_ms) / 60000)::integer AS minute,
         ({{number}} > 1)::integer AS retried,
@@ -150,7 +149,6 @@ def success_clauses(
         success = response
         inline = _INLINE.format(**response.value)
     else:
-        # The delivery's columns reuse the parameters of `response`.
         success = rows("o", mark + _SUCCESS, before, uniform=uniform)
         inline = ""
         stored = {name: response.value[name] for name in response.value if name != "single"}

@@ -119,7 +119,6 @@ class PostgresJobs:
         self._pool = pool
 
     async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
-        """Return the given deliveries that exist."""
         rows = await self._pool.fetch(_NAMED, environment, list(deliveries))
         return [
             Named(
@@ -136,7 +135,6 @@ class PostgresJobs:
     async def create(
         self, job: ReplayJob, at_most: int, audit: AuditEntry, floor_ms: int = 0
     ) -> bool:
-        """Add a job with its legs, unless the environment has `at_most` unfinished jobs."""
         selection = job.selection
         destinations = None
         statuses = (
@@ -180,8 +178,6 @@ class PostgresJobs:
     async def pace(
         self, present: ReplayJob, rate_per_second: float | None, audit: AuditEntry
     ) -> bool:
-        """Change the rate of a job. Return False if the job has ended, or if its stored rate is no longer
-        that of `present`."""
         place = (present.environment, present.id, rate_per_second, present.rate_per_second)
         return bool(await write(self._pool, _PACE, *place, *values(audit)))
 
@@ -200,19 +196,16 @@ class PostgresJobs:
         limit: int,
         kinds: Sequence[JobKind] | None = None,
     ) -> list[ReplayJob]:
-        """Return jobs with an id below `below`, newest first."""
         numbers = None if statuses is None else [int(each) for each in statuses]
         wanted = None if kinds is None else [int(each) for each in kinds]
         rows = await self._pool.fetch(_PAGE, environment, numbers, account, below, limit, wanted)
         return [job_record(row) for row in rows]
 
     async def legs(self, environment: int, job: str, limit: int) -> list[Leg]:
-        """Return a job's legs, those with the most deliveries first."""
         rows = await self._pool.fetch(_LEGS_OF, environment, job, limit)
         return [leg_record(row) for row in rows]
 
     async def types(self, environment: int, job: str, limit: int) -> list[tuple[str, int]]:
-        """Return a dry run's event types with their numbers of deliveries, the most frequent first."""
         rows = await self._pool.fetch(_TYPES_OF, environment, job, limit)
         return [(row[0], row[1]) for row in rows]
 

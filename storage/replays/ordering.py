@@ -23,7 +23,7 @@ from storage.database.bridge import Pool
 from storage.log.partitions import lowest_id
 from storage.log.walk import id_bounds
 
-EXAMINED = 1_000  # rows that one step reads and filters: about 5 ms
+EXAMINED = 1_000  # rows that one step examines: about 5 ms
 RETRYING_FROM = lowest_id(1)  # the cursor after all PENDING deliveries
 _SEQ_BITS = 64
 _CLASSES = list(DeliveryClass)
@@ -107,7 +107,6 @@ class OrderReads:
         return OrderStretch([row["id"] for row in taken], through, end)
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        """Return the states of deliveries, in the given order."""
         rows = await self._pool.fetch(_STANDING, job.environment, list(deliveries))
         return [
             OrderState(

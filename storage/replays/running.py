@@ -91,8 +91,6 @@ class PostgresReplays:
     # --- reads
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all unfinished jobs, oldest first. The lists of deliveries of the jobs `known` are not
-        read: these jobs are returned without their lists."""
         rows = await self._pool.fetch(self._unfinished, list(known))
         return await made_in_slices(job_record, rows)
 
@@ -107,7 +105,6 @@ class PostgresReplays:
             after = legs[-1].destination
 
     async def waiting(self, job: ReplayJob, destination: str) -> list[WaitingReplay]:
-        """Return a job's waiting deliveries at a destination that were never attempted."""
         rows = await self._pool.fetch(UNATTEMPTED, job.environment, destination, job.id)
         return [WaitingReplay(*row) for row in rows]
 
@@ -160,8 +157,7 @@ class PostgresReplays:
     # --- counting
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """Count the leg's next originals or waiting deliveries; return the leg as it is then, or None if
-        nothing was written."""
+        """Return None if nothing was written."""
         if job.orders:
             return await self.tally(job, leg, *await self._orders.count(job, leg), {})
         through, types, end = await self._matching(job, leg)
@@ -177,7 +173,7 @@ class PostgresReplays:
         types: Mapping[str, int],
         /,
     ) -> Leg | None:
-        """Record a part of the count; return the leg as it is then, or None if nothing was written."""
+        """Return None if nothing was written."""
         place = (job.environment, job.id, leg.destination, leg.counted)
         told = types if job.dry_run else {}
         count = (through, matched, end, list(told), list(told.values()), TYPES_MOST)
@@ -194,7 +190,6 @@ class PostgresReplays:
         return through, dict(zip(row["types"] or (), row["totals"] or (), strict=True)), end
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
-        """End the counting of a PENDING job, which gets the status `status`."""
         return bool(await self._write(ALL_COUNTED, job.environment, job.id, int(status), at_ms))
 
     # --- the chunk
@@ -202,8 +197,7 @@ class PostgresReplays:
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> Enqueued:
-        """Write a chunk of replays, and move the leg's cursor. Raises OwnershipLostError if this process
-        has lost the right to write."""
+        """Raises OwnershipLostError if this process has lost the right to write."""
         connection = self._intake
         if not connection.connected:
             try:
@@ -236,7 +230,6 @@ class PostgresReplays:
         return Enqueued(list(written_ids or ()) if turns else None)
 
     async def pass_over(self, chunk: Chunk) -> bool:
-        """Move the leg's cursor without replays."""
         rows = await self._write(PASS_OVER, *_step(chunk))
         return bool(rows and rows[0]["turns"])
 
@@ -246,7 +239,6 @@ class PostgresReplays:
         return await self._orders.outstanding(job, leg.destination, leg.cursor, limit)
 
     async def order(self, step: OrderStep) -> bool:
-        """Record the deliveries to cancel or retry next, and move the leg's cursor."""
         rows = await self._write(
             ORDER, step.environment, step.job, step.destination, step.step, step.through,
             step.exhausted, step.ordered, step.done, step.skipped,
@@ -256,27 +248,22 @@ class PostgresReplays:
     # --- the job
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
-        """Skip the rest of a leg, and of its parked lanes."""
         place = (job.environment, job.id, leg.destination, leg.step)
         return bool(await self._write(ABANDON, *place))
 
     async def turn(self, job: ReplayJob, before: ReplayStatus, after: ReplayStatus) -> bool:
-        """Pause or resume a job."""
         return bool(await self._write(CHANGE, job.environment, job.id, int(before), int(after)))
 
     async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
-        """Complete a job whose legs are exhausted and whose replays are settled, or return None."""
         rows = await self._write(COMPLETE, job.environment, job.id, at_ms)
         return job_record(rows[0]) if rows else None
 
     async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
-        """End a job that cannot continue."""
         rows = await self._write(FAIL, job.environment, job.id, at_ms, error)
         return job_record(rows[0]) if rows else None
 
     async def _write(self, sql: str, *arguments: Argument) -> list[Record]:
-        """Write with the present epoch. During a renewal of the epoch nothing is written, and the runner
-        tries again."""
+        """Write with the present epoch. During a renewal of the epoch nothing is written."""
         owner = (self._ownership.process, self._ownership.intake_epoch)
         return await write(self._pool, sql, *owner, *arguments)
 

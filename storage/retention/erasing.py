@@ -73,12 +73,10 @@ class PostgresErasure:
         self._pool = pool
 
     async def erase(self, environment: int, event: str, at_ms: int, audit: AuditEntry) -> bool:
-        """Erase the content of an event. Return False if this call erased nothing."""
         place = _place(environment, [event], at_ms)
         return bool(await write(self._pool, _ERASE, *place, *values(audit)))
 
     async def erase_many(self, environment: int, events: Sequence[str], at_ms: int) -> list[str]:
-        """Erase the contents of events; return the ids of the erased events."""
         rows = await write(self._pool, _ERASE_MANY, *_place(environment, events, at_ms))
         return [row["id"] for row in rows]
 
@@ -137,7 +135,6 @@ class CustomerErasureRows:
         return None if found is None else str(found)
 
     async def request(self, request: Erasing, audit: AuditEntry) -> bool:
-        """Add a request, or extend the customer's earlier one."""
         rows = await write(
             self._pool, _REQUEST, request.environment, request.account, request.customer,
             request.requested_at_ms,
@@ -149,7 +146,6 @@ class CustomerErasureRows:
         return [Erasing(*row) for row in await self._pool.fetch(_UNFINISHED)]
 
     async def events(self, request: Erasing) -> CustomerEvents:
-        """Return the customer's events among the next `EXAMINED` events after the cursor."""
         rows = await self._log.fetch(
             _EVENTS,
             request.environment,
@@ -165,6 +161,5 @@ class CustomerErasureRows:
         return CustomerEvents(ids, erased, through, len(rows) < EXAMINED)
 
     async def erased(self, request: Erasing, through: str, count: int, at_ms: int | None) -> None:
-        """Move the cursor of a request; end the request if `at_ms` is given."""
         place = (request.environment, request.account, request.below)
         await write(self._pool, _ERASED, *place, through, count, at_ms)

@@ -28,7 +28,7 @@ class Housework:
     """The result of one run."""
 
     covered: Range
-    removed: list[str]  # partitions
+    removed: list[str]
     expired_keys: int
     old_minutes: int
     old_replays: int
@@ -37,8 +37,7 @@ class Housework:
 
 
 class Housekeeping:
-    """The job that makes partitions ahead, and removes them after their retention. Owner: the task of
-    `run`."""
+    """The job that makes partitions ahead, and applies retention. Owner: the task of `run`."""
 
     def __init__(
         self,
@@ -59,7 +58,6 @@ class Housekeeping:
         self._on_range = on_range
 
     async def run(self) -> None:
-        """Do the due work every `INTERVAL_S`, until cancelled."""
         outage = Outage("housekeeping")
         while True:
             with trio.move_on_after(INTERVAL_S):
