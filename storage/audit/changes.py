@@ -89,7 +89,7 @@ class Changes:
         self._line: _ListenLine | None = None
         self._dropped = 0  # by connections that are closed
         self._first: Change | None = None  # received by `_wait`, not yet passed to `on_changes`
-        self._asked_at = -math.inf  # the start of the latest check
+        self._asked_at = -math.inf
         self._hurried = False
         self._nap = trio.CancelScope()
         self._confirmed = trio.Event()

@@ -1,4 +1,4 @@
-"""The queues of waiting deliveries as callers read them, each time by a bounded number of rows."""
+"""The queues of waiting deliveries as callers read them. Each read examines a bounded number of rows."""
 
 from collections.abc import Collection, Sequence
 from typing import Any

@@ -69,9 +69,10 @@ class Restore:
         unauthenticated: bool = False,
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`key_file` holds master keys. It is copied into the data folder if the backup has no keys.
-        `unauthenticated`: restore without the proof of a key in `key_file` or `keys`. `hold`: a server on
-        the folder delivers nothing until its operator allows it."""
+        """`key_file` holds master keys. It is copied into the data folder if the backup has no keys. A
+        key in `key_file` or `keys` must have made the proof of the backup's origin, unless
+        `unauthenticated`. `hold`: a server on the folder delivers nothing until its operator allows it.
+        """
         self._source = source.absolute()
         self._data = data_dir.absolute()
         self._draft = self._data / RESTORING

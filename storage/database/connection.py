@@ -98,10 +98,7 @@ class Connection:
     # --- statements
 
     async def fetch(self, sql: str, *arguments: Argument) -> list[Record]:
-        """Run one statement, prepared once per connection, and return its rows.
-
-        Raises StoreError and its kinds. The profile's time limits bound the statement.
-        """
+        """Run one statement, prepared once per connection. Raises StoreError and its kinds."""
         entered = await self._claim()
         try:
             prepared = self._prepared.get(sql)
@@ -307,7 +304,6 @@ class Connection:
             self._url,
             timeout=CONNECT_TIMEOUT_S,
             # `_prepared` caches the statements: asyncpg's own cache drops them every 5 minutes.
-            # `command_timeout` is not used either, see `_shielded`.
             statement_cache_size=0,
             # The other settings follow in the first statement, because a pooler refuses them here.
             server_settings={"application_name": f"angarium {self.profile.purpose}"},

@@ -11,8 +11,8 @@ TRIES = 3  # of a statement that lost a race: a serialisation failure, a deadloc
 
 
 async def write(pool: Pool, sql: str, *arguments: Argument) -> list[Record]:
-    """Run one statement, again if it lost a race: then it has written nothing. Raises StoreError; a
-    StoreAwayError's `maybe_written` says whether the statement was sent."""
+    """Run one statement. A statement that lost a race has written nothing, and runs again. Raises
+    StoreError; a StoreAwayError's `maybe_written` says whether the statement was sent."""
     for _ in range(TRIES - 1):
         try:
             return await _write(pool, sql, *arguments)

@@ -29,7 +29,7 @@ _END_MS = (1 << 63) - 1
 _SUMMARISED = {"event_types", "error_categories", "customers", "replay_jobs"}
 
 # $1 environment, $2 lowest id, $3 and $4 the position to stay below, $5 earliest death, $6 rows to
-# examine. Row comparisons and ORDER BY name the index's columns, so that the planner uses this index.
+# examine.
 _WHERE = "d.environment = $1::integer AND d.trouble = 3 AND d.id >= $2::uuid"
 _IN_ORDER = f"""
     SELECT {{columns}} FROM deliveries d WHERE {_WHERE}

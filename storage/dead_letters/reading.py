@@ -48,9 +48,7 @@ def conditions(names: Collection[str], first: int) -> str:
 
 
 EXAMINED = 2_000  # rows that one search examines: about 5 ms
-COUNTED = (
-    20_000  # rows that one count examines: about 30 ms; then other statements get the connection
-)
+COUNTED = 20_000  # rows that one count examines: about 30 ms
 
 # $1 environment, $2 the id to begin after, $3 lowest id, $4 the id to stay below, $5 rows to examine,
 # $6 rows wanted, then the filter's values. Row comparisons and ORDER BY name the index's columns, so that

@@ -217,7 +217,6 @@ _INDEXES = {
             )
         ],
     ),
-    # The ids of the deliveries that were accepted with an event are a range of the primary key.
     "event": (
         3,
         [

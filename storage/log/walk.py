@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine.model.identity import created_at_ms
 from storage.log.partitions import DAY_MS, day_of, lowest_id, midnight_ms
 
-EXAMINED = 2_000  # rows for one page: about 5 ms; then the page is short, and the caller asks again
+EXAMINED = 2_000  # rows for one page: about 5 ms
 FIRST = 200  # rows of the first step, if rows must match a filter
 AMPLE = 2  # the second step examines this many times the rows that evenly spread matches would need
 # The newest days are read first, in these stages, because the newest day fills most pages. A stream

@@ -1,7 +1,7 @@
 """Migrations: the numbered SQL files of this folder, each applied once, in order.
 
-An applied file must never change. A database newer than this program is refused. Each file must leave a
-schema that works for the previous version, which still runs while the file is applied.
+An applied file must never change. Each file must leave a schema that works for the previous version,
+which still runs while the file is applied.
 """
 
 import hashlib

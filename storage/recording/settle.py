@@ -29,11 +29,8 @@ class PostgresSettle:
         self._freshness = PlanRefresh(connection)
 
     async def settle(self, group: SettleGroup) -> None:
-        """Write a group.
-
-        Raises PoisonError if a value cannot be stored, or a settlement's row is missing or differs from
-        its `expects`. Raises OwnershipLostError if a shard of the group is not ours.
-        """
+        """Raises PoisonError if a value cannot be stored, or a settlement's row is missing or differs
+        from its `expects`. Raises OwnershipLostError if a shard of the group is not ours."""
         if not self._connection.connected:
             # Connect before `_settle` reads the epoch: a new connection has a new epoch.
             await self._connection.ensure()

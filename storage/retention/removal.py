@@ -30,9 +30,8 @@ log = structlog.get_logger("angarium.storage")
 
 CHUNK = 5_000  # rows deleted by one statement: about 20 ms, so that no session waits for long
 PAUSE_S = 0.05  # between two statements, to leave the disk to others most of the time
-# Deletes the files of removed events, and marks their contents in `file_suspects`. If another session
-# checks a marked content meanwhile, this statement raises `marks`: that session then keeps the mark, and
-# checks the content again later.
+# Deletes the files of removed events, and marks their contents in `file_suspects`. A session that checks
+# a marked content meanwhile keeps the mark, because this statement raises `marks`.
 _OLD_FILES = """
     WITH old AS MATERIALIZED (
         SELECT environment, id, event FROM files
