@@ -1,6 +1,6 @@
 """The end of a request on an HTTP/1.1 connection: the answer, and the connection's next state.
 
-The connection stays open if the rest of the request can be read. Nothing here awaits.
+Nothing here awaits.
 """
 
 from typing import Protocol
@@ -25,15 +25,15 @@ HEAD = "head"  # waiting for a head, or in the middle of one
 RECEIVING = "receiving"  # reading an ingestion body
 DECIDING = "deciding"  # the body is with Ingest
 PASSED = "passed"  # the application answers
-FLUSHING = "flushing"  # the answer is not sent completely yet
-DRAINING = "draining"  # answered; the door reads and drops the rest of the request's body
-LINGERING = "lingering"  # answered and half-closed; the door waits a moment for the client to close
+FLUSHING = "flushing"
+DRAINING = "draining"  # answered; the door reads and drops the rest of the body
+LINGERING = "lingering"  # answered and half-closed; the door waits for the client to close
 
 
 NOTHING = memoryview(b"")
-# A connection goes to another worker after this many requests in a row for that worker, or at once if
-# its first request is for that worker. A hand-over costs about as much CPU as one relayed request
-# (0.4 ms, measured). So no mix of workspaces costs more than twice the minimum.
+# A connection goes to another worker after this many requests in a row for that worker, or at once
+# if its first request is for that worker. A hand-over costs about as much CPU as one relayed
+# request (0.4 ms, measured). No mix of workspaces costs more than twice the minimum.
 STRAYS = 2
 
 
@@ -58,8 +58,6 @@ class Door(Owner, Protocol):
 
 
 class Answering(Channel):
-    """See the module."""
-
     __slots__ = (
         "_admitted",
         "_before",
@@ -91,9 +89,9 @@ class Answering(Channel):
         self._ingestion = door.ingestion
         self.linked = False  # another worker relays a client's requests over this connection
         self._strays_to: int | None = None  # the part of the last request if another worker has it
-        self._strayed = STRAYS - 1  # such requests in a row; STRAYS of them cause a hand-over
+        self._strayed = STRAYS - 1  # such requests in a row
         self._state = HEAD
-        self._buffer = b""  # bytes that were read and not parsed yet
+        self._buffer = b""
         self._scanned = 0  # bytes of the buffer that were searched for a head's end
         self._fresh = True  # no head was complete yet: the connection can turn out to be HTTP/2
         self._head: Head | None = None
@@ -123,15 +121,12 @@ class Answering(Channel):
             self._pieces = bytearray()
 
     def invite(self) -> None:
-        """Send 100 Continue to a client that waits for it, once."""
         if not self._invited and not self.closed:
             self._invited = True
             if self._body is not None and not self._body.complete:
                 self._write(CONTINUE)
 
     def may_keep(self) -> bool:
-        """Return True if the connection can stay open after an answer given now. It cannot if too much of
-        the request is missing, or if it is unknown whether the client will send the rest."""
         if not self._keep or self._ends or self._door.parting:
             return False
         body = self._body
@@ -141,7 +136,6 @@ class Answering(Channel):
         return self._invited and missing is not None and missing <= self._limits.drain_bytes
 
     def _refuse(self, refusal: Refusal, allowance: Allowance, keep: bool = True) -> None:
-        """Refuse a request before its body was read completely."""
         self._give_back()
         self._keep = self._pass_over() and keep and self.may_keep()
         self._answer_refusal(refusal, allowance)
@@ -223,7 +217,6 @@ class Answering(Channel):
             self._next()
 
     def _next(self) -> None:
-        """Continue after the answer was sent."""
         self._admitted = None
         body, self._body = self._body, None
         if not self._keep or self._ends or self._door.closing:

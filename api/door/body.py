@@ -1,7 +1,6 @@
 """Bodies of HTTP/1.1 requests, decoded from arriving bytes: by length, or in chunks.
 
-A decoder takes arrived bytes and returns those that belong to the body. `rest` has the bytes after the
-body's end. Extensions and trailers are bounded and discarded. Nothing here does I/O.
+`rest` has the bytes after the body's end. Extensions and trailers are bounded and discarded.
 """
 
 import re

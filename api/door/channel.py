@@ -1,8 +1,8 @@
 """A client's connection on the reactor, for any protocol: reads, writes, deadlines and closing.
 
-A channel reads only while its protocol wants bytes. So a peer that sends without end fills the kernel's
-buffers, not the server's memory. A channel has one deadline at a time, and at most one timer. A later
-deadline does not move the timer: when the timer fires, it is set again. Nothing here awaits.
+A channel reads only while its protocol wants bytes. A peer that sends without end fills the
+kernel's buffers, not the server's memory. A channel has one deadline at a time, and at most one
+timer. Nothing here awaits.
 """
 
 import contextlib
@@ -68,7 +68,6 @@ class Channel:
     # --- the events for the protocol
 
     def _arrived(self, data: bytes) -> None:
-        """Take bytes that were read."""
         raise NotImplementedError
 
     def _ended(self) -> None:
@@ -80,17 +79,14 @@ class Channel:
         raise NotImplementedError
 
     def _expired(self) -> None:
-        """The deadline has passed."""
         raise NotImplementedError
 
     def _lost(self) -> None:
-        """The channel has closed."""
         raise NotImplementedError
 
     @property
     def idle_until(self) -> float | None:
-        """The deadline of an idle connection; None during a request. The connection that has been idle
-        longest has the earliest deadline."""
+        """The deadline of an idle connection; None during a request."""
         raise NotImplementedError
 
     def end_soon(self) -> None:
@@ -146,8 +142,9 @@ class Channel:
             self._watch()
 
     def _write(self, data: bytes) -> bool:
-        """Send `data`. Returns True if the socket has taken everything. Otherwise `_flushed` is called as
-        soon as the socket has taken everything, or `_expired` at the write deadline."""
+        """Send `data`. Returns True if the socket has taken everything. Otherwise `_flushed`
+        follows, or `_expired` at the write deadline.
+        """
         try:
             if self._transport.write(data):
                 return True
@@ -159,8 +156,7 @@ class Channel:
         return False
 
     def _again(self) -> None:
-        """Let the reactor call `_flushed` in its next pass: the protocol has more work, and the other
-        channels get their turn first."""
+        """Let the reactor call `_flushed` in its next pass: other channels get their turn first."""
         self._recall = True
         self._watch()
 
@@ -189,8 +185,7 @@ class Channel:
         return self.priority == KNOWN
 
     def _know(self, known: bool) -> None:
-        """Note whether the caller of a request is known. The reactor gives the connections of unknown
-        callers a bounded share of each pass."""
+        """Let the reactor give the connections of unknown callers a bounded share of each pass."""
         priority = KNOWN if known else STRANGER
         if priority != self.priority:
             self.priority = priority
@@ -199,7 +194,6 @@ class Channel:
                 self._owner.reactor.set_priority(registration, priority)
 
     def _within(self, seconds: float) -> None:
-        """Set the deadline at which `_expired` is called."""
         due = self._due = self._instant() + seconds
         timer = self._timer
         if timer is None or timer.due > due:

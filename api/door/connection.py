@@ -48,8 +48,6 @@ def _begun(data: bytes) -> bytes:
 
 
 class ClientConnection(Passing):
-    """See the module."""
-
     __slots__ = ()
 
     def __init__(
@@ -78,7 +76,6 @@ class ClientConnection(Passing):
 
     @property
     def idle_until(self) -> float | None:
-        """See `Channel`."""
         return self._due if self._state is HEAD and not self._buffer else None
 
     def wind_up(self) -> None:
@@ -92,7 +89,6 @@ class ClientConnection(Passing):
             self.close()
 
     def _serve_last(self) -> None:
-        """Serve a request that has already arrived. If none has, close the connection."""
         data = self._transport.read()
         if data:
             self._arrived(data)
@@ -102,7 +98,7 @@ class ClientConnection(Passing):
             self.close()
 
     def _part(self) -> None:
-        """Close an idle link. The goodbye tells the other worker that no later request was begun."""
+        """The goodbye tells the other worker that no later request was begun."""
         if self._write(GOODBYE):
             self.linger()
         else:
@@ -197,10 +193,10 @@ class ClientConnection(Passing):
         self._begin(head)
 
     def _is_like_last(self, head: Head, raw: bytes) -> bool:
-        """Return True if `raw` differs from the last head only in the body's length. Then `head`, the
-        parsed last head, gets the new length.
+        """Return True if `raw` differs from the last head only in the body's length.
 
-        Return False if the last request was not ingestion: the application can still be reading `head`.
+        Return False if the last request was not ingestion: the application can still be reading
+        `head`.
         """
         before = self._before
         length = None if before is None else length_of_like(self._last_raw, raw)
@@ -233,7 +229,7 @@ class ClientConnection(Passing):
         self._request_id = request_id_of(head.index.get(b"x-request-id"))
         self._invited = not head.expects_continue
         self._keep = head.keep_alive
-        admitted = self._before  # with the same head
+        admitted = self._before
         if admitted is None and self._passes_on(head):
             return
         ingestion = self._ingestion
@@ -258,8 +254,7 @@ class ClientConnection(Passing):
             self._begin_receiving(head)
 
     def _passes_on(self, head: Head) -> bool:
-        """Pass on a request that belongs to another worker or is not ingestion. Returns False for any
-        other request."""
+        """Pass on a request that belongs to another worker or is not ingestion."""
         elsewhere = self._door.elsewhere
         if elsewhere is not None and not self.linked:
             part = elsewhere.part_of(head.index)
@@ -274,8 +269,9 @@ class ClientConnection(Passing):
         return True
 
     def _goes_to(self, part: int) -> bool:
-        """Hand the connection and its request over to a part's worker, if enough requests in a row belong
-        to that part. Returns False if the connection stays."""
+        """Hand the connection and its request over to a part's worker, if enough requests in a row
+        belong to that part.
+        """
         if part != self._strays_to:
             if self._strays_to is not None:
                 self._strayed = 0
@@ -305,7 +301,6 @@ class ClientConnection(Passing):
     # --- bodies of ingestion
 
     def _take_whole(self, admitted: Admitted, length: int) -> None:
-        """Serve a body that came with its head, which is the usual case."""
         if not self._ingestion.bodies.draw(admitted.workspace, length):
             self._body = LengthBody(length)
             self._refuse(no_room(), admitted.allowance)

@@ -1,7 +1,7 @@
 """A request that is sent on a link to another worker, and its answer.
 
-The other worker begins a request only when the whole request has come, unless its body is streamed. So
-a request that could not be sent whole was not begun. Before a worker closes an idle link, it sends
+The other worker begins a request only when the whole request has come, unless its body is streamed.
+A request that could not be sent whole was not begun. Before a worker closes an idle link, it sends
 `GOODBYE`.
 """
 
@@ -72,7 +72,7 @@ async def prepared(exchange: Exchange, receive: Receive) -> Outgoing:
 
 
 class LinkReply:
-    """An answer that is being received. The parser calls the `on_` methods."""
+    """An answer that is being received."""
 
     def __init__(self, silent: bool) -> None:
         self.status = 0
@@ -109,7 +109,7 @@ class LinkReply:
         self.complete = self._silent
 
     def on_body(self, data: bytes) -> None:
-        if self.complete:  # the parser does not know that an answer to HEAD has no body
+        if self.complete:
             self.keep_alive = False
         else:
             self.pieces.append(data)
@@ -163,7 +163,6 @@ class Conversation:
         return True
 
     async def _answer(self, data: bytes = b"") -> None:
-        """Pass the answer on to the client as it arrives; `data` has arrived already."""
         reply, send, started = self.reply, self._send, False
         while not reply.complete:
             data = data or await _received(self.link, begun=reply.begun)
@@ -226,11 +225,9 @@ class Conversation:
 
 
 async def _received(link: Link, *, begun: bool) -> bytes:
-    """Return the next bytes of the answer.
-
-    Raises NotBegunError if a link to a worker on this machine is reset before the answer has `begun`:
-    then that worker ended before it read the whole request. A reset of a link to another machine can
-    have other causes, so it does not raise NotBegunError.
+    """Raises NotBegunError if a link to a worker on this machine is reset before the answer has
+    `begun`: that worker ended before it read the whole request. A reset of a link to another
+    machine can have other causes.
     """
     try:
         return await link.receive_some(PIECE)

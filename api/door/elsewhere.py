@@ -1,7 +1,7 @@
 """The relay of requests whose workspaces belong to other workers.
 
-A request is relayed as HTTP/1.1 over a link to the worker that has the workspace. That worker's door
-judges and answers it. A request that came over a link is never relayed again.
+A request is relayed as HTTP/1.1 over a link to the worker that has the workspace. A request that
+came over a link is never relayed again.
 """
 
 from collections import Counter, defaultdict
@@ -45,8 +45,8 @@ AGAIN_S = 0.05  # between two tries
 TRIES = (False, True, True)
 AWAY_S = 1.0  # from the time when a worker does not respond until it is tried again
 CATCH_UP_S = 1.0  # to learn of a credential that another worker has just made
-# The requests with unknown credentials that can wait at once. Each needs a task, which costs more than
-# the door's own refusal, and they wait some 25 ms: a flood of them takes up to a quarter of the loop.
+# The requests with unknown credentials that can wait at once. Each waits some 25 ms in a task of
+# its own: a flood of them takes up to a quarter of the loop.
 STRANGERS = 64
 
 # Opens a link for a client's requests to the worker of a part. Raises OSError.
@@ -79,9 +79,9 @@ class Elsewhere:
         self._under_way: defaultdict[int, set[trio.CancelScope]] = defaultdict(set)
         self._strangers = trio.CapacityLimiter(STRANGERS)
         self._moved = moved
-        self._moves: Counter[int] = Counter()  # by part
+        self._moves: Counter[int] = Counter()
         self._away_until: dict[int, float] = {}  # by part, in trio's time
-        self.relayed = 0  # requests
+        self.relayed = 0
 
     def part_of(self, fields: Mapping[bytes, bytes]) -> int | None:
         """Return the part whose worker must answer a request; None if this worker must answer it;
@@ -232,7 +232,7 @@ class Elsewhere:
             self.forget(part)
 
     async def _link(self, part: int, client: Address, *, fresh: bool, within_s: float) -> Link:
-        """Return a link to the part's node: a new link if `fresh` or if none is kept. Raises OSError."""
+        """Return a link to the part's node: a new link if `fresh` or if none is kept."""
         # Find moved parts before opening a link. When a move is found, all requests of the part are
         # cancelled. If that came later, it would also cancel requests on links to the new node.
         self.refresh()

@@ -298,7 +298,6 @@ class Exchange:
             self._wake()
 
     def _counted(self, body: bytes, more: bool) -> bytes:
-        """Return the bytes to send for a part of the body. Raises BrokenAnswerError."""
         if self._silent:
             return b""
         if self._left is not None:
@@ -322,8 +321,7 @@ class Exchange:
         return render_head(self.status, headers, self.keep, minor, dated)
 
     def _headers(self, size: int, more: bool) -> tuple[list[tuple[bytes, bytes]], bool]:
-        """Begin the answer; return its headers without the hop-by-hop ones, and True if they have a
-        Date."""
+        """Begin the answer; return its end-to-end headers, and True if they have a Date."""
         assert self._start is not None
         status = int(self._start["status"])
         headers: list[tuple[bytes, bytes]] = []

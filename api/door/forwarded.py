@@ -1,7 +1,7 @@
 """The address of a client: the address that a trusted proxy reports, or else the peer's own.
 
-Each proxy appends the address of its client to `X-Forwarded-For`. The client's address is the last one
-that does not belong to a trusted proxy: a client can forge the addresses before it.
+The client's address is the last one that does not belong to a trusted proxy: a client can forge the
+addresses before it.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class Proxies:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an address with or without a port and brackets, as proxies write it. None: not an address."""
+    """Parse an address with or without a port and brackets, as proxies write it."""
     host = text.partition("%")[0]
     if host.startswith("["):
         host = host[1:].partition("]")[0]

@@ -1,9 +1,8 @@
 """The head of an HTTP/1.1 request: its syntax, and the framing of its body.
 
-The parser is strict on purpose: it refuses every input that two parsers could read differently (request
-smuggling). This module splits the request line. httptools parses only the fields, after a fixed request
-line, because the client's method, target or `Upgrade` must not change how httptools reads them. Nothing
-here does I/O.
+The parser is strict on purpose: it refuses every input that two parsers could read differently
+(request smuggling). httptools parses only the fields, after a fixed request line: the client's
+method, target or `Upgrade` must not change how it reads them.
 """
 
 import re

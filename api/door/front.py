@@ -1,7 +1,4 @@
-"""The front door: listeners, connections, and requests that it passes to the application.
-
-The door owns every inbound connection of the process, and does not interpret the bytes.
-"""
+"""The front door: listeners, connections, and requests that it passes to the application."""
 
 import math
 import socket
@@ -40,7 +37,7 @@ _NO_PLACE = Refusal("overloaded", "the server has too many connections: try agai
 
 
 class FrontDoor:
-    """The owner of every inbound connection. `run` is a supervised task, beside reactor and timers."""
+    """The owner of every inbound connection."""
 
     def __init__(
         self,
@@ -56,10 +53,10 @@ class FrontDoor:
         elsewhere: Elsewhere | None = None,
         handing: Handing | None = None,
     ) -> None:
-        """`heads` judges every request except ingestion; if None, `app` does. `listens`: the door listens
-        at the address in `settings`; if False, another server has the listeners and the connections
-        (`api.asgi`). `elsewhere` relays requests to other workers. `handing` exchanges whole connections
-        with other workers."""
+        """`heads` judges every request except ingestion; if None, `app` does. `listens`: the door
+        listens at the address in `settings`; if False, another server has the listeners and the
+        connections (`api.asgi`).
+        """
         self.heads = heads
         self.elsewhere = elsewhere
         self.handing = handing
@@ -75,7 +72,7 @@ class FrontDoor:
         self.untaken = UntakenAnswers(settings.answer_bytes)
         self._bind = settings.address
         self._proxies = Proxies(settings.trusted_proxies)
-        self.app = app  # it answers what the door does not answer
+        self.app = app
         self._listens = listens
         self._on_error = on_error
         self.certificate: Certificate | None = None
@@ -131,7 +128,7 @@ class FrontDoor:
         self._ended.set()
 
     def listen(self) -> None:
-        """Open the listening sockets (`run` does this), and set `address` to the first one's."""
+        """Open the listening sockets, and set `address` to the first one's."""
         for sock in self._inherited or listening_sockets(*self._bind):
             self._listeners.append(
                 Listener(
@@ -281,7 +278,7 @@ class FrontDoor:
         return len(self._turning_away) < self.limits.overflow
 
     def _serve_secured(self, handshake: Handshake, data: bytes | None) -> None:
-        """Serve a client after its handshake. The deadline of its first head is the handshake's."""
+        """The deadline of the client's first head is the handshake's."""
         connection = ClientConnection(self, handshake.hand_over(), handshake.address, handshake.due)
         self._channels.add(connection)
         connection.begin(data)
@@ -289,8 +286,8 @@ class FrontDoor:
     def _evict(self) -> None:
         """Close idle connections: first those of unknown callers, then the longest idle.
 
-        A call closes an eighth of the idle connections, because a search for each new connection would
-        cost too much. If no connection is idle, calls within the next `Limits.rest_s` do nothing.
+        A call closes an eighth of the idle connections, because a search for each new connection
+        would cost too much.
         """
         now = trio.current_time()
         if now < self._look_again_at:
@@ -342,7 +339,7 @@ class FrontDoor:
             self.settle()
 
     async def _serve_elsewhere(self, exchange: Exchange, client: Address) -> bool:
-        """Relay a request, or answer it by its head. Return False if the application must answer."""
+        """Return False if the application must answer."""
         elsewhere = self.elsewhere
         assert elsewhere is not None
         if exchange.part == UNKNOWN:

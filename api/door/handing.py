@@ -1,9 +1,8 @@
 """The hand-over of clients' connections to the workers that have their workspaces.
 
-`ClientConnection._goes_to` decides which connections are handed over. A passage is a unix socket to
-another worker. It carries each connection as a descriptor, with the client's address and the bytes read
-so far. The other worker confirms a connection before it serves it. An unconfirmed connection was not
-served, so the sender takes it back. Nothing here awaits.
+A passage is a unix socket to another worker. It carries each connection as a descriptor, with the
+client's address and the bytes read so far. The other worker confirms a connection before it serves
+it. An unconfirmed connection was not served, so the sender takes it back. Nothing here awaits.
 """
 
 import socket
@@ -100,11 +99,7 @@ class Handing:
         self.stop_receiving()
 
     def stop_receiving(self) -> None:
-        """Close the passages over which other workers send connections to this one.
-
-        If this worker has not confirmed a connection, its sender takes it back, and relays its requests
-        to the next worker of this part.
-        """
+        """Close the passages over which other workers send connections to this one."""
         for arrivals in list(self._arrivals):
             arrivals.close()
 
@@ -121,7 +116,6 @@ class _Passage:
         self._registration: Registration = handing.reactor.register(sock, self)
 
     def send(self, handed: Handed) -> bool:
-        """Send a connection; False if it cannot be sent now."""
         if len(self.waiting) >= WAITING:
             return False
         host, port = handed.address
@@ -139,7 +133,6 @@ class _Passage:
         return True
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Take confirmations."""
         for _ in range(PER_PASS):
             try:
                 said = self._sock.recv(1)
@@ -153,7 +146,6 @@ class _Passage:
             self._confirmed(said)
 
     def abort(self, error: BaseException | None) -> None:
-        """The worker has ended."""
         self._break(away=False)
 
     def _confirmed(self, said: bytes) -> None:
@@ -224,7 +216,6 @@ class _Arrivals:
         self._registration = handing.reactor.register(sock, self)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Take a bounded number of connections."""
         for _ in range(PER_PASS):
             try:
                 data, descriptors, _, _ = socket.recv_fds(
@@ -245,7 +236,7 @@ class _Arrivals:
         """Confirm a connection and serve it; return False if the sender has closed the passage."""
         door = self._handing.door
         assert door is not None
-        taken = bool(sockets) and not door.closing  # without descriptors, no socket arrives
+        taken = bool(sockets) and not door.closing  # without a free descriptor, no socket arrives
         try:
             self._sock.send(TAKEN if taken else REFUSED)
         except OSError:
@@ -262,10 +253,9 @@ class _Arrivals:
         return sent
 
     def abort(self, error: BaseException | None) -> None:
-        """The sender has ended."""
         self.close()
 
     def close(self) -> None:
-        """Close the passage. The sender takes back the connections still in it."""
+        """Close the passage."""
         self._handing.forget(self)
         self._handing.reactor.close(self._registration, self._sock)

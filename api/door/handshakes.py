@@ -1,8 +1,9 @@
-"""The fair queue of TLS handshakes at the door: one step at a time, in turns by the clients' networks.
+"""The fair queue of TLS handshakes at the door: one step at a time, in turns by the clients'
+networks.
 
-A full handshake takes about a millisecond of the event loop, before the client is known. However many
-clients of one network begin handshakes, a client of another network waits for only one of their steps. A
-stalled handshake is closed if another client waits. Nothing here awaits.
+A full handshake takes about a millisecond of the event loop, before the client is known. However
+many clients of one network begin handshakes, a client of another network waits for only one of
+their steps. Nothing here awaits.
 """
 
 import socket
@@ -34,8 +35,7 @@ class HandshakeStatistics:
 
 
 class HandshakeTurns:
-    """The owner of the queue. While a client waits, each pass of the reactor calls `ready`, with the
-    priority of new connections."""
+    """The owner of the queue."""
 
     def __init__(
         self, reactor: Reactor, timers: Timers, patience_s: float, at_once: int = AT_ONCE
@@ -74,11 +74,7 @@ class HandshakeTurns:
             self._new.leave(handshake.account, handshake)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Continue one handshake and begin another, in turns by network.
-
-        At most `at_once` handshakes are under way. A network can begin another handshake only while it
-        has fewer under way than there are free places.
-        """
+        """Continue one handshake and begin another, in turns by network."""
         going_on = self._begun.take()
         beginning = self._new.take(self._may) if self._held.total < self._at_once else None
         if beginning is not None:
@@ -96,7 +92,7 @@ class HandshakeTurns:
         """Do nothing: an error in one handshake must not stop the others."""
 
     def close(self) -> None:
-        """Release the sockets. No handshake can wait after that."""
+        """Release the sockets."""
         self._rest()
         if self._look is not None:
             self._look.cancel()
@@ -112,8 +108,7 @@ class HandshakeTurns:
         return self._held.of(account) < self._at_once - self._held.total
 
     def _give_way(self) -> bool:
-        """Close the oldest handshake and return True if it is older than `patience_s`. Otherwise set a
-        timer for that age."""
+        """Close the oldest handshake and return True if it is older than `patience_s`."""
         oldest, since = next(iter(self._since.items()))
         due = since + self._patience_s
         if trio.current_time() >= due:
@@ -140,8 +135,7 @@ class HandshakeTurns:
 
 
 class Handshake(Channel):
-    """A client's connection until its handshake is done. The client's bytes are read in the handshake's
-    turn."""
+    """A client's connection until its handshake is done."""
 
     __slots__ = ("_done", "_handshakes", "_secure", "account", "begun")
 
@@ -170,8 +164,7 @@ class Handshake(Channel):
 
     @property
     def idle_until(self) -> float | None:
-        """Return the deadline. A handshake always counts as idle, so that the door can close it for
-        another client."""
+        """A handshake always counts as idle: the door can close it for another client."""
         return self._due
 
     def wind_up(self) -> None:

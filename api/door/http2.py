@@ -1,7 +1,7 @@
 """One HTTP/2 connection on the reactor, driven by `h2`, with bounded work in each turn.
 
-A client can have a hundred requests under way. This module, `http2_frames` and `http2_stream` bound the
-useless work that a client causes, the bytes held for it, and every wait. Nothing here awaits.
+This module, `http2_frames` and `http2_stream` bound the useless work that a client causes, the
+bytes held for it, and every wait. Nothing here awaits.
 """
 
 import contextlib
@@ -45,8 +45,6 @@ MOST_NUMBER = 2**31 - 1  # the largest stream number; the bit above it is reserv
 
 
 class Http2Connection(Sending):
-    """See the module."""
-
     __slots__ = (
         "_debt",
         "_drained",
@@ -77,7 +75,6 @@ class Http2Connection(Sending):
 
     @property
     def idle_until(self) -> float | None:
-        """See `Channel`."""
         return self._idle if not self._streams and not self._transport.pending else None
 
     def begin(self, data: bytes) -> None:

@@ -1,6 +1,6 @@
 """The answer to an HTTP/2 request, and the draining of the request's body after the answer.
 
-A slice of the answer is held until the client takes it. Nothing here awaits.
+Nothing here awaits.
 """
 
 from h2.errors import ErrorCodes
@@ -24,8 +24,6 @@ NOTHING = memoryview(b"")
 
 
 class StreamAnswering:
-    """See the module."""
-
     __slots__ = (
         "_admitted",
         "_allowance",
@@ -168,26 +166,23 @@ class StreamAnswering:
             untaken.give_back(account, size)
 
     def _finish(self) -> None:
-        """Close the stream after the answer. A client that is still sending its body can first send the
-        rest."""
+        """A client that is still sending its body can first send the rest."""
         if not self._complete or self._exchange is not None:
             return
         if self.ended:
             self._lane.over(self)
         else:
             self._await(self._lane.limits.body_s)
-            # This window is larger than the number of bytes that `_drain` accepts. So a client with a
+            # This window is larger than the number of bytes that `_drain` accepts. A client with a
             # larger body gets the reset before it would have to wait for more window.
             self._allow(self._came + self._lane.limits.http2_drain_bytes + STREAM_WINDOW)
             self._came = 0
 
     def _drain(self) -> None:
-        """Drop the arriving bytes of a body whose request was answered."""
         if self.ended:
             self._lane.over(self)
         elif self._came >= self._lane.limits.http2_drain_bytes:
             self._lane.reset(self, ErrorCodes.NO_ERROR)
 
     def cors(self, head: Head, status: int, own: Headers) -> Headers:
-        """See `Side`."""
         return self._lane.ingestion.cors.headers(head.method, head.index, status, own)

@@ -1,8 +1,8 @@
-"""Requests whose head and body came together, served without `h2`: most of ingestion, for a third of
-the CPU.
+"""Requests whose head and body came together, served without `h2`: most of ingestion, for a third
+of the CPU.
 
-`h2` knows such a stream's number, treats the stream as closed, and sees none of its frames. This module
-keeps the stream's state: whether it is open, and its window. Nothing here does I/O.
+`h2` knows such a stream's number, treats the stream as closed, and sees none of its frames. This
+module keeps the stream's state: whether it is open, and its window.
 """
 
 import struct
@@ -68,7 +68,6 @@ class DirectProtocol(Protocol):
     # --- the methods of `h2`, for streams of both kinds
 
     def send_headers(self, stream_id: int, headers: Headers, *args: object, **more: object) -> None:  # type: ignore[override]  # the door passes none of h2's arguments
-        """See `h2`."""
         if stream_id in self.windows:
             self._say(HEADERS, END_HEADERS, stream_id, self.encoder.encode(headers))
         else:
@@ -81,7 +80,6 @@ class DirectProtocol(Protocol):
         end_stream: bool = False,
         pad_length: int | None = None,
     ) -> None:
-        """See `h2`."""
         if stream_id not in self.windows:
             super().send_data(stream_id, data, end_stream)
             return
@@ -92,20 +90,17 @@ class DirectProtocol(Protocol):
             del self.windows[stream_id]
 
     def local_flow_control_window(self, stream_id: int) -> int:
-        """See `h2`."""
         window = self.windows.get(stream_id)
         if window is None:
             return super().local_flow_control_window(stream_id)
         return min(window, self.outbound_flow_control_window)
 
     def reset_stream(self, stream_id: int, error_code: ErrorCodes | int = 0) -> None:
-        """See `h2`."""
         if self.windows.pop(stream_id, None) is None:
             super().reset_stream(stream_id, error_code)
         else:
             self._say(RST_STREAM, 0, stream_id, _NUMBER.pack(error_code))
 
     def data_to_send(self, amount: int | None = None) -> bytes:
-        """See `h2`."""
         own, self._own = self._own, b""
         return own + super().data_to_send(amount)

@@ -1,4 +1,4 @@
-"""An HTTP/2 request that the application answers. The request's stream puts the answer into frames."""
+"""An HTTP/2 request that the application answers."""
 
 from typing import Any, Protocol
 
@@ -28,8 +28,6 @@ class Stream(Side, Protocol):
 
 
 class StreamExchange(Exchange):
-    """See the module."""
-
     def __init__(
         self, stream: Stream, head: Head, request_id: str, entry: Entry | None = None
     ) -> None:
@@ -37,7 +35,6 @@ class StreamExchange(Exchange):
         self._stream = stream
 
     async def run(self, app: Any, scope: Message) -> Exception | None:
-        """See `Exchange.run`."""
         scope["http_version"] = "2"
         return await super().run(app, scope)
 

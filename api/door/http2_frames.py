@@ -1,8 +1,7 @@
-"""The frames of an HTTP/2 connection. This module cuts the arriving bytes into frames, before `h2` gets
-them, and bounds their sizes and their cost.
+"""The frames of an HTTP/2 connection. This module cuts the arriving bytes into frames, before `h2`
+gets them, and bounds their sizes and their cost.
 
-`h2` buffers all bytes that it gets, and answers each frame. This module refuses an oversized frame as
-soon as the frame's nine-byte header has arrived. Nothing here does I/O.
+`h2` buffers all bytes that it gets, and answers each frame.
 """
 
 from h2.errors import ErrorCodes
@@ -163,8 +162,7 @@ class Frames:
             self._data, self._at = whole[at : self._found] + self._data[self._at :], 0
 
     def _block(self, at: int) -> tuple[int, int, int]:
-        """Return the end of the header block that begins at `at`, its cost, and its frames. Raises
-        RefusedError."""
+        """Return the end of the header block that begins at `at`, its cost, and its frames."""
         data = self._data
         stream = data[at + 5 : at + 9]
         whole = 0
@@ -184,8 +182,7 @@ class Frames:
 
 
 def _size(data: bytes, at: int) -> int:
-    """Return the size of the payload of the frame at `at`. Raises RefusedError if it is too large, even
-    before the payload has arrived."""
+    """Raises RefusedError if the payload is too large, even before the payload has arrived."""
     size = data[at] << 16 | data[at + 1] << 8 | data[at + 2]
     if size > FRAME_BYTES:
         raise RefusedError(ErrorCodes.FRAME_SIZE_ERROR)
@@ -209,8 +206,7 @@ class Turns:
         self._share = MOST_COST
 
     def begin(self, number: int) -> int:
-        """Begin a connection's turn in the pass `number`; return how much its frames can cost: PASS_COST
-        divided by the number of turns in the previous pass, from LEAST_COST to MOST_COST."""
+        """Begin a connection's turn in the pass `number`; return how much its frames can cost."""
         if number != self._pass:
             self._share = max(LEAST_COST, min(MOST_COST, PASS_COST // max(1, self._at_work)))
             self._pass, self._at_work = number, 0

@@ -1,7 +1,7 @@
 """The head of an HTTP/2 request, checked by the rules of HTTP/1.1 in `api.door.framing`.
 
-A head that HTTP/1.1 cannot express is refused, since a proxy before or behind this server can translate
-it to HTTP/1.1. Nothing here does I/O.
+A head that HTTP/1.1 cannot express is refused, since a proxy before or behind this server can
+translate it to HTTP/1.1.
 """
 
 import re

@@ -68,7 +68,6 @@ class Decoder(hpack.Decoder):
         self._fields: list[hpack.HeaderTuple] = []
 
     def decode(self, data: bytes, raw: bool = False) -> Iterable[hpack.HeaderTuple]:
-        """See `hpack.Decoder`."""
         if self.decoded:
             self.decoded = False
             return self._fields
@@ -129,7 +128,6 @@ class Encoder(hpack.Encoder):
         pass
 
     def encode(self, headers: Iterable[tuple[bytes, bytes]], huffman: bool = True) -> bytes:  # type: ignore[override]  # of the three forms that hpack takes, h2 uses this one
-        """See `hpack.Encoder`."""
         fields, self.fields = self.fields, b""
         status = b"".join(
             _STATUS.get(value) or b"\x08\x03" + value

@@ -26,8 +26,6 @@ FINAL = 200  # the lowest status of a final answer; 1xx are interim
 
 
 class Sending(Channel):
-    """See the module."""
-
     __slots__ = (
         "_blocked",
         "_busy",
@@ -83,16 +81,13 @@ class Sending(Channel):
     # --- the calls of requests
 
     def now(self) -> float:
-        """See `RequestLane`."""
         return self._instant()
 
     def sooner(self, due: float) -> None:
-        """See `RequestLane`."""
         if due < self._due:
             self._within(due - self._instant())
 
     def head(self, number: int, status: int, headers: Headers) -> None:
-        """See `RequestLane`."""
         if self._ending:
             return
         self._h2.encoder.fields = literals(headers)
@@ -101,16 +96,16 @@ class Sending(Channel):
             self.send_soon()
 
     def send(self, request: StreamAnswering) -> None:
-        """See `RequestLane`."""
         if self._ending:
             return
         self._sending[request.number] = request
         self.send_soon()
 
     def send_soon(self) -> None:
-        """Send at the end of the connection's turn. Between two turns, send at once if no other request
-        is open, otherwise in the reactor's next pass: a commit often answers several requests, and
-        their answers are then sent together."""
+        """Send at the end of the connection's turn. Between two turns, send at once if no other
+        request is open, otherwise in the reactor's next pass. A commit often answers several
+        requests: their answers are then sent together.
+        """
         if not self._busy:
             if len(self._streams) > 1:
                 self._again()
@@ -118,14 +113,12 @@ class Sending(Channel):
                 self._flush()
 
     def open_window(self, number: int, size: int) -> None:
-        """See `RequestLane`."""
         if self._ending:
             return
         self._h2.increment_flow_control_window(size, number)
         self.send_soon()
 
     def reset(self, request: StreamAnswering, code: ErrorCodes) -> None:
-        """See `RequestLane`."""
         known = self._streams.get(request.number)
         if known is request:
             self._h2.reset_stream(request.number, code)
@@ -134,7 +127,6 @@ class Sending(Channel):
             self.send_soon()
 
     def over(self, request: StreamAnswering) -> None:
-        """See `RequestLane`."""
         number = request.number
         self._streams.pop(number, None)
         self._sending.pop(number, None)
@@ -147,7 +139,6 @@ class Sending(Channel):
                 self.send_soon()
 
     def stalled(self, request: StreamAnswering) -> None:
-        """See `RequestLane`."""
         self._stalls += 1
         if self._stalls >= self._limits.http2_stalls:
             self._end(ErrorCodes.ENHANCE_YOUR_CALM)
@@ -155,24 +146,19 @@ class Sending(Channel):
             self.reset(request, ErrorCodes.INTERNAL_ERROR)
 
     def know(self, known: bool) -> None:
-        """See `RequestLane`."""
         self._know(known)
 
     def pass_on(self, exchange: Exchange) -> None:
-        """See `RequestLane`."""
         self._door.pass_on(exchange, self.address)
 
     def count(self, status: int) -> None:
-        """See `RequestLane`."""
         self._door.count(status)
 
     def fault(self, error: Exception) -> None:
-        """See `RequestLane`."""
         self._fault(error)
 
     @property
     def _closing(self) -> bool:
-        """True if the connection begins no further request: the door closes, or the connection ends."""
         return self._ends or self._door.closing
 
     # --- sending
@@ -193,8 +179,7 @@ class Sending(Channel):
             self._again()  # other connections are served first
 
     def _put_bodies(self) -> None:
-        """Put parts of answers into frames, in turns: together at most a slice, and no more than the
-        client's windows allow."""
+        """Put parts of answers into frames, in turns: together at most a slice."""
         room = SLICE_BYTES
         protocol, sending = self._h2, self._sending
         while sending and room > 0:
@@ -269,7 +254,6 @@ class Sending(Channel):
             self._linger()
 
     def _linger(self) -> None:
-        """See `Answering.linger`."""
         if self._lingering:
             return
         if self._transport.ended:

@@ -1,8 +1,7 @@
-"""One HTTP/2 request, from its head to the end of its answer. The rules are those of HTTP/1.1 in
-`api.door.connection`, `api.door.passing` and `api.door.answering`.
+"""One HTTP/2 request, from its head to the end of its answer.
 
-The stream's window bounds the held bytes of the body. Of the answer, at most a slice is held. Nothing
-here awaits.
+The stream's window bounds the held bytes of the body. Of the answer, at most a slice is held.
+Nothing here awaits.
 """
 
 from h2.errors import ErrorCodes
@@ -31,7 +30,7 @@ UPLOADS_SHARE = 4  # a stream gets a large window if the budget has room for thi
 
 
 class StreamRequest(StreamAnswering):
-    """See the module. Owner: the request's connection."""
+    """Owner: the request's connection."""
 
     __slots__ = (
         "_end_told",
@@ -229,12 +228,10 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def _await_body(self) -> None:
-        """Set the deadline for the client to send more of the body, if the application waits for it."""
         if self._waiting and not self.ended and not self.out:
             self._await(self._progress.wait(self._lane.now()))
 
     def _feed(self, exchange: Exchange) -> None:
-        """Give the application the next part of the body, or its end."""
         if self._held and (self._waiting or (self.ended and not exchange.buffered)):
             self._waiting = False
             piece = bytes(self._held[:SLICE_BYTES])
@@ -246,7 +243,6 @@ class StreamRequest(StreamAnswering):
             exchange.end()
 
     def resume(self) -> None:
-        """Continue with the body: the application has taken all parts so far, and waits for the next."""
         exchange = self._exchange
         if exchange is None:
             return
@@ -258,8 +254,9 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def stream(self, exchange: Exchange) -> None:
-        """Stream the body from now on. The application, not the door, then draws the bytes held from the
-        budget. A slow body is allowed while it keeps coming, and a long one can get a larger window."""
+        """From now on, the application, not the door, draws the held bytes from the budget. A slow
+        body is allowed while it keeps coming, and a long body can get a larger window.
+        """
         if self._exchange is not exchange:
             return
         held, self._held = self._held, bytearray()
@@ -278,30 +275,26 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def invite(self) -> None:
-        """Send 100 Continue to a client that waits for it, once."""
         if not self._invited and not self.ended and not self._answered:
             self._invited = True
             self._lane.head(self.number, 100, [])
 
     def may_keep(self) -> bool:
-        """See `Side`. Always True: the end of a stream does not end the connection."""
+        """Always True: the end of a stream does not end the connection."""
         return True
 
     def head_answer(self, status: int, headers: Headers) -> None:
-        """See `http2_exchange.Stream`."""
         self._begin_answer(status, headers)
 
     def write_body(self, data: bytes, last: bool) -> bool:
-        """See `http2_exchange.Stream`."""
         self._put(memoryview(data), last)
         return not self.out
 
     def write_answer(self, data: bytes) -> bool:
-        """See `Side`; only HTTP/1.1 uses it."""
+        """Only HTTP/1.1 uses it."""
         raise NotImplementedError
 
     def exchanged(self, exchange: Exchange, whole: bool) -> None:
-        """See `Side`."""
         if self._exchange is not exchange:
             return
         self._exchange = None
@@ -314,13 +307,11 @@ class StreamRequest(StreamAnswering):
             self._lane.reset(self, ErrorCodes.INTERNAL_ERROR)
 
     def exchange_failed(self, exchange: Exchange) -> None:
-        """See `Side`."""
         self.exchange_refused(
             exchange, Refusal("internal", "an internal error ended the request: try again")
         )
 
     def exchange_refused(self, exchange: Exchange, refusal: Refusal) -> None:
-        """See `Side`."""
         if self._exchange is exchange:
             self._exchange = None
             self._allowance = None if exchange.entry is None else exchange.entry.allowance

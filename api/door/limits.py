@@ -32,8 +32,8 @@ class Limits:
     # end. If the door resets the stream before that, the client can lose the answer (Node.js always
     # does).
     http2_drain_bytes: int = 1024 * 1024
-    # The limits on requests that a client opens and resets on one connection (CVE-2023-44487): a number
-    # at once, and then a rate. So a few resets an hour do not end a connection that is kept for weeks.
+    # The limits on requests that a client opens and resets on one connection (CVE-2023-44487): a
+    # number at once, and then a rate.
     http2_resets: int = 200
     http2_resets_a_second: float = 10.0
     # The limit on the cost of a client's frames without useful work, in units of 25 us of CPU

@@ -34,8 +34,7 @@ class Progress:
         self.streamed = True
 
     def wait(self, now: float) -> float:
-        """Begin to wait for the client; return the longest wait in seconds. A streamed body times out if
-        no byte arrives for `body_s`, or if its mean rate is below `stream_floor`."""
+        """Begin to wait for the client; return the longest wait in seconds."""
         self._count(now)
         self._since = now
         limits = self._limits
@@ -56,8 +55,6 @@ class Progress:
 
 
 class Passing(Answering):
-    """See the module."""
-
     __slots__ = ("_progress",)
 
     _progress: Progress  # of the body, set with each request
@@ -90,7 +87,6 @@ class Passing(Answering):
             self._door.pass_on(exchange, self.address)
 
     def _await_body(self) -> None:
-        """Give the client time for the rest of the body."""
         self._within(self._progress.wait(self._instant()))
 
     def _receive_passed(self, data: bytes) -> None:
@@ -137,14 +133,14 @@ class Passing(Answering):
             self._exchange.flushed()
 
     def resume(self) -> None:
-        """Read more of the body: the application waits for it."""
         if self._state is PASSED and not self._reading and self._body is not None:
             self._await_body()
             self._read_on(True)
 
     def stream(self, exchange: Exchange) -> None:
-        """Stream the body from now on. The application, not the door, then draws the bytes held from the
-        budget. A slow body is allowed while it keeps coming."""
+        """From now on, the application, not the door, draws the held bytes from the budget. A slow
+        body is allowed while it keeps coming.
+        """
         if self._exchange is exchange:
             self._give_back()
             self._progress.stream()
@@ -152,16 +148,13 @@ class Passing(Answering):
                 self._await_body()
 
     def cors(self, head: Head, status: int, own: Headers) -> Headers:
-        """Return the CORS headers for an answer of the application."""
         return self._ingestion.cors.headers(head.method, head.index, status, own)
 
     def write_answer(self, data: bytes) -> bool:
-        """See `Side`."""
         return self._write(data)
 
     def _refuse_passed(self, refusal: Refusal) -> None:
-        """Refuse a request that is passed to the application, and cancel it there. If the answer has
-        begun, close the connection."""
+        """Refuse a request that is passed to the application, and cancel it there."""
         exchange, self._exchange = self._exchange, None
         if exchange is None or exchange.started:
             self._exchange = exchange
@@ -172,7 +165,6 @@ class Passing(Answering):
         self._refuse(refusal, self._ingestion.admission.anonymous(), keep=False)
 
     def exchanged(self, exchange: Exchange, whole: bool) -> None:
-        """End a request that the application has finished; `whole`: its answer was complete."""
         if self.closed or self._exchange is not exchange:
             return
         self._exchange = None
@@ -188,13 +180,11 @@ class Passing(Answering):
         self._next()
 
     def exchange_failed(self, exchange: Exchange) -> None:
-        """Handle an error that the application raised before its answer began."""
         self.exchange_refused(
             exchange, Refusal("internal", "an internal error ended the request: try again")
         )
 
     def exchange_refused(self, exchange: Exchange, refusal: Refusal) -> None:
-        """Answer a request that the application did not answer."""
         if not self.closed and self._exchange is exchange:
             self._exchange = None
             allowance = None if exchange.entry is None else exchange.entry.allowance

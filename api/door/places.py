@@ -42,7 +42,7 @@ class Places:
         self._most_waiting = waiting
         self._wait_s = wait_s
         self._held = Tally()
-        self._waiting: FairWaiters[str, Place] = FairWaiters()  # by account
+        self._waiting: FairWaiters[str, Place] = FairWaiters()
         self._refused = 0
         self._news = trio.Event()
 
@@ -78,8 +78,6 @@ class Places:
                 await trio.lowlevel.checkpoint()
 
     def _give(self, most: int) -> bool:
-        """Give at most `most` places to waiting requests. Return False if no place is free, or if no
-        waiting request can have one."""
         for _ in range(most):
             free = self._at_once - self._held.total
             found = self._waiting.take(self._may) if free else None

@@ -35,7 +35,7 @@ date = _date.text
 
 
 def status_line(status: int) -> bytes:
-    """Return the status line. The reason is empty if the status has no standard reason."""
+    """Return the status line."""
     line = _STATUS_LINES.get(status)
     return line if line is not None else b"HTTP/1.1 %d \r\n" % status
 

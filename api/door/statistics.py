@@ -22,6 +22,6 @@ class DoorStatistics:
     evicted: int
     turned_away: int
     rests: int
-    answered: dict[int, int]  # answers by status
+    answered: dict[int, int]
     handed: int  # connections that went to other workers
-    relayed: int  # requests relayed to other workers
+    relayed: int

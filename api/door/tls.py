@@ -38,7 +38,7 @@ class Certificate:
             await self.renew()
 
     async def renew(self) -> None:
-        """Read the files now. New connections use the certificate if it is usable."""
+        """Read the files now."""
         # Take the stamps (size and times) before reading the files: if a file changes meanwhile, the next
         # `look` notices it.
         self._seen = self._stamps()
@@ -83,7 +83,7 @@ def server_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
 
 
 def _usable(certificate: Path, key: Path | None) -> tuple[ssl.SSLContext, bytes]:
-    """Return the context, and the digest of the file's first certificate. Raises CertificateError."""
+    """Return the context, and the digest of the file's first certificate."""
     context = server_context(certificate, key)
     try:
         # The file can have text in any encoding around the certificate, such as the owner's name.

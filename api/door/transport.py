@@ -50,14 +50,12 @@ class PlainTransport:
         self._unsent = b""
 
     def read(self) -> bytes | None:
-        """See `Transport`."""
         try:
             return self.sock.recv(RECEIVE_BYTES)
         except BlockingIOError:
             return None
 
     def write(self, data: bytes) -> bool:
-        """See `Transport`."""
         if self.pending:
             self._unsent += data
             return False
@@ -72,24 +70,23 @@ class PlainTransport:
         return False
 
     def flush(self) -> bool:
-        """See `Transport`."""
         data, self._unsent = self._unsent, b""
         self.pending = False
         return not data or self.write(data)
 
     def half_close(self) -> None:
-        """See `Transport`."""
         _shut(self.sock)
 
 
 class LinkTransport(PlainTransport):
-    """A link from another worker. If that worker closes the link, it has abandoned the request."""
+    """A link from another worker."""
 
     __slots__ = ()
 
     def read(self) -> bytes | None:
-        """See `Transport`. Raises OSError if the other worker has closed the link, even if it has sent
-        bytes before. It has then refused its client, so the request must not be served."""
+        """Raises OSError if the other worker has closed the link, even if it has sent bytes before.
+        That worker has then refused its client: the request must not be served.
+        """
         data = super().read()
         if data:
             with contextlib.suppress(BlockingIOError):
@@ -123,11 +120,10 @@ class TlsTransport:
 
     @property
     def pending(self) -> bool:
-        """See `Transport`."""
         return self._wire.pending
 
     def read(self) -> bytes | None:
-        """See `Transport`. A failed handshake is an OSError (ssl.SSLError)."""
+        """A failed handshake is an OSError (ssl.SSLError)."""
         data = self._wire.read()
         if data is None:
             return None
@@ -170,16 +166,14 @@ class TlsTransport:
         return self._wire.write(data) if data else not self._wire.pending
 
     def write(self, data: bytes) -> bool:
-        """See `Transport`."""
         self._tls.write(data)
         return self._emit()
 
     def flush(self) -> bool:
-        """See `Transport`."""
         return self._wire.flush()
 
     def half_close(self) -> None:
-        """See `Transport`: a close_notify, then the end of the stream."""
+        """Send a close_notify, then the end of the stream."""
         with contextlib.suppress(OSError):
             if self.open:
                 with contextlib.suppress(ssl.SSLError):  # do not wait for the peer's close_notify
