@@ -17,7 +17,6 @@ class Authenticator:
         self._spawn = spawn
 
     def prepare(self, destination: Destination, done: Callable[[Headers | Failure], None]) -> None:
-        """See the port."""
         match destination.authentication:
             case ClientCredentials() as client:
 
@@ -35,7 +34,6 @@ class Authenticator:
                 done(())
 
     def refused(self, destination: Destination, headers: Headers) -> bool:
-        """Forget the refused token; see the port."""
         client = destination.authentication
         if not isinstance(client, ClientCredentials):
             return False

@@ -1,7 +1,8 @@
-"""The budget of bytes for the results of scripts and templates, which attempts hold beside their events.
+"""The budget of bytes for the results of scripts and templates, which attempts hold beside their
+events.
 
-An attempt holds these bytes until its request ends, which a slow receiver can delay. An attempt without
-room waits for its turn. Nothing here awaits.
+An attempt holds these bytes until its request ends, which a slow receiver can delay. Nothing here
+awaits.
 """
 
 from collections.abc import Callable
@@ -77,8 +78,8 @@ class HeldBytes:
     def _next(self) -> str | None:
         """Return the workspace whose attempt gets room next; None if no attempt can.
 
-        A workspace without room in its own share loses its turn. If the whole budget lacks room for the
-        next attempt, all others wait behind it. Otherwise small attempts could make it wait for ever.
+        If the whole budget lacks room for the next attempt, all others wait behind it. Otherwise
+        small attempts could make it wait for ever.
         """
         for workspace in self._waiting:
             size, _ = self._waiting.first(workspace)

@@ -1,4 +1,4 @@
-"""The body of a past request, made again from its record, with secrets masked. Nothing is changed.
+"""The body of a past request, made again from its record, with secrets masked.
 
 A script runs again as it ran then, so that its output is the body that was sent.
 """
@@ -27,8 +27,8 @@ from engine.outbound.ports import (
 from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
-# The limits on scripts that run at once: for all callers together, and for the callers of one workspace.
-# A run costs as much as for a delivery. Further callers get no body.
+# The limits on scripts that run at once: for all callers together, and for the callers of one
+# workspace. A run costs as much as for a delivery.
 AT_ONCE = 32
 AT_ONCE_WORKSPACE = 4
 
@@ -116,7 +116,6 @@ class Remake:
 
 
 def _masked(config: object) -> object:
-    """Return a configuration with the mask in place of each secret."""
     if config is None:
         return MASK
     if isinstance(config, dict):

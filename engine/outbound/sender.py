@@ -38,8 +38,7 @@ MOST_MADE = 1 << 20  # bytes that a script can return; each run reserves as many
 
 
 class OutboundSender:
-    """The engine's sender, in front of the wire. A `Preparation` takes an attempt through its stages; all
-    preparations together hold a bounded number of bytes."""
+    """The engine's sender, in front of the wire."""
 
     def __init__(
         self,
@@ -70,7 +69,7 @@ class OutboundSender:
         self.held.clear()
 
     def send(self, transmission: Transmission, done: Done) -> None:
-        """Begin an attempt; see `Sender.send`."""
+        """Begin an attempt."""
         destination, event = transmission.destination, transmission.delivery.event
         if (
             destination.transform is None
@@ -84,7 +83,6 @@ class OutboundSender:
             Preparation(self, transmission, done).begin()
 
     def forget(self, destination: str) -> None:
-        """Tell the wire that a destination's actor leaves."""
         self.wire.forget(destination)
 
 
@@ -148,7 +146,6 @@ class Preparation:
         self._find_room()
 
     def _find_room(self) -> None:
-        """Wait for room for the bytes that the script or the template will make."""
         destination = self._transmission.destination
         if destination.transform is not None:
             self._held = MOST_MADE
@@ -272,7 +269,6 @@ class Preparation:
     # --- ends without the wire
 
     def _guarded(self, stage: Callable[[], None]) -> None:
-        """Run a stage. A bug in it fails this attempt and no other."""
         try:
             stage()
         except Exception:  # a barrier: only this attempt fails
@@ -316,7 +312,6 @@ class Preparation:
             self._stages.script_limit.went(self._transmission.destination.workspace)
 
     def _hold(self, size: int) -> None:
-        """Hold `size` bytes instead of the previous number."""
         before, self._held = self._held, size
         if before != size:
             workspace = self._transmission.destination.workspace

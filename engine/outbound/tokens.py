@@ -1,7 +1,7 @@
 """The tokens of destinations that authenticate with OAuth 2.0 client credentials (RFC 6749, 4.4).
 
-Destinations of one environment that name the same client share its token. One fetch serves all attempts
-that wait. The endpoint's address is checked like a receiver's. Nothing here retries.
+Destinations of one environment that name the same client share its token. The endpoint's address is
+checked like a receiver's. Nothing here retries.
 """
 
 import json
@@ -29,8 +29,7 @@ from engine.wire.wiring import Wiring
 
 FETCH_S = 15.0  # for a whole fetch: like the default timeout of a destination
 ANSWER_BYTES = 64 * 1024  # of a token endpoint's answer: a token and some words
-# A token's life if the endpoint's answer has no `expires_in`: one hour, as usual. A 401 from the receiver
-# ends it earlier.
+# A token's life if the endpoint's answer has no `expires_in`: one hour, as usual.
 LIFE_S = 3_600.0
 EARLY_S = 30.0  # before its end, a token is renewed: clocks differ, and requests take time
 EARLY_SHARE = 0.2  # an early renewal takes at most this part of a short life
@@ -135,7 +134,7 @@ class Tokens:
     async def _asked(
         self, workspace: str, client: ClientCredentials
     ) -> tuple[bytes | Failure, float]:
-        """Return the endpoint's answer, and how long to keep it, in seconds. Raises WireError."""
+        """Return the endpoint's answer, and how long to keep it, in seconds."""
         try:
             target = parse_target(client.token_url)
         except Refusal as refusal:  # the rules are stricter than when the URL was stored

@@ -21,9 +21,8 @@ from engine.peers.handshake import (
 from engine.peers.probes import probe
 from engine.peers.relay import REST_S
 
-# The limit on open connections that have not proved the master key. Each holds a descriptor. Further
-# connections wait in the kernel's queue. A server that opens links after a restart has far fewer
-# handshakes under way.
+# The limit on open connections that have not proved the master key. Each holds a descriptor. A
+# server that opens links after a restart has far fewer handshakes under way.
 STRANGERS = 256
 # While there are `STRANGERS` connections, the oldest is closed at this age, to make room. A handshake
 # needs only two round trips, and a dialler waits longer than this.
@@ -191,13 +190,13 @@ class LocalLinks:
         receive: Callable[[socket.socket], None],
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept passages until cancelled. `receive` takes each passage."""
+        """Accept passages until cancelled."""
         with trio.socket.from_stdlib_socket(self._bound(socket.SOCK_SEQPACKET, PASSAGE)) as sock:
             task_status.started()
             while True:
                 try:
                     passage, _ = await sock.accept()
-                # The descriptors have run out. Without a passage, the other worker relays its requests.
+                # The descriptors have run out.
                 except OSError as error:
                     log.warning("passage.not_accepted", error=str(error))
                     await trio.sleep(REST_S)

@@ -139,7 +139,7 @@ def _proof(key: bytes, side: bytes, first: bytes, second: bytes, said: bytes) ->
 
 
 async def _exactly(stream: trio.abc.Stream, size: int) -> bytes:
-    """Return the next `size` bytes. Read no more: later bytes do not belong to the handshake."""
+    """Read no more: later bytes do not belong to the handshake."""
     data = b""
     while len(data) < size:
         piece = await stream.receive_some(size - len(data))

@@ -1,7 +1,7 @@
 """Links for requests to the process that has a part, on this machine or on another one.
 
-The rows of nodes show where each part is. A link between machines uses the TLS of the other
-server's HTTP listener. The link's handshake proves the certificate, without a certificate authority.
+A link between machines uses the TLS of the other server's HTTP listener. The link's handshake
+proves the certificate, without a certificate authority.
 """
 
 import hashlib
@@ -44,11 +44,9 @@ class SecuredLink(trio.abc.AsyncResource):
             raise LinkError("the other end has another certificate than its handshake states")
 
     async def send_all(self, data: bytes) -> None:
-        """See `trio.SocketStream`."""
         await self._stream.send_all(data)
 
     async def receive_some(self, max_bytes: int) -> bytes:
-        """See `trio.SocketStream`."""
         return bytes(await self._stream.receive_some(max_bytes))
 
     async def aclose(self) -> None:
@@ -94,8 +92,7 @@ class PartLinks:
         return next((row for row in self._rows() if row.active and row.part == part), None)
 
     def moved(self) -> list[int]:
-        """Return the parts whose holder has changed since the last call, so that links to the former
-        holder are useless."""
+        """Return the parts whose holder has changed since the last call."""
         rows = self._rows()
         if rows is self._seen:
             return []

@@ -47,7 +47,6 @@ class _Carried:
         self.moved_at = trio.current_time()
 
     def moves(self, *, asked: bool) -> None:
-        """Record that bytes were carried."""
         self.asked = asked
         self.moved_at = trio.current_time()
 
@@ -98,7 +97,7 @@ class Relay:
     def part(self) -> None:
         """Close each carried connection as soon as its request is answered.
 
-        A busy connection can have a request under way at all times. Therefore the nodes get the clients'
+        A busy connection can have a request under way at all times. The nodes get the clients'
         addresses, and end each connection with its next answer.
         """
         if self._parting.is_set():

@@ -12,8 +12,7 @@ _json = msgspec.json.Encoder().encode
 
 
 def outbound_body(event: Event) -> bytes:
-    """Return the JSON that receivers get, without absent members. `event.body` keeps it for the next
-    call."""
+    """Return the JSON that receivers get, without absent members."""
     if event.body is not None:
         return event.body
     parts = [

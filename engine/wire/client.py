@@ -1,4 +1,4 @@
-"""The wire client: it performs attempts over HTTP/1.1 on the reactor. The core decides about attempts."""
+"""The wire client: it performs attempts over HTTP/1.1 on the reactor."""
 
 import resource
 import ssl
@@ -34,8 +34,8 @@ from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs as much as a call
-# The exchange queues that are kept. A queue takes 1.4 KB with the prepared hashes of its signer: 94 MB in
-# all. If there are more actors, queues without exchanges are dropped, and made again when needed.
+# The exchange queues that are kept. A queue takes 1.4 KB with the prepared hashes of its signer: 94
+# MB in all.
 POOLS_KEPT = 65_536
 # the most queues that one attempt examines to make room for a new queue; examining all would take long
 POOLS_EXAMINED = 16
@@ -145,7 +145,7 @@ class WireClient:
         pool.submit(exchange, beyond_limit=delivery.origin is _INSPECTION)
 
     def forget(self, destination: str) -> None:
-        """Drop a destination's queue; see `Sender.forget`."""
+        """Drop a destination's queue."""
         self._pools.pop(destination, None)
 
     @property

@@ -1,7 +1,7 @@
 """The connection to a receiver: it sends a request, receives the answer, becomes idle, and closes.
 
-The reactor always watches a connection for reading: an idle connection closes when a byte or the end of
-the stream arrives. Nothing here decides where to connect, or what a status means.
+The reactor always watches a connection for reading: an idle connection closes when a byte or the
+end of the stream arrives.
 """
 
 import socket
@@ -75,7 +75,6 @@ class OutboundConnection:
 
     @property
     def phase(self) -> str:
-        """The present step of the exchange, as words after "while"."""
         if self._tls is not None and not self._tls.established:
             return "in the TLS handshake"
         if self._answer.begun:
@@ -126,7 +125,6 @@ class OutboundConnection:
             )
 
     def abandon(self, exchange: OutboundExchange) -> tuple[Response, float]:
-        """Give up the exchange and close the connection."""
         self.exchange = None
         self.close()
         self.pool.ended()
@@ -156,7 +154,7 @@ class OutboundConnection:
         except BlockingIOError:
             sent = 0
         except OSError as error:
-            # The receiver can have answered before it closed. So the outcome depends on what can be read.
+            # The receiver can have answered before it closed.
             self._write_error = error
             return
         if sent < len(data):
@@ -165,8 +163,7 @@ class OutboundConnection:
                 self._wiring.reactor.modify(self._registration, READ | WRITE)
 
     def _reply(self, data: bytes) -> None:
-        """Send the peer bytes that TLS itself produced, after the unsent bytes. Raises WireError if too
-        many bytes are unsent."""
+        """Send the peer bytes that TLS itself produced, after the unsent bytes."""
         rest = self._unsent
         if rest is None:
             self._write(data)
@@ -193,7 +190,6 @@ class OutboundConnection:
         self.pool.made()
 
     def _hold(self, tls: TlsChannel, data: bytes) -> None:
-        """Keep the handshake's bytes until this connection's turn."""
         try:
             tls.hold(data)
         except WireError as error:
@@ -233,8 +229,9 @@ class OutboundConnection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """End the connection. If received handshake bytes wait for their turn, end it only after that
-        turn: the bytes can contain the reason, and a peer that closes must not get an earlier turn."""
+        """If received handshake bytes wait for their turn, end the connection only after that turn:
+        the bytes can contain the reason, and a peer that closes must not get an earlier turn.
+        """
         if self._shaking:
             self._end = error
             self._wiring.reactor.unregister(self._registration)

@@ -41,8 +41,9 @@ class Deadlines:
         self._timers.call_at(due, partial(self._come, timeout_ms))
 
     def _come(self, timeout_ms: int) -> None:
-        """Set the timer of a line again, and expire its first exchange if it is due. Only one exchange
-        expires in each call, so that `Timers` can let other tasks run between them."""
+        """Only one exchange expires in each call, so that `Timers` can let other tasks run between
+        them.
+        """
         line = self._lines[timeout_ms]
         if not line:
             del self._lines[timeout_ms]

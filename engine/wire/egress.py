@@ -1,7 +1,8 @@
-"""The egress guard: it decides which addresses a socket may connect to, right before every connection.
+"""The egress guard: it decides which addresses a socket may connect to, right before every
+connection.
 
-The guard checks the socket address that the system's resolver made, never a host's name. So no notation
-of an address and no answer of a name server gets around it.
+The guard checks the socket address that the system's resolver made, never a host's name. No
+notation of an address and no answer of a name server gets around it.
 """
 
 from bisect import bisect_right

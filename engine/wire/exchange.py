@@ -67,7 +67,7 @@ class OutboundExchange:
         self.replaced = False  # its reused connection was dead, so it got another one
         self.timeout_ms = timeout_ms
         self._done: Callable[[Outcome], None] | None = done
-        self.line: Line | None = None  # the line in which its deadline waits
+        self.line: Line | None = None
 
     def judged(self, answer: Response, now: float) -> Outcome:
         """Return the outcome of a whole answer at `now`, an instant of trio's clock."""

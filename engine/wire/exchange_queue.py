@@ -1,7 +1,7 @@
-"""The queue of one destination's exchanges. The destination's concurrency limits how many run at once.
+"""The queue of one destination's exchanges. The destination's concurrency limits how many run at
+once.
 
-Connections belong to origins, not to destinations. An exchange takes an idle connection of its origin, or
-opens a new one.
+Connections belong to origins, not to destinations.
 """
 
 from typing import TYPE_CHECKING
@@ -65,7 +65,9 @@ class ExchangeQueue:
         return not (self.busy or self._waiting)
 
     def submit(self, exchange: OutboundExchange, *, beyond_limit: bool = False) -> None:
-        """Begin an exchange. Queue it if the destination's exchanges or openings are at their limit."""
+        """Begin an exchange, or queue it while the destination's exchanges or openings are at their
+        limit.
+        """
         exchange.origin = self._origin
         self.wiring.deadlines.watch(exchange)
         if beyond_limit or self._may_begin(exchange):
@@ -104,15 +106,10 @@ class ExchangeQueue:
         return None, self.wiring.clock.instant()
 
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
-        """Count a complete exchange as ended. Make its connection idle at the origin, or close it.
+        """Count a complete exchange as ended; make its connection idle at the origin, or close it.
 
-        The connection is closed in three cases:
-        - It is not reusable.
-        - It is beyond the concurrency, which can have been lowered.
-        - A race needs its descriptor, and the next exchange of this queue does not use the connection.
-
-        Because of the second case, and because `go` prefers an idle connection to a new one, an origin
-        never has more connections than its destinations' concurrencies add up to.
+        A connection beyond the concurrency is closed, and `go` prefers an idle connection to a new
+        one. An origin never has more connections than its destinations' concurrencies add up to.
         """
         self.busy -= 1
         origin = connection.origin
@@ -202,8 +199,7 @@ class ExchangeQueue:
                 self._waiting = None
 
     def _want(self) -> None:
-        """If the next exchange waits only for a connection, join the line of its origin. Leave the line
-        of any other origin."""
+        """If the next exchange waits only for a connection, join the line of its origin."""
         wanted: ReceiverOrigin | None = None
         if self._waiting and self.busy < self.destination.concurrency:
             wanted = next(iter(self._waiting)).origin

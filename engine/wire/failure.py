@@ -1,8 +1,4 @@
-"""The failures of attempts: each has a category that customers filter by, and a plain sentence.
-
-An answer is judged by its status. If the status is a failure, an incomplete body changes nothing. If it
-is a success, the whole answer must also have arrived.
-"""
+"""The failures of attempts: each has a category that customers filter by, and a plain sentence."""
 
 import errno
 import math

@@ -1,6 +1,7 @@
-"""The fetcher of tenants' URLs. It connects as deliveries do: the egress guard checks every redirect.
+"""The fetcher of tenants' URLs. It connects as deliveries do: the egress guard checks every
+redirect.
 
-It bounds the number of fetches at once, their time and their redirects. Nothing here stores the content.
+Nothing here stores the content.
 """
 
 from collections.abc import AsyncIterator
@@ -129,8 +130,6 @@ class Fetcher:
 
 
 class _Share:
-    """The turns of a workspace that fetches."""
-
     def __init__(self) -> None:
         self.turns = trio.Semaphore(AT_ONCE_WORKSPACE)
         self.users = 0
@@ -145,7 +144,7 @@ def _target(url: str) -> Target:
 
 
 def _onwards(url: str, target: Target, location: bytes | None) -> tuple[str, Target]:
-    """Return the URL and target of a redirect. Raises SourceError if it must not be followed."""
+    """Return the URL and target of a redirect."""
     if location is None:
         raise SourceError(ErrorCategory.REDIRECT, "the file's source redirects without a location")
     try:
@@ -164,7 +163,7 @@ def _onwards(url: str, target: Target, location: bytes | None) -> tuple[str, Tar
 
 
 def _judge(answer: Download) -> None:
-    """Check the head of a final answer. Raises SourceError unless the body is the whole file."""
+    """Raises SourceError unless the body is the whole file."""
     status = answer.status
     words = f"the file's source answered {status}"
     wait = None

@@ -1,8 +1,7 @@
 """The fetch stream: a request for a file on a connection of its own, and the streamed answer.
 
-A connection is made as for deliveries: look-up, egress guard, race, TLS. The stream reads from the socket
-only when its caller reads, so memory holds little of a file. Nothing here follows a redirect or judges a
-status.
+The stream reads from the socket only when its caller reads, so memory holds little of a file.
+Nothing here follows a redirect or judges a status.
 """
 
 import socket
@@ -72,7 +71,7 @@ class Download(Response):
         return pieces
 
     def on_body(self, data: bytes) -> None:
-        """Keep a piece until it is taken. The parser calls this."""
+        """Keep a piece until it is taken."""
         self._size += len(data)
         self._pieces.append(data)
 
@@ -99,7 +98,6 @@ class FetchStream:
         self.answer = Download()
 
     async def __aenter__(self) -> Self:
-        """Connect."""
         addresses = await self._resolved()
         if isinstance(addresses, WireError):
             raise addresses
@@ -115,7 +113,6 @@ class FetchStream:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close."""
         self.answer.release()
         if self._sock is not None:
             self._sock.close()
@@ -262,12 +259,10 @@ class Found(Generic[T]):
         self._came = trio.Event()
 
     def put(self, value: T) -> None:
-        """Set the value."""
         self.value = value
         self._came.set()
 
     async def get(self) -> T:
-        """Wait for the value."""
         await self._came.wait()
         assert self.value is not None
         return self.value

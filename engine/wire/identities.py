@@ -1,7 +1,6 @@
 """The client certificates that connections show to receivers, each as a TLS context.
 
-A thread makes a new context, because reading the system's authorities takes some 20 ms. The contexts that
-were used last are kept.
+A thread makes a new context, because reading the system's authorities takes some 20 ms.
 """
 
 import os

@@ -1,7 +1,6 @@
 """The opening of a connection: name look-up, egress guard, place in `Openings`, descriptor, race.
 
-An opening never reports its outcome before `begin` has returned. If a connection of the origin becomes
-idle before the opening has a place, its exchange takes that connection instead.
+An opening never reports its outcome before `begin` has returned.
 """
 
 import socket
@@ -50,7 +49,6 @@ class Opening:
 
     @property
     def phase(self) -> str:
-        """The present step, as words after "while"."""
         if self._race is None:
             return "resolving the name"
         if not self._has_place:
@@ -70,7 +68,6 @@ class Opening:
             self._soon = self._wiring.timers.call_later(0, lambda: self._resolved(known))
 
     def abandon(self, exchange: "OutboundExchange") -> "tuple[Response | None, float]":
-        """Stop the present step."""
         self._stop()
         self._give_up()
         return None, self._wiring.clock.instant()

@@ -1,9 +1,9 @@
 """The places for connections that are being opened, and the turns of TLS handshakes.
 
-The number of places is limited, because thousands of openings at once would fill the network's queues. A
-receiver that answers no SYN, or stalls in its TLS handshake, holds a place until the attempt's deadline.
-The last step of a handshake takes 0.5 ms of the loop, as much as fifty requests. So workspaces take turns
-for places and for handshake steps.
+The number of places is limited, because thousands of openings at once would fill the network's
+queues. A receiver that answers no SYN, or stalls in its TLS handshake, holds a place until the
+attempt's deadline. The last step of a handshake takes 0.5 ms of the loop, as much as fifty
+requests. Workspaces take turns for places and for handshake steps.
 """
 
 import time
@@ -17,12 +17,11 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# A workspace can have at most PORTION times as many places as are free. So a workspace whose receivers
-# all hang has at most half of all places, and the next such workspace half of the rest. If a receiver
-# answers, its place is free again after a round trip or two.
+# A workspace can have at most PORTION times as many places as are free. A workspace whose receivers
+# all hang has at most half of all places, and the next such workspace half of the rest.
 PORTION = 1
-# After a step, all handshakes pause for REST times the step's duration. So they use at most a quarter of
-# the loop, which is 500 steps a second. A single handshake does not wait.
+# After a step, all handshakes pause for REST times the step's duration. They use at most a quarter
+# of the loop, which is 500 steps a second. A single handshake does not wait.
 REST = 3.0
 
 

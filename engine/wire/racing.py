@@ -32,11 +32,9 @@ class ConnectingSocket:
         self.registration = wiring.reactor.register(sock, self, WRITE)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Report to the race that the socket is connected, or that the peer refused."""
         self._race.arrived(self)
 
     def abort(self, error: BaseException | None) -> None:
-        """Report to the race that the peer hung up."""
         self._race.arrived(self, hung_up=True)
 
 
@@ -78,7 +76,7 @@ class Race:
 
     @property
     def connecting(self) -> bool:
-        """True while a socket of the race connects. False while the race waits for a descriptor."""
+        """True while a socket of the race connects."""
         return bool(self._candidates)
 
     def begin(self) -> None:
@@ -182,8 +180,9 @@ class Race:
 
 
 def interleave(addresses: Addresses) -> Addresses:
-    """Return the addresses with alternating families, beginning with the first address's family. So a
-    family that does not work costs only one delay."""
+    """Return the addresses with alternating families, beginning with the first address's family. A
+    family that does not work costs only one delay.
+    """
     first = [address for address in addresses if address[0] == addresses[0][0]]
     others = [address for address in addresses if address[0] != addresses[0][0]]
     mixed = []

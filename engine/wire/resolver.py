@@ -78,7 +78,7 @@ class Resolver:
         self._token = trio.lowlevel.current_trio_token()
         self._cache: dict[str, tuple[float, Resolution]] = {}
         self._questions: dict[str, Question] = {}
-        self._queue: FairWaiters[str, Question] = FairWaiters()  # by workspace
+        self._queue: FairWaiters[str, Question] = FairWaiters()
         self._active = Tally()  # threads
 
     def known(self, host: str) -> Resolution | None:
@@ -96,8 +96,9 @@ class Resolver:
         waiter = Waiter(callback, lambda waiter: self._leave(question, waiter))
         question.waiters[waiter] = None
         if question.payer is None and workspace not in question.queued:
-            # The name waits in the queue of each workspace that asks for it, and the first workspace that
-            # can have a thread is charged. So no workspace waits because another's share is exhausted.
+            # The name waits in the queue of each workspace that asks for it, and the first
+            # workspace that can have a thread is charged. No workspace waits because another's
+            # share is exhausted.
             question.queued.add(workspace)
             self._queue.put(workspace, question)
             self._begin_some()
@@ -114,9 +115,10 @@ class Resolver:
         return len(self._questions) - self.threads
 
     def _leave(self, question: Question, waiter: Waiter) -> None:
-        """Remove a caller that gave up. If no other caller waits for the name, remove the name too.
+        """Remove a caller that gave up.
 
-        While name servers hang, every attempt gives up, and names without a caller would fill the queue.
+        While name servers hang, every attempt gives up, and names without a caller would fill the
+        queue.
         """
         question.waiters.pop(waiter, None)
         if question.waiters or question.payer is not None:
@@ -137,7 +139,6 @@ class Resolver:
             self._begin(question, workspace)
 
     def _may_begin(self, workspace: str) -> bool:
-        # A workspace can have at most as many threads as stay free, so that others find one too.
         free = THREADS - self.threads
         return self._active.of(workspace) < min(THREADS_WORKSPACE, free)
 
@@ -156,7 +157,7 @@ class Resolver:
             self._token.run_sync_soon(self._end, question, refused)
 
     def _hand_over(self, question: Question, result: outcome.Outcome[Addresses]) -> None:
-        """Hand the result over to the trio thread. Runs in the look-up's thread."""
+        """Runs in the look-up's thread."""
         try:
             self._token.run_sync_soon(self._end, question, result)
         except trio.RunFinishedError:

@@ -1,7 +1,6 @@
 """The HTTP/1.1 response that a connection receives, with the limits that httptools' parser lacks.
 
-A connection keeps one parser. Nothing here does I/O or judges a status. A receiver that breaks the
-protocol causes a `WireError`.
+Nothing here does I/O or judges a status. A receiver that breaks the protocol causes a `WireError`.
 """
 
 from typing import Protocol, cast
@@ -75,7 +74,7 @@ class Response:
             self.fields = []
 
     def _begin(self) -> None:
-        """Reset the state of parsing. An answer that equals the last one is not parsed and skips this."""
+        """An answer that equals the last one is not parsed, and skips this."""
         self.fields = []
         self.excess = False  # bytes came after the end
         self.truncated = False

@@ -1,6 +1,6 @@
 """Standard Webhooks signatures: `v1` (HMAC-SHA256) and `v1a` (Ed25519), and the text forms of keys.
 
-Keys are prepared once for each version of a destination. Nothing here depends on HTTP.
+Keys are prepared once for each version of a destination.
 """
 
 import base64

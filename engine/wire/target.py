@@ -83,7 +83,7 @@ def _to_ascii(name: str) -> str:
 
 
 def _origin_form(path: str | None, query: str | None) -> bytes:
-    # An ASCII path is sent exactly as written, with its escapes. Other characters are encoded.
+    # An ASCII path is sent exactly as written, with its escapes.
     text = (path or "/") + (query or "")
     return (text if text.isascii() else quote(text, safe=_PATH_SAFE + "?")).encode("ascii")
 

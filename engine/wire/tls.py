@@ -1,6 +1,6 @@
 """The client side of TLS over memory buffers: bytes in and bytes out, without a socket.
 
-Certificates and host names are always checked. Errors are raised as `WireError` of category TLS.
+Certificates and host names are always checked.
 """
 
 import ssl

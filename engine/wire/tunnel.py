@@ -72,7 +72,7 @@ class Tunnel:
 
     @property
     def connecting(self) -> bool:
-        """True if the tunnel has an open socket. False while it waits for a name or a descriptor."""
+        """True if the tunnel has an open socket."""
         return self._sock is not None or (self._race is not None and self._race.connecting)
 
     def begin(self) -> None:
@@ -97,7 +97,6 @@ class Tunnel:
         self._drop()
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Read the proxy's answer."""
         assert self._sock is not None
         try:
             data = self._sock.recv(READ_BYTES)
@@ -115,7 +114,6 @@ class Tunnel:
             self._refused("the egress proxy's answer is malformed")
 
     def abort(self, error: BaseException | None) -> None:
-        """Fail: the proxy hung up, or this service's code failed."""
         self._refused("the egress proxy closed the connection")
 
     def _resolved(self, resolution: Resolution) -> None:
@@ -174,7 +172,6 @@ class Tunnel:
             self._won(sock)
 
     def _refused(self, words: str, *, again: bool = False) -> None:
-        """Try the next address if `again`, otherwise fail."""
         self._error = WireError(ErrorCategory.CONNECTION, words)
         self._drop()
         if again and self._remaining:
