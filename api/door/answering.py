@@ -21,13 +21,13 @@ from api.ingestion import Admitted, Ingestion
 from engine.model.errors import Refusal
 
 # The states of a connection: constants, because reading an Enum's member takes three times as long.
-HEAD = "head"  # waiting for a head, or in the middle of one
+HEAD = "head"
 RECEIVING = "receiving"  # reading an ingestion body
 DECIDING = "deciding"  # the body is with Ingest
 PASSED = "passed"  # the application answers
 FLUSHING = "flushing"
 DRAINING = "draining"  # answered; the door reads and drops the rest of the body
-LINGERING = "lingering"  # answered and half-closed; the door waits for the client to close
+LINGERING = "lingering"  # half-closed; the door waits for the client to close
 
 
 NOTHING = memoryview(b"")
@@ -95,7 +95,7 @@ class Answering(Channel):
         self._scanned = 0  # bytes of the buffer that were searched for a head's end
         self._fresh = True  # no head was complete yet: the connection can turn out to be HTTP/2
         self._head: Head | None = None
-        self._last_raw = b""  # the bytes of the last head; most clients send the same again
+        self._last_raw = b""  # most clients send the same head again
         self._body: Body | None = None
         self._pieces = bytearray()
         self._drawn = 0  # bytes drawn from the budget
@@ -106,7 +106,7 @@ class Answering(Channel):
         self._invited = False  # 100 Continue was sent, or the client does not wait for it
         self._keep = True
         self._ends = False  # this connection, not the door, closes after the next answer
-        self._left = NOTHING  # the unsent part of the present answer's body
+        self._left = NOTHING
 
     def end_soon(self) -> None:
         """Close after the next answer."""
@@ -141,7 +141,7 @@ class Answering(Channel):
         self._answer_refusal(refusal, allowance)
 
     def _pass_over(self) -> bool:
-        """Drop the bytes of an unwanted body; return False if it is malformed."""
+        """Drop the bytes of an unwanted body."""
         body = self._body
         if body is not None and self._buffer:
             data, self._buffer = self._buffer, b""
@@ -170,8 +170,7 @@ class Answering(Channel):
         self._write_on(data)
 
     def _write_on(self, data: bytes = b"") -> None:
-        """Write the rest of the answer in slices: bytes that the client does not take yet are not
-        copied."""
+        """Write in slices: bytes that the client does not take yet are not copied."""
         while True:
             piece = bytes(self._left[:PAGE_SLICE_BYTES])
             self._left = self._left[len(piece) :]

@@ -11,7 +11,7 @@ from api.door.framing import Head
 from api.escapes import unescaped
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
-LIFESPAN_S = 10.0  # for the application's start and end, which normally take no time
+LIFESPAN_S = 10.0  # for each of the application's start and end
 
 
 def scope_of(
@@ -47,8 +47,9 @@ class Lifespan:
         self._failure: str | None = None
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Start the application, report the start, and wait for its end. Raises RuntimeError if the
-        application reports a failed start."""
+        """Start the application, and wait for its end. Raises RuntimeError if the application
+        reports a failed start.
+        """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._serve)
             self._inbox_send.send_nowait({"type": "lifespan.startup"})

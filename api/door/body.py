@@ -45,7 +45,7 @@ class ChunkedBody:
     __slots__ = ("_extensions", "_left", "_trailers", "complete", "missing", "more", "rest")
 
     def __init__(self) -> None:
-        self.missing: int | None = None  # unknown until the end
+        self.missing: int | None = None
         self.complete = False
         self.more = False
         self.rest = b""

@@ -57,7 +57,7 @@ class Channel:
         self.closed = False
         self.priority = NEWCOMER
         self._reading = True
-        self._recall = False  # call `_flushed` in the next pass
+        self._recall = False
         self._due = FOREVER
         self._instant = trio.lowlevel.current_clock().current_time  # trio's clock, called directly
         self._timer: Timer | None = None
@@ -136,7 +136,7 @@ class Channel:
     # --- the protocol's side
 
     def _read_on(self, wanted: bool) -> None:
-        """Read, or stop reading. Stopping costs no system call until bytes arrive."""
+        """Stopping costs no system call until bytes arrive."""
         self._reading = wanted
         if wanted:
             self._watch()
@@ -181,7 +181,6 @@ class Channel:
 
     @property
     def known(self) -> bool:
-        """True if the caller of the last request was known."""
         return self.priority == KNOWN
 
     def _know(self, known: bool) -> None:

@@ -1,7 +1,6 @@
 """One HTTP/1.1 connection: it frames requests one at a time, in order, and answers each once.
 
-The connection answers ingestion itself and passes every other request to the application as an
-`Exchange`. It reads nothing while it answers a request. Nothing here awaits.
+It reads nothing while it answers a request. Nothing here awaits.
 """
 
 from api.admission import AdmissionRefusal
@@ -254,7 +253,6 @@ class ClientConnection(Passing):
             self._begin_receiving(head)
 
     def _passes_on(self, head: Head) -> bool:
-        """Pass on a request that belongs to another worker or is not ingestion."""
         elsewhere = self._door.elsewhere
         if elsewhere is not None and not self.linked:
             part = elsewhere.part_of(head.index)

@@ -23,8 +23,8 @@ from engine.peers.parts import Link
 PIECE = 64 * 1024
 LINK_S = 2.0  # for a worker to read a request
 REFUSED = frozenset({429, 503})  # statuses that promise that nothing was done
-FIRST_LOOK_S = 0.0005  # until the first check whether the worker has read; doubled each time
-LAST_LOOK_S = 0.05  # the longest time between two checks
+FIRST_LOOK_S = 0.0005  # until the first check of the worker; doubled up to LAST_LOOK_S
+LAST_LOOK_S = 0.05
 
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -85,8 +85,7 @@ class LinkReply:
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
-        """Parse bytes. Raises HttpParserError. Bytes after the answer mean that the worker closes the
-        link."""
+        """Raises HttpParserError. Bytes after the answer mean that the worker closes the link."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
@@ -119,11 +118,10 @@ class LinkReply:
 
 
 class Conversation:
-    """A request on a link, and its answer. `receive` reads the client's body, and `send` writes the
-    answer to the client, as in ASGI.
+    """A request on a link, and its answer.
 
-    `doubtful`: the request can have been served on another link. Then the client must not get a refusal,
-    because a refusal promises that the request was not served.
+    `doubtful`: the request can have been served on another link. Then the client must not get a
+    refusal, because a refusal promises that the request was not served.
     """
 
     def __init__(
@@ -189,7 +187,6 @@ class Conversation:
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _stream(self, data: bytes) -> bool:
-        """Relay a request whose body is still arriving: its answer can come before the body's end."""
         sent = False
         broken: Exception | None = None
 
@@ -274,10 +271,6 @@ def see_that_read(link: Link, *, sent: bool) -> None:
 
 
 def _unread(link: Link) -> int:
-    """Return 0 if the other end has read everything that was sent.
-
-    Otherwise return the memory that the unread bytes take; on a link to another machine, the number of
-    bytes that its kernel has not confirmed.
-    """
+    """Return 0 if the other end has read everything that was sent."""
     size = fcntl.ioctl(link.socket.fileno(), termios.TIOCOUTQ, bytes(4))
     return int(struct.unpack("i", size)[0])

@@ -54,7 +54,7 @@ Dial = Callable[[int, Address], Awaitable[Link]]
 
 
 class Elsewhere:
-    """The relay and its idle links. `lookup` finds the credential of an Authorization header."""
+    """The relay and its idle links."""
 
     def __init__(
         self,
@@ -84,8 +84,9 @@ class Elsewhere:
         self.relayed = 0
 
     def part_of(self, fields: Mapping[bytes, bytes]) -> int | None:
-        """Return the part whose worker must answer a request; None if this worker must answer it;
-        UNKNOWN if this worker does not know the credential and `decide` has room for the request."""
+        """Return the part whose worker must answer a request; None: this worker; UNKNOWN: ask
+        `decide`.
+        """
         authorization = fields.get(b"authorization")
         if authorization is None:
             return None
@@ -232,7 +233,6 @@ class Elsewhere:
             self.forget(part)
 
     async def _link(self, part: int, client: Address, *, fresh: bool, within_s: float) -> Link:
-        """Return a link to the part's node: a new link if `fresh` or if none is kept."""
         # Find moved parts before opening a link. When a move is found, all requests of the part are
         # cancelled. If that came later, it would also cancel requests on links to the new node.
         self.refresh()

@@ -154,7 +154,6 @@ class Exchange:
 
     @property
     def gone(self) -> bool:
-        """True if no client will read the answer."""
         return self._gone
 
     def _leave_place(self) -> None:
@@ -253,7 +252,6 @@ class Exchange:
             raise BrokenAnswerError(f"{kind} is not expected now")
 
     async def _send_counted(self, body: bytes, more: bool) -> None:
-        """Send a part of the body, within the budget of bytes that clients have not taken yet."""
         untaken, size = self.untaken, len(body)
         if untaken is None or size <= LEAST_BYTES:
             await self._send_body(body, more)
@@ -309,7 +307,6 @@ class Exchange:
         return body
 
     def _begin(self, size: int, more: bool) -> bytes:
-        """Choose the framing of the answer, and return its head."""
         headers, dated = self._headers(size, more)
         minor = self.head.minor
         if not self._silent and self._left is None:

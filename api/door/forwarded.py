@@ -1,4 +1,4 @@
-"""The address of a client: the address that a trusted proxy reports, or else the peer's own.
+"""The address of a client, as trusted proxies report it.
 
 The client's address is the last one that does not belong to a trusted proxy: a client can forge the
 addresses before it.

@@ -100,8 +100,9 @@ class _Fields:
 
 
 def hopeless(data: bytes) -> bool:
-    """Return True if these first bytes show that the head will be refused: another protocol (TLS on a
-    plain port), or a line that ends in a bare line feed."""
+    """Return True if the head will be refused: another protocol (TLS on a plain port), or a line
+    that ends in a bare line feed.
+    """
     first = data.find(b"\n")
     return not 0x21 <= data[0] <= 0x7E or (first != -1 and data[first - 1] != 0x0D)
 

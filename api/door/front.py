@@ -83,7 +83,7 @@ class FrontDoor:
         self._waiting: Sequence[tuple[socket.socket, Address]] = ()
         self._channels: set[Channel] = set()
         self._turning_away: set[Channel] = set()
-        self._look_again_at = 0.0  # when to search again for idle connections
+        self._look_again_at = 0.0
         self._nursery: trio.Nursery | None = None
         self._settled = trio.Event()  # no connection and no request remains, and none will come
         self._over = trio.Event()
@@ -308,19 +308,16 @@ class FrontDoor:
             self._evicted += 1
 
     def forget(self, channel: Channel) -> None:
-        """Drop a channel that has closed or was handed over."""
         self._channels.discard(channel)
         self._turning_away.discard(channel)
         self.settle()
 
     def count(self, status: int) -> None:
-        """Count an answer."""
         self._answered[status] = self._answered.get(status, 0) + 1
 
     # --- requests that the door does not answer itself
 
     def pass_on(self, exchange: Exchange, client: Address) -> None:
-        """Pass a request to the application."""
         assert self._nursery is not None
         self._passing += 1
         self._nursery.start_soon(self._serve, exchange, client)
@@ -389,7 +386,6 @@ class FrontDoor:
                 place.give_back()
 
     def serve_http2(self, transport: Transport, address: Address, data: bytes) -> None:
-        """Serve the rest of a connection as HTTP/2."""
         connection = Http2Connection(self, transport, address, self._on_error, self._http2_turns)
         self._channels.add(connection)
         connection.begin(data)

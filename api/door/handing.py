@@ -22,7 +22,7 @@ from engine.runtime.timers import Timer, Timers
 TAKEN, REFUSED = b"+", b"-"  # one byte for each connection, in the order of sending
 WAITING = 128  # unconfirmed connections of one worker: a socket has room for as many confirmations
 CONFIRM_S = 2.0  # a worker that has not confirmed by then does not respond
-PER_PASS = 16  # connections or confirmations of a passage in one pass; a listener accepts as many
+PER_PASS = 16  # connections or confirmations of a passage in one pass
 MOST = MAX_HEAD + RECEIVE_BYTES + 1024  # bytes of a message: the bytes read, and the address
 
 
@@ -81,7 +81,6 @@ class Handing:
 
     @property
     def waiting(self) -> int:
-        """The number of connections that are not confirmed yet."""
         return sum(len(passage.waiting) for passage in self._passages.values())
 
     def forget(self, ended: "_Passage | _Arrivals") -> None:
@@ -164,7 +163,6 @@ class _Passage:
         door.take_back(self.part, handed, away=away)
 
     def _look(self) -> None:
-        """End the passage if the oldest connection has waited too long for its confirmation."""
         self._timer = None
         if not self.waiting:
             return
@@ -256,6 +254,5 @@ class _Arrivals:
         self.close()
 
     def close(self) -> None:
-        """Close the passage."""
         self._handing.forget(self)
         self._handing.reactor.close(self._registration, self._sock)

@@ -108,7 +108,6 @@ class HandshakeTurns:
         return self._held.of(account) < self._at_once - self._held.total
 
     def _give_way(self) -> bool:
-        """Close the oldest handshake and return True if it is older than `patience_s`."""
         oldest, since = next(iter(self._since.items()))
         due = since + self._patience_s
         if trio.current_time() >= due:

@@ -1,7 +1,6 @@
 """One HTTP/2 connection on the reactor, driven by `h2`, with bounded work in each turn.
 
-This module, `http2_frames` and `http2_stream` bound the useless work that a client causes, the
-bytes held for it, and every wait. Nothing here awaits.
+Nothing here awaits.
 """
 
 import contextlib
@@ -132,7 +131,6 @@ class Http2Connection(Sending):
         self.sooner(min(due, self._stuck))
 
     def _expire_requests(self, now: float) -> bool:
-        """Expire the requests whose deadline has passed; return False if that ended the connection."""
         self._busy = True
         for request in list(self._streams.values()):
             if request.due <= now and not self._ending:
@@ -189,8 +187,9 @@ class Http2Connection(Sending):
             self._read_on(True)
 
     def _take_direct(self, frame: bytes) -> bool:
-        """Serve a request whose head and body came together, or handle a later frame of such a request.
-        Return False if the frame is not one of these, and `h2` must get it."""
+        """Serve a request whose head and body came together, or handle a later frame of such a
+        request. Return False if `h2` must get the frame.
+        """
         kind = frame[3]
         if kind != HEADERS and not self._h2.windows:
             return False
@@ -234,8 +233,7 @@ class Http2Connection(Sending):
         return True
 
     def _meddled(self, number: int, kind: int, frame: bytes) -> bool:
-        """Handle a later frame of a request whose head and body came together. Return False if `h2` must
-        get the frame."""
+        """Handle a later frame of a request whose head and body came together."""
         request, data = self._streams[number], frame[HEADER_BYTES:]
         size = int.from_bytes(data[:4], "big")
         if kind == RST_STREAM and len(data) == 4:
@@ -260,7 +258,6 @@ class Http2Connection(Sending):
         return True
 
     def _head(self, fields: Fields) -> Head | None:
-        """Return the head from the last header block; None if it is malformed."""
         decoder = self._h2.decoder
         if decoder.head is None:
             self.admitted = None

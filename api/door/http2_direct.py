@@ -1,8 +1,7 @@
 """Requests whose head and body came together, served without `h2`: most of ingestion, for a third
 of the CPU.
 
-`h2` knows such a stream's number, treats the stream as closed, and sees none of its frames. This
-module keeps the stream's state: whether it is open, and its window.
+`h2` knows such a stream's number, treats the stream as closed, and sees none of its frames.
 """
 
 import struct
@@ -20,8 +19,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class DirectProtocol(Protocol):
-    """A connection's state, with the streams that `h2` does not know. It overrides the methods of
-    `H2Connection`, so that they also work for these streams."""
+    """A connection's state, with the streams that `h2` does not know."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,8 +47,7 @@ class DirectProtocol(Protocol):
         return window <= LARGEST_WINDOW
 
     def widen_all(self, size: int) -> bool:
-        """Change the windows of all streams by `size`, because the client has changed the setting
-        INITIAL_WINDOW_SIZE. Return False if a window becomes too large."""
+        """Change the windows of all streams by `size`; return False if a window becomes too large."""
         for number in self.windows:
             self.windows[number] += size
         return max(self.windows.values(), default=0) <= LARGEST_WINDOW

@@ -1,5 +1,4 @@
-"""The frames of an HTTP/2 connection. This module cuts the arriving bytes into frames, before `h2`
-gets them, and bounds their sizes and their cost.
+"""The frames of an HTTP/2 connection: their sizes and their cost are bounded before `h2` gets them.
 
 `h2` buffers all bytes that it gets, and answers each frame.
 """
@@ -68,13 +67,12 @@ class Frames:
         self._found = 0  # the start of the frame that `find_body` found
         self._preface = True  # the connection preface has not come yet
         self.cost = 0  # of the frame last taken
-        self.taken = 0  # frames so far
+        self.taken = 0
         self.credit = float(limits.http2_credit)
         self._credit_s = now
 
     @property
     def held(self) -> int:
-        """The number of bytes not taken yet."""
         return len(self._data) - self._at
 
     def feed(self, data: bytes, now: float) -> None:
@@ -162,7 +160,6 @@ class Frames:
             self._data, self._at = whole[at : self._found] + self._data[self._at :], 0
 
     def _block(self, at: int) -> tuple[int, int, int]:
-        """Return the end of the header block that begins at `at`, its cost, and its frames."""
         data = self._data
         stream = data[at + 5 : at + 9]
         whole = 0

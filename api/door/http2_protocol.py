@@ -158,7 +158,6 @@ def _length(size: int) -> bytes:
     return bytes(digits)
 
 
-# Names that every answer has.
 _PREFIXES = {
     name: _prefix(name)
     for name in (

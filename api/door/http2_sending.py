@@ -1,8 +1,8 @@
-"""The sending half of an HTTP/2 connection: it sends the answers in turns, as far as the client's
-windows allow, and ends the connection.
+"""The sending half of an HTTP/2 connection: answers in turns within the client's windows, and the
+connection's end.
 
-It puts no part of an answer into a frame before the socket has taken the earlier frames. Nothing here
-awaits.
+It puts no part of an answer into a frame before the socket has taken the earlier frames. Nothing
+here awaits.
 """
 
 from collections.abc import Callable
@@ -164,7 +164,6 @@ class Sending(Channel):
     # --- sending
 
     def _flush(self) -> None:
-        """Send what can be sent now: a slice of the answers, and the other frames."""
         if self._ending:
             return
         self._busy = True
@@ -208,7 +207,6 @@ class Sending(Channel):
             request.sent(size)
 
     def _emit(self) -> bool:
-        """Write the pending bytes of `h2`; False if the connection is lost."""
         data = self._h2.data_to_send()
         if data:
             try:

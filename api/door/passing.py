@@ -154,7 +154,6 @@ class Passing(Answering):
         return self._write(data)
 
     def _refuse_passed(self, refusal: Refusal) -> None:
-        """Refuse a request that is passed to the application, and cancel it there."""
         exchange, self._exchange = self._exchange, None
         if exchange is None or exchange.started:
             self._exchange = exchange

@@ -151,11 +151,7 @@ class UntakenAnswers:
         self.refused = 0
 
     def has_room(self, account: str, size: int = LEAST_BYTES) -> bool:
-        """Return True if an account can draw `size` bytes more.
-
-        An account that holds no bytes always can. Any other account can if the bytes that it would then
-        hold are at most the present free bytes of the budget.
-        """
+        """Return True if an account can draw `size` bytes more."""
         own = self._drawn_by.get(account, 0)
         return not own or own + size <= self._total - self.drawn
 

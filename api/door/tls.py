@@ -56,7 +56,7 @@ class Certificate:
 
 
 async def watch(certificate: Certificate | None) -> None:
-    """Check a certificate's files until cancelled; return at once if there is no certificate."""
+    """Check a certificate's files until cancelled."""
     while certificate is not None:
         await trio.sleep(LOOK_S)
         await certificate.look()

@@ -15,7 +15,7 @@ MIB = 1 << 20
 # As much as the default of `engine_bytes`, the limit of the payloads in memory.
 MOST_BYTES = 128 * MIB
 # The limit of one workspace: three workspaces fill the budget, one does not. Each run of a script
-# reserves 1 MiB, its largest possible result, so a workspace can run 48 scripts at once.
+# reserves 1 MiB, its largest possible result.
 SHARE_BYTES = 48 * MIB
 
 
@@ -76,9 +76,7 @@ class HeldBytes:
             self._letting_in = False
 
     def _next(self) -> str | None:
-        """Return the workspace whose attempt gets room next; None if no attempt can.
-
-        If the whole budget lacks room for the next attempt, all others wait behind it. Otherwise
+        """If the whole budget lacks room for the next attempt, all others wait behind it. Otherwise
         small attempts could make it wait for ever.
         """
         for workspace in self._waiting:

@@ -50,8 +50,7 @@ class Scripts(Protocol):
 class Remade(Struct, frozen=True):
     """A body as it was sent, except for masked values, with the headers from script and template.
 
-    `body` is None if it can no longer be made; `note` says why. `exact`: the template's configuration has
-    no secret, so no value is masked, and the length is that of the sent body.
+    `body` is None if it can no longer be made; `note` says why. `exact`: no value is masked.
     """
 
     body: bytes | None

@@ -87,7 +87,7 @@ class OutboundSender:
 
 
 class Preparation:
-    """One attempt on its way to the wire: files, then transform, then template, then token."""
+    """One attempt on its way to the wire."""
 
     __slots__ = (
         "_began",

@@ -54,8 +54,9 @@ Spawn = Callable[[Callable[..., Awaitable[object]], Key, str | None], None]
 
 
 class KeptToken(Struct, frozen=True):
-    """The result of a fetch, valid until an instant of trio's clock: the value of the header
-    Authorization, or the reason why there is none."""
+    """The result of a fetch: the value of the header Authorization, or why there is none. It is
+    valid until an instant of trio's clock.
+    """
 
     result: bytes | Failure
     until: float
@@ -73,12 +74,12 @@ class Tokens:
         self._waiting: dict[Key, list[Done]] = {}
         self._turns = FairSemaphore(AT_ONCE, AT_ONCE_EACH, WAITING_EACH, portion=1)
         self._customers = FairSemaphore(NO_LIMIT, AT_ONCE_CUSTOMER, WAITING_EACH)
-        self.fetched = 0  # since the start
+        self.fetched = 0
 
     def get(self, key: Key, done: Done, customer: str | None = None) -> None:
         """Call `done`, now or later, with the value of the header Authorization, or a Failure.
 
-        `customer`: the account of the destination. The fetch counts towards its share.
+        The fetch counts towards the share of `customer`, the destination's account.
         """
         kept = self._kept.found.get(key)
         if kept is not None and kept.until > trio.current_time():

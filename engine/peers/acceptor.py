@@ -28,7 +28,7 @@ STRANGERS = 256
 # needs only two round trips, and a dialler waits longer than this.
 PRESSED_S = 0.5
 BACKLOG = 256  # connections in the kernel's queue
-LINK, PASSAGE = "worker", "passage"  # names of sockets
+LINK, PASSAGE = "worker", "passage"
 
 log = structlog.get_logger("angarium.peers")
 

@@ -32,7 +32,7 @@ DIGEST = 32  # of a certificate, by SHA-256
 NO_TLS = bytes(DIGEST)
 REQUESTS, ENDING = "requests", "ending"  # the kinds of links, beside a client's connection
 MOST = 1024  # bytes of the dialler's message
-# The most bytes that a stopping standby sends: enough for the addresses of all clients that it can have.
+# Enough for the addresses of all clients that a standby can have.
 MOST_ADDRESSES = 128 * 1024
 WITHIN_S = 2.0  # for the whole handshake, on either side
 
@@ -40,8 +40,7 @@ Address = tuple[str, int]
 
 
 class Caller(NamedTuple):
-    """A link's client. `kind`: REQUESTS for single requests, ENDING for the client addresses of a standby
-    that stops, None for the client's connection."""
+    """A link's client. `kind`: None for a client's connection."""
 
     address: Address
     kind: str | None = None
@@ -151,7 +150,6 @@ async def _exactly(stream: trio.abc.Stream, size: int) -> bytes:
 
 @contextmanager
 def _within() -> Iterator[None]:
-    """Raise LinkError if the block takes too long or the connection breaks."""
     try:
         with trio.fail_after(WITHIN_S):
             yield

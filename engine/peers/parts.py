@@ -65,8 +65,7 @@ Link = trio.SocketStream | SecuredLink
 class PartLinks:
     """The links to all parts. Owner of the states: the process's trio thread.
 
-    `rows` returns the nodes as of the last look. `local` opens links to the other processes of this
-    machine.
+    `rows` returns the nodes as of the last look.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ _OPTIONS = (  # not every system has these names
 
 
 def probe(sock: socket.socket | trio.socket.SocketType) -> None:
-    """Let the kernel probe the other end of a link. A link within the machine needs no probes."""
+    """Let the kernel probe the other end of a link."""
     if sock.family == socket.AF_UNIX:
         return
     with suppress(OSError):  # the link is already broken: its next use shows that

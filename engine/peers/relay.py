@@ -1,7 +1,6 @@
 """The relay of a standby: it carries its clients' connections to the active node, byte by byte.
 
-It does not interpret the bytes: TLS, HTTP/2 and streams end at the active node. While there is no active
-node, new clients wait and nothing is read from them.
+While there is no active node, new clients wait and nothing is read from them.
 """
 
 import math
@@ -177,7 +176,6 @@ class Relay:
         (self.carriers.nursery or nursery).start_soon(self._carry, stream, link, carried, token)
 
     async def _linked(self, client: Address) -> tuple[trio.SocketStream, str, str]:
-        """Return a link to the active node, as soon as there is one, and that node's id and address."""
         while True:
             target, changed = self._target, self._changed
             if target is None:
@@ -203,7 +201,7 @@ class Relay:
                 await changed.wait()
 
     def _is_unreachable(self) -> bool:
-        """Record that the active node did not answer. Return True once, after SILENCE_S."""
+        """Return True once, after SILENCE_S."""
         now = trio.current_time()
         self._silent_since = min(self._silent_since, now)
         told, self._told = self._told, self._told or now - self._silent_since >= SILENCE_S
@@ -225,8 +223,6 @@ class Relay:
     async def _carry(
         self, client: trio.SocketStream, link: trio.SocketStream, carried: _Carried, token: object
     ) -> None:
-        """Carry bytes until both directions have ended, one has broken, or `carried.scope` is
-        cancelled."""
         try:
             async with client, link:
                 with carried.scope:

@@ -37,7 +37,7 @@ _INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs
 # The exchange queues that are kept. A queue takes 1.4 KB with the prepared hashes of its signer: 94
 # MB in all.
 POOLS_KEPT = 65_536
-# the most queues that one attempt examines to make room for a new queue; examining all would take long
+# queues that one attempt examines to make room; examining all would take long
 POOLS_EXAMINED = 16
 DESCRIPTORS_LIMIT = 1_000_000  # if the system sets no limit
 
@@ -55,7 +55,7 @@ class WireStatistics:
     openings: int  # connections being opened, with their TLS handshakes
     openings_limit: int
     openings_waiting: int
-    handshakes_waiting: int  # handshakes that wait for their turn
+    handshakes_waiting: int
     idle: int
     pools: int
     lookups: int  # threads in use
@@ -150,12 +150,10 @@ class WireClient:
 
     @property
     def wiring(self) -> Wiring:
-        """The shared parts of connections, for the fetcher of files."""
         return self._wiring
 
     @property
     def host_check(self) -> HostCheck:
-        """The check of the hosts of new destinations."""
         return HostCheck(self._wiring.guard, self._wiring.resolver)
 
     def statistics(self) -> WireStatistics:
@@ -231,7 +229,7 @@ class WireClient:
 
 
 def descriptor_limit(share: float) -> int:
-    """Return the number of descriptors in a share (0 to 1) of the process's limit; at least one."""
+    """Return a share (0 to 1) of the process's descriptor limit; at least one."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         soft = DESCRIPTORS_LIMIT

@@ -64,10 +64,10 @@ class OutboundConnection:
         self._write_error: OSError | None = None  # sending failed; an answer can still come
         self._reused = False
         self._closed = False
-        # the error that ended the stream while received handshake bytes waited for their turn
+        # the error that ended the stream while `_shaking`
         self._end: OSError | None = None
-        self._shaking = False  # True while received handshake bytes wait for their turn
-        self._making = True  # True while it has a place in `Openings`
+        self._shaking = False  # received handshake bytes wait for their turn
+        self._making = True  # it has a place in `Openings`
         self._until = wiring.clock.instant() + AGE_S
         self._tls = TlsChannel(wiring.context_of(origin), origin.host) if origin.tls else None
         self._registration = wiring.reactor.register(sock, self, READ)
@@ -82,7 +82,7 @@ class OutboundConnection:
         return "waiting for the answer" if self._unsent is None else "sending the request"
 
     def start(self, exchange: OutboundExchange) -> None:
-        """Send a request. `ready` later sends the bytes that the socket does not take now."""
+        """Send a request."""
         self.exchange = exchange
         exchange.holder = self
         tls = self._tls
@@ -285,10 +285,7 @@ class OutboundConnection:
             self._fail(connection_error(error or self._write_error))
 
     def _cut(self, exchange: OutboundExchange, error: OSError | None) -> None:
-        """Handle the end of the connection within an answer, which is the regular end of some answers.
-
-        The head decides whether the answer can end here, even if TLS's close_notify is missing.
-        """
+        """The head decides whether the answer can end here, even if TLS's close_notify is missing."""
         if error is not None:
             words = "the connection was reset within the answer"
             self._fail(WireError(ErrorCategory.PROTOCOL, words))

@@ -43,7 +43,7 @@ class Descriptors:
 
     def __init__(self, limit: int, timers: Timers, idle: Idle) -> None:
         self.limit = limit
-        self.evicted = 0  # since the start
+        self.evicted = 0
         self._timers = timers
         self._idle = idle
         self._held = Tally()
@@ -53,17 +53,14 @@ class Descriptors:
 
     @property
     def used(self) -> int:
-        """The number of descriptors that are taken."""
         return self._held.total
 
     @property
     def waiting(self) -> int:
-        """The number of races that wait."""
         return len(self._lines)
 
     @property
     def most(self) -> int:
-        """The largest number of descriptors that one workspace has."""
         return self._held.most
 
     def wanted(self, workspace: str) -> bool:
@@ -108,8 +105,9 @@ class Descriptors:
         return True
 
     def _evict(self, workspace: str) -> bool:
-        """Close an idle connection. If the workspace has more than an equal share of the descriptors,
-        close one of its own."""
+        """If the workspace has more than an equal share of the descriptors, close one of its own
+        idle connections.
+        """
         greedy = self._held.of(workspace) * len(self._held) > self.limit
         evicted = self._idle.evict(workspace if greedy else None)
         self.evicted += evicted

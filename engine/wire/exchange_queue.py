@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 class ExchangeQueue:
     """Owner of the count of a destination's running exchanges, and holder of its waiting exchanges.
 
-    Each actor in memory has a queue, and few queues are busy. To save memory, `_waiting` exists only
-    while exchanges wait.
+    To save memory, `_waiting` exists only while exchanges wait.
     """
 
     __slots__ = (

@@ -144,7 +144,6 @@ def _target(url: str) -> Target:
 
 
 def _onwards(url: str, target: Target, location: bytes | None) -> tuple[str, Target]:
-    """Return the URL and target of a redirect."""
     if location is None:
         raise SourceError(ErrorCategory.REDIRECT, "the file's source redirects without a location")
     try:

@@ -1,7 +1,6 @@
 """The fetch stream: a request for a file on a connection of its own, and the streamed answer.
 
 The stream reads from the socket only when its caller reads, so memory holds little of a file.
-Nothing here follows a redirect or judges a status.
 """
 
 import socket
@@ -49,7 +48,6 @@ class Download(Response):
 
     @property
     def length(self) -> int | None:
-        """The length in the head, None if the head has none."""
         value = self.header(b"content-length")
         usable = value is not None and value.isdigit() and len(value) <= _DIGITS
         return int(value) if usable and value is not None else None
@@ -215,7 +213,7 @@ class FetchStream:
             self._end()
 
     def _end(self) -> None:
-        """End the response: the source closed, which can be the regular end."""
+        """The source closed, which can be the regular end."""
         tls = self._tls
         if tls is not None and not tls.established:
             raise WireError(ErrorCategory.TLS, "the connection ended in the TLS handshake")

@@ -1,7 +1,6 @@
 """The check of a new destination's host: a host that leads only to forbidden addresses is refused.
 
-It saves a caller from waiting for retries. It is no protection: names change, and the egress guard checks
-every connection.
+It is no protection: names change, and the egress guard checks every connection.
 """
 
 import trio

@@ -40,8 +40,8 @@ _WAITING_EACH = 1 << 20  # no limit here: waiting attempts are bounded elsewhere
 # The loop signs each handshake: 5 ms with a key of 4,096 bits, 30 ms with 8,192, 200 ms with 16,384 bits.
 MOST_RSA_BITS = 4_096
 MOST_EXPONENT_BITS = 64  # 65537 has 17; each further bit makes signatures slower
-# The errors of making a context: OSError from the system (such as no free descriptor) or the TLS library,
-# ValueError for the key, AuthoritiesError for the file of authorities.
+# OSError comes from the system or the TLS library, ValueError from the key, AuthoritiesError from
+# the file of authorities.
 UNUSABLE = (OSError, ValueError, AuthoritiesError)
 _FIELD = "authentication"
 
@@ -78,9 +78,9 @@ def check_identity(identity: MutualTls) -> None:
 def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
     """Load an identity into a context. Raises ssl.SSLError, and ValueError for an unusable key.
 
-    The TLS library gets only the checked certificates and key, because it would try any other text that
-    looks like a key. The library reads only files. If the system has `memfd_create`, the file is in
-    memory, so the key is not written to a disk.
+    The TLS library gets only the checked certificates and key, because it would try any other text
+    that looks like a key. The library reads only files. With `memfd_create`, the file is in memory:
+    the key is not written to a disk.
     """
     chain = x509.load_pem_x509_certificates(identity.certificate.encode())
     pem = b"".join(each.public_bytes(Encoding.PEM) for each in chain)

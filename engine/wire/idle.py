@@ -26,8 +26,7 @@ class IdleConnections:
         self._timers = timers
         self._clock = clock
         self._since: dict[OutboundConnection, float] = {}  # when each became idle, oldest first
-        # An exchange that takes a connection from its origin's `idle` removes it here with this function:
-        # the dict's own method, which is fast to call.
+        # The dict's own method, which is fast to call, removes a connection that an exchange takes.
         self.taken: Callable[[OutboundConnection], None] = self._since.__delitem__
         self._timer: Timer | None = None
 

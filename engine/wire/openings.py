@@ -42,12 +42,10 @@ class Openings:
 
     @property
     def used(self) -> int:
-        """The number of places that are taken."""
         return self._held.total
 
     @property
     def waiting(self) -> int:
-        """The number of openings that wait."""
         return len(self._lines)
 
     def take(self, workspace: str) -> bool:
@@ -97,11 +95,10 @@ class Handshakes:
         self._timer: Timer | None = None
         self._at_it = False
         self._until = 0.0  # on trio's clock: the next step begins no earlier
-        self.steps = 0  # since the start
+        self.steps = 0
 
     @property
     def waiting(self) -> int:
-        """The number of connections that wait for a step."""
         return len(self._lines)
 
     def ask(self, shaking: Shaking, workspace: str) -> None:

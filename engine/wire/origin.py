@@ -25,8 +25,7 @@ class Wanting(Protocol):
 
 
 class ReceiverOrigin:
-    """Scheme, host and port, for one workspace and one identity. `idle` has the connections that an
-    exchange can take, in the order in which they became idle."""
+    """`idle`: the connections that an exchange can take, in the order in which they became idle."""
 
     __slots__ = ("__weakref__", "host", "identity", "idle", "line", "port", "tls", "workspace")
 
@@ -40,7 +39,6 @@ class ReceiverOrigin:
         self.identity = identity
         # A dict, because thousands of connections can close at once, at any place in the order.
         self.idle: dict[OutboundConnection, None] = {}
-        # The exchange queues and openings that wait for a connection to become idle; None if none waits.
         self.line: dict[Wanting, None] | None = None
 
     def want(self, who: Wanting) -> None:

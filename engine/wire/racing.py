@@ -87,7 +87,6 @@ class Race:
             self._wiring.descriptors.wait(self, self._workspace)
 
     def granted(self) -> None:
-        """Connect with the descriptor that was taken."""
         while self._remaining:
             family, host = self._remaining.popleft()
             try:

@@ -106,12 +106,10 @@ class Resolver:
 
     @property
     def threads(self) -> int:
-        """The number of threads in use."""
         return self._active.total
 
     @property
     def waiting(self) -> int:
-        """The number of names that wait for a thread."""
         return len(self._questions) - self.threads
 
     def _leave(self, question: Question, waiter: Waiter) -> None:

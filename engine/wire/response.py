@@ -84,12 +84,10 @@ class Response:
 
     @property
     def begun(self) -> bool:
-        """True if a byte of the response has arrived."""
         return self._fed > 0
 
     @property
     def body(self) -> bytes:
-        """The part of the body that was kept."""
         return bytes(self._body)
 
     @property

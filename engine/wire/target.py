@@ -1,7 +1,7 @@
 """The parser of destinations' URLs: it checks and splits a URL once, when the URL is configured.
 
-It checks only the form. The egress guard checks addresses where sockets connect, so unusual notations of
-private addresses need no check here.
+The egress guard checks addresses where sockets connect, so unusual notations of private addresses
+need no check here.
 """
 
 import re
