@@ -20,7 +20,7 @@ from api.heads import Heads, Told
 from api.ingestion import Admitted, Ingestion
 from engine.model.errors import Refusal
 
-# The states of a connection: constants, because reading an Enum's member takes three times as long.
+# Constants, because reading an Enum's member takes three times as long.
 HEAD = "head"
 RECEIVING = "receiving"  # reading an ingestion body
 DECIDING = "deciding"  # the body is with Ingest
@@ -92,7 +92,7 @@ class Answering(Channel):
         self._strayed = STRAYS - 1  # such requests in a row
         self._state = HEAD
         self._buffer = b""
-        self._scanned = 0  # bytes of the buffer that were searched for a head's end
+        self._scanned = 0  # bytes of the buffer searched for a head's end
         self._fresh = True  # no head was complete yet: the connection can turn out to be HTTP/2
         self._head: Head | None = None
         self._last_raw = b""  # most clients send the same head again
@@ -152,7 +152,6 @@ class Answering(Channel):
         return True
 
     def _tell(self, head: Head, told: Told) -> None:
-        """Send an answer that the door gives instead of the application."""
         self._keep = self._pass_over() and self.may_keep()
         headers = told.headers
         if head.origin is not None:
@@ -232,7 +231,7 @@ class Answering(Channel):
         self._state = HEAD
         self._scanned = 0
         if self._buffer:
-            self._again()  # the next request has arrived already; other channels are served first
+            self._again()  # other channels are served first
         elif self._transport.ended:
             self.close()
         else:
@@ -248,8 +247,7 @@ class Answering(Channel):
             self._next()
 
     def linger(self) -> None:
-        """Half-close, and wait a moment for the client to close: closing with unread bytes would reset
-        the connection and lose the answer."""
+        """Half-close: closing with unread bytes would reset the connection and lose the answer."""
         if self._transport.ended:
             self.close()
             return

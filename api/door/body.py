@@ -1,6 +1,6 @@
 """Bodies of HTTP/1.1 requests, decoded from arriving bytes: by length, or in chunks.
 
-`rest` has the bytes after the body's end. Extensions and trailers are bounded and discarded.
+`rest` has the bytes after the body's end.
 """
 
 import re

@@ -1,8 +1,7 @@
 """A client's connection on the reactor, for any protocol: reads, writes, deadlines and closing.
 
 A channel reads only while its protocol wants bytes. A peer that sends without end fills the
-kernel's buffers, not the server's memory. A channel has one deadline at a time, and at most one
-timer. Nothing here awaits.
+kernel's buffers, not the server's memory. Nothing here awaits.
 """
 
 import contextlib
@@ -118,8 +117,7 @@ class Channel:
 
     def _serve_read(self) -> None:
         if not self._reading:
-            # The protocol wants no bytes now, so they stay in the kernel. The peek detects a peer that
-            # has reset the connection: `recv` then raises OSError.
+            # The peek detects a peer that has reset the connection: `recv` then raises OSError.
             with contextlib.suppress(BlockingIOError):
                 self._transport.sock.recv(1, socket.MSG_PEEK)
             self._watch()

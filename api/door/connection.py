@@ -215,7 +215,7 @@ class ClientConnection(Passing):
         self._scanned = 0 if data == b"\r" else len(data)
 
     def _is_http2(self, data: bytes) -> bool:
-        """Take `data` and return True if the connection speaks HTTP/2, or can still turn out to."""
+        """Return True if the connection speaks HTTP/2, or can still turn out to."""
         if self._transport.alpn == "h2" or data.startswith(PREFACE):
             self._door.serve_http2(self.hand_over(), self.address, data)
             return True
@@ -289,8 +289,9 @@ class ClientConnection(Passing):
         return True
 
     def go_on(self, data: bytes, *, stays: bool = False) -> None:
-        """In the reactor's next pass, serve these bytes, which were read earlier. `stays`: the first
-        request must not cause a hand-over of the connection to another worker."""
+        """Serve these bytes in the reactor's next pass. `stays`: the first request must not cause a
+        hand-over of the connection to another worker.
+        """
         self._buffer = data
         if stays:
             self._strayed = 0
@@ -366,7 +367,7 @@ class ClientConnection(Passing):
                 admitted.trace,
             )
         except Exception:
-            self._give_back()  # no other code gives the bytes back; the reactor closes the connection
+            self._give_back()  # no other code gives the bytes back
             raise
 
     def _replied(self, reply: Reply) -> None:

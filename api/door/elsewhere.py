@@ -1,7 +1,6 @@
 """The relay of requests whose workspaces belong to other workers.
 
-A request is relayed as HTTP/1.1 over a link to the worker that has the workspace. A request that
-came over a link is never relayed again.
+A request that came over a link is never relayed again.
 """
 
 from collections import Counter, defaultdict
@@ -149,7 +148,7 @@ class Elsewhere:
             try:
                 outgoing = outgoing or await prepared(exchange, receive)
                 sent = await self._conversed(part, conversation, outgoing)
-            except NotBegunError:  # a kept link can end at any time, even just when it is used
+            except NotBegunError:  # a kept link can end at any time
                 await trio.aclose_forcefully(link)
                 if outgoing is not None and outgoing.streamed:
                     break
@@ -192,7 +191,7 @@ class Elsewhere:
             await _refuse(exchange, send, 503, "overloaded", _AWAY)
 
     def leave_out(self, part: int) -> None:
-        """Refuse a part's requests for `AWAY_S`: its worker does not respond, or is ending."""
+        """Refuse a part's requests for `AWAY_S`."""
         self._away_until[part] = trio.current_time() + AWAY_S
 
     def is_away(self, part: int) -> bool:
@@ -214,7 +213,7 @@ class Elsewhere:
             self.forget(part)
 
     def forget(self, part: int) -> None:
-        """Close all links of a part, and cancel the requests on them: another node has the part now."""
+        """Close all links of a part, and cancel the requests on them."""
         self._moves[part] += 1
         self._away_until.pop(part, None)
         self._drop_idle(part)
@@ -228,7 +227,7 @@ class Elsewhere:
                 link.socket.close()
 
     def close(self) -> None:
-        """Close the idle links: the door has ended."""
+        """Close the idle links."""
         for part in {part for part, _ in self._idle}:
             self.forget(part)
 

@@ -172,8 +172,9 @@ class Exchange:
     # --- the application's side
 
     def judge(self, heads: Heads, ingestion: Ingestion) -> Told | None:
-        """Judge the head, which the door could not judge because the credential was unknown. Return None
-        if the application must answer. Raises AdmissionRefusal."""
+        """Judge a head whose credential the door did not know. Return None if the application must
+        answer. Raises AdmissionRefusal.
+        """
         head = self.head
         if head.path in PATHS and head.method == b"POST":
             if ingestion.admission.credential_of(head.index.get(b"authorization")) is None:
@@ -186,7 +187,7 @@ class Exchange:
         return None
 
     async def run(self, app: Any, scope: Message) -> Exception | None:
-        """Run `app` for the answer, and inform the connection. Returns the error of `app`, if any."""
+        """Run `app` for the answer. Returns the error of `app`, if any."""
         failure: Exception | None = None
         try:
             with self._scope:
@@ -256,8 +257,8 @@ class Exchange:
         if untaken is None or size <= LEAST_BYTES:
             await self._send_body(body, more)
             return
-        # An answer is sent even without room in the budget if it has begun, comes in several parts, or
-        # can report a change.
+        # Without room, an answer is sent if it has begun, comes in several parts, or can report a
+        # change.
         must = more or self.started or self.head.method not in (b"GET", b"HEAD")
         if not untaken.draw(self.account, size, must=must):
             await self._send_body(self._busy(), False)
@@ -318,7 +319,7 @@ class Exchange:
         return render_head(self.status, headers, self.keep, minor, dated)
 
     def _headers(self, size: int, more: bool) -> tuple[list[tuple[bytes, bytes]], bool]:
-        """Begin the answer; return its end-to-end headers, and True if they have a Date."""
+        """Begin the answer; return its headers, and True if they have a Date."""
         assert self._start is not None
         status = int(self._start["status"])
         headers: list[tuple[bytes, bytes]] = []

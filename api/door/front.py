@@ -181,12 +181,11 @@ class FrontDoor:
         self._channels.add(connection)
 
     def part(self) -> None:
-        """Close each HTTP/1.1 connection after its next answer, because the door will close."""
+        """Close each HTTP/1.1 connection after its next answer."""
         self.parting = True
 
     def end_soon(self, clients: Set[Address]) -> None:
-        """Close the connections of these clients after their next answers: the standby that relays them
-        is ending."""
+        """Close the connections of these clients after their next answers."""
         for channel in list(self._channels):
             if channel.address in clients:
                 channel.end_soon()

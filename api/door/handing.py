@@ -23,7 +23,7 @@ TAKEN, REFUSED = b"+", b"-"  # one byte for each connection, in the order of sen
 WAITING = 128  # unconfirmed connections of one worker: a socket has room for as many confirmations
 CONFIRM_S = 2.0  # a worker that has not confirmed by then does not respond
 PER_PASS = 16  # connections or confirmations of a passage in one pass
-MOST = MAX_HEAD + RECEIVE_BYTES + 1024  # bytes of a message: the bytes read, and the address
+MOST = MAX_HEAD + RECEIVE_BYTES + 1024  # the bytes read, and the address
 
 
 class Handed(NamedTuple):
@@ -231,7 +231,7 @@ class _Arrivals:
                 return
 
     def _take(self, message: bytes, sockets: list[socket.socket]) -> bool:
-        """Confirm a connection and serve it; return False if the sender has closed the passage."""
+        """Return False if the sender has closed the passage."""
         door = self._handing.door
         assert door is not None
         taken = bool(sockets) and not door.closing  # without a free descriptor, no socket arrives

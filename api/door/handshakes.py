@@ -56,13 +56,13 @@ class HandshakeTurns:
         self._rung: Registration | None = None
 
     def wait(self, handshake: "Handshake") -> None:
-        """Queue a handshake for a step: its client has sent bytes."""
+        """Queue a handshake for a step."""
         waiting = self._begun if handshake.begun else self._new
         waiting.add(handshake.account, handshake)
         self._ring()
 
     def leave(self, handshake: "Handshake") -> None:
-        """Forget a handshake that has ended: done, failed or aborted."""
+        """Forget a handshake that has ended."""
         if handshake.begun:
             handshake.begun = False
             self._begun.leave(handshake.account, handshake)
@@ -146,8 +146,9 @@ class Handshake(Channel):
         handshakes: HandshakeTurns,
         done: "Callable[[Handshake, bytes | None], None]",
     ) -> None:
-        """`done` is called once, after a successful handshake, with the bytes that the client has sent
-        after it: None if there are none yet."""
+        """`done` is called once, after a successful handshake, with the client's bytes after it, or
+        None.
+        """
         super().__init__(owner, transport, address)
         self.account = account_of(None, address[0])
         self.begun = False

@@ -81,12 +81,12 @@ class Http2Connection(Sending):
         self._arrived(data)
 
     def wind_up(self) -> None:
-        """Stop: send GOAWAY now if no request is under way, otherwise after the last answer."""
+        """Send GOAWAY now if no request is under way, otherwise after the last answer."""
         if not self._streams and not self._ending:
             self._end(ErrorCodes.NO_ERROR)
 
     def end_soon(self) -> None:
-        """Send GOAWAY now, or after the last answer. Later requests are refused as not begun."""
+        """Send GOAWAY now, or after the last answer; refuse later requests as not begun."""
         self._ends = True
         self.wind_up()
 

@@ -44,7 +44,7 @@ class Progress:
         return max(0.0, min(limits.body_s, left))
 
     def came(self, size: int, now: float) -> None:
-        """Count bytes of the body that have arrived, and end the wait for the client."""
+        """Count bytes of the body that have arrived, and end the wait."""
         self._count(now)
         self._since = None
         self._came += size
