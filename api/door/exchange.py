@@ -257,8 +257,8 @@ class Exchange:
         if untaken is None or size <= LEAST_BYTES:
             await self._send_body(body, more)
             return
-        # Without room, an answer is sent if it has begun, comes in several parts, or can report a
-        # change.
+        # Without room in the budget, an answer is sent if it has begun, comes in several parts, or can
+        # report a change.
         must = more or self.started or self.head.method not in (b"GET", b"HEAD")
         if not untaken.draw(self.account, size, must=must):
             await self._send_body(self._busy(), False)

@@ -1,5 +1,4 @@
-"""The budget of bytes for the results of scripts and templates, which attempts hold beside their
-events.
+"""The budget of bytes for the results of scripts and templates.
 
 An attempt holds these bytes until its request ends, which a slow receiver can delay. Nothing here
 awaits.
@@ -27,8 +26,9 @@ class HeldStatistics(Struct, frozen=True):
 
 
 class HeldBytes:
-    """The budget of bytes, and the owner of its counts, on the trio thread. Attempts of a workspace get
-    room in their order, workspaces in turn."""
+    """Owner of the counts, on the trio thread. Attempts of a workspace get room in their order,
+    workspaces in turn.
+    """
 
     def __init__(self, most: int = MOST_BYTES, share: int = SHARE_BYTES) -> None:
         self._most = most
@@ -64,7 +64,7 @@ class HeldBytes:
 
     def _let_in(self) -> None:
         if self._letting_in:
-            return  # `go` below has called this: the loop below is still running, and goes on
+            return  # `go` below has called this
         self._letting_in = True
         try:
             while (workspace := self._next()) is not None:

@@ -122,7 +122,7 @@ class Preparation:
         self._version: int | None = None  # of the script that ran
         self._held = 0  # bytes that are reserved for it
         self._counted = False  # by the script limit, until its script has run
-        self._passed_on = False  # sent to the wire or ended: later results of stages are ignored
+        self._passed_on = False  # later results of stages are ignored
 
     def begin(self) -> None:
         """Begin with the first stage that has something to do."""

@@ -27,7 +27,7 @@ from engine.wire.fetch_stream import FetchStream
 from engine.wire.target import parse_target
 from engine.wire.wiring import Wiring
 
-FETCH_S = 15.0  # for a whole fetch: like the default timeout of a destination
+FETCH_S = 15.0  # like the default timeout of a destination
 ANSWER_BYTES = 64 * 1024  # of a token endpoint's answer: a token and some words
 # A token's life if the endpoint's answer has no `expires_in`: one hour, as usual.
 LIFE_S = 3_600.0
@@ -63,7 +63,7 @@ class KeptToken(Struct, frozen=True):
 
 
 class Tokens:
-    """Owner of the tokens of one process, and of the attempts that wait for them, on the trio thread."""
+    """Owner of the tokens of one process, on the trio thread."""
 
     def __init__(self, wiring: Wiring, spawn: Spawn, now: Callable[[], float]) -> None:
         """`spawn` starts a task; `now` returns Unix time."""

@@ -165,7 +165,7 @@ class LocalLinks:
         adopt: Adopt,
         task_status: trio.TaskStatus[Sequence[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept links until cancelled. `adopt` takes each link with its client's address."""
+        """Accept links until cancelled."""
         sock = trio.socket.from_stdlib_socket(self._bound(socket.SOCK_STREAM, LINK))
         listener = trio.SocketListener(sock)
         await LinkAcceptor(self._keys, adopt).run([listener], task_status)

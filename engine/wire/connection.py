@@ -207,7 +207,7 @@ class OutboundConnection:
             self._take(b"")
             if not self._registration.watched and not self._closed:
                 self._lost(self._end)
-        except Exception as error:  # as in the reactor, an error ends only this connection
+        except Exception as error:  # an error ends only this connection
             self.abort(error)
             raise
 

@@ -118,7 +118,7 @@ class Descriptors:
         self._serve()
 
     def _serve(self) -> None:
-        if self._serving:  # an eviction below has called this: the loop below is still running
+        if self._serving:  # an eviction below has called this
             return
         self._serving = True
         try:

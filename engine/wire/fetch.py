@@ -1,8 +1,4 @@
-"""The fetcher of tenants' URLs. It connects as deliveries do: the egress guard checks every
-redirect.
-
-Nothing here stores the content.
-"""
+"""The fetcher of tenants' URLs. It connects as deliveries do: the egress guard checks every redirect."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

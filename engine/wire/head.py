@@ -48,8 +48,9 @@ class WebhookHead:
     __slots__ = ("_destination", "_hops", "_prefix", "_signer", "_traces")
 
     def __init__(self, destination: Destination, hops: Hops | None = None) -> None:
-        """Prepare the head. Raises ValueError if headers or signing keys are unusable. If `hops` is None,
-        requests have no header `angarium-hops`."""
+        """Raises ValueError if headers or signing keys are unusable. If `hops` is None, requests
+        have no header `angarium-hops`.
+        """
         self._hops = hops
         self._destination = destination
         self._prefix, self._traces = _prefix(destination, ())

@@ -1,9 +1,8 @@
 """The places for connections that are being opened, and the turns of TLS handshakes.
 
 The number of places is limited, because thousands of openings at once would fill the network's
-queues. A receiver that answers no SYN, or stalls in its TLS handshake, holds a place until the
-attempt's deadline. The last step of a handshake takes 0.5 ms of the loop, as much as fifty
-requests. Workspaces take turns for places and for handshake steps.
+queues. The last step of a handshake takes 0.5 ms of the loop, as much as fifty requests. Workspaces
+take turns for places and for handshake steps.
 """
 
 import time

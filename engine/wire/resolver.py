@@ -89,8 +89,7 @@ class Resolver:
         return entry[1]
 
     def ask(self, host: str, workspace: str, callback: Callable[[Resolution], None]) -> Waiter:
-        """Look `host` up and call back on the trio thread, later. The look-up is charged to one of the
-        workspaces that ask for the name."""
+        """Look `host` up and call back on the trio thread, later."""
         found = self._questions.get(host)
         question = self._questions[host] = Question(host) if found is None else found
         waiter = Waiter(callback, lambda waiter: self._leave(question, waiter))
@@ -113,10 +112,8 @@ class Resolver:
         return len(self._questions) - self.threads
 
     def _leave(self, question: Question, waiter: Waiter) -> None:
-        """Remove a caller that gave up.
-
-        While name servers hang, every attempt gives up, and names without a caller would fill the
-        queue.
+        """While name servers hang, every attempt gives up, and names without a caller would fill
+        the queue.
         """
         question.waiters.pop(waiter, None)
         if question.waiters or question.payer is not None:

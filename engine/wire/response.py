@@ -1,6 +1,6 @@
 """The HTTP/1.1 response that a connection receives, with the limits that httptools' parser lacks.
 
-Nothing here does I/O or judges a status. A receiver that breaks the protocol causes a `WireError`.
+A receiver that breaks the protocol causes a `WireError`.
 """
 
 from typing import Protocol, cast

@@ -1,7 +1,4 @@
-"""Standard Webhooks signatures: `v1` (HMAC-SHA256) and `v1a` (Ed25519), and the text forms of keys.
-
-Keys are prepared once for each version of a destination.
-"""
+"""Standard Webhooks signatures: `v1` (HMAC-SHA256) and `v1a` (Ed25519), and the text forms of keys."""
 
 import base64
 import binascii

@@ -48,7 +48,7 @@ def shared_context(authorities: Path | None = None) -> ssl.SSLContext:
 
 
 class TlsChannel:
-    """The client side of one TLS stream. `outgoing` returns the bytes for the peer."""
+    """The client side of one TLS stream."""
 
     __slots__ = ("_incoming", "_object", "_outgoing", "_silent", "_unsent", "closed", "established")
 
