@@ -32,8 +32,8 @@ LINGERING = "lingering"  # half-closed; the door waits for the client to close
 
 NOTHING = memoryview(b"")
 # A connection goes to another worker after this many requests in a row for that worker, or at once
-# if its first request is for that worker. A hand-over costs about as much CPU as one relayed
-# request (0.4 ms, measured). No mix of workspaces costs more than twice the minimum.
+# if it begins with one. A hand-over costs about as much CPU as one relayed request (0.4 ms,
+# measured). No mix of workspaces costs more than twice the minimum.
 STRAYS = 2
 
 

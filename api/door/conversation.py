@@ -222,9 +222,9 @@ class Conversation:
 
 
 async def _received(link: Link, *, begun: bool) -> bytes:
-    """Raises NotBegunError if a link to a worker on this machine is reset before the answer has
-    `begun`: that worker ended before it read the whole request. A reset of a link to another
-    machine can have other causes.
+    """Raises NotBegunError if a link within this machine is reset before the answer has `begun`:
+    the worker ended before it read the whole request. A reset of a link to another machine can have
+    other causes.
     """
     try:
         return await link.receive_some(PIECE)

@@ -184,8 +184,9 @@ def _split_target(method: bytes, target: bytes) -> tuple[bytes, bytes, tuple[byt
 
 
 def _same_host(scheme: bytes, authority: bytes, host: bytes | None) -> None:
-    """Refuse a target in absolute form whose authority differs from Host: a proxy can have routed by one
-    of them while this server uses the other."""
+    """Refuse a target in absolute form whose authority differs from Host: a proxy can route by one,
+    and this server by the other.
+    """
     port = _DEFAULT_PORTS[scheme]
     names = {
         name.lower().removesuffix(port).removesuffix(b":")

@@ -179,8 +179,8 @@ class _Passage:
     def end(self) -> list[Handed]:
         """Close the passage; return the connections that the other worker has not confirmed.
 
-        Once the socket is shut down, that worker can confirm no more connections, and it does not serve
-        a connection that it cannot confirm. Its earlier confirmations can still be read.
+        After the shutdown, that worker can confirm no more connections, and it serves none that it
+        cannot confirm. Its earlier confirmations can still be read.
         """
         with suppress(OSError):  # the other worker has ended
             self._sock.shutdown(socket.SHUT_RD)

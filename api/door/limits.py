@@ -52,8 +52,8 @@ class Limits:
 LIMITS = Limits()
 # Bytes of an answer written at a time, and of a body given to the application at a time.
 SLICE_BYTES = 64 * 1024
-# Bytes written at a time of an answer that many clients share in memory, such as a page: each client
-# holds only the copy of a slice that it has not read yet.
+# Bytes written at a time of an answer that many clients share in memory. Each client holds only the
+# copy of a slice that it has not read yet.
 PAGE_SLICE_BYTES = 16 * 1024
 NO_WORKSPACE = ""  # the account of passed requests' bodies: the door does not know their workspace
 

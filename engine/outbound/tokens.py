@@ -33,8 +33,8 @@ ANSWER_BYTES = 64 * 1024  # of a token endpoint's answer: a token and some words
 LIFE_S = 3_600.0
 EARLY_S = 30.0  # before its end, a token is renewed: clocks differ, and requests take time
 EARLY_SHARE = 0.2  # an early renewal takes at most this part of a short life
-# All attempts of the next second get the result of a failed fetch: a thousand waiting deliveries must not
-# send a thousand requests to an endpoint that is down.
+# All attempts of the next second get the result of a failed fetch. A thousand waiting deliveries
+# must not send a thousand requests to an endpoint that is down.
 FAILED_S = 1.0
 # The limit on cached tokens. Each has at most 6 KiB. A workspace that has more than an equal share loses
 # its own least recently used token first.

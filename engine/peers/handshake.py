@@ -1,18 +1,20 @@
-"""The handshake of a link: both ends prove that they have the same master key, and the dialler names the
-client whose connection it carries.
+"""The handshake of a link: both ends prove that they have the same master key, and the dialler
+names its client.
 
 The acceptor sends MAGIC and a nonce. The dialler answers with its own nonce, the id of its key, the
-client's address and a proof. The acceptor's proof ends the handshake. All later bytes are the client's
-bytes and the answers to them.
+client's address and a proof. The acceptor's proof ends the handshake. All later bytes are the
+client's bytes and the answers to them.
 
-A link of another kind carries no client's connection. The dialler then adds the kind to the address.
+A link of another kind carries no client's connection. The dialler then adds the kind to the
+address.
 
-A link of the kind REQUESTS carries single requests, which the dialler forwards for clients. Before its
-proof, the acceptor sends the digest of its TLS certificate, or zeros if it has no TLS. If it has TLS, the
-TLS handshake follows.
+A link of the kind REQUESTS carries single requests, which the dialler forwards for clients. Before
+its proof, the acceptor sends the digest of its TLS certificate, or zeros if it has no TLS. If it
+has TLS, the TLS handshake follows.
 
-A standby that stops opens a link of the kind ENDING. On this link it sends the addresses of the clients
-whose connections it carries. The acceptor ends each of these connections with its next answer.
+A standby that stops opens a link of the kind ENDING. On this link it sends the addresses of the
+clients whose connections it carries. The acceptor ends each of these connections with its next
+answer.
 """
 
 import hmac

@@ -229,8 +229,8 @@ class OutboundConnection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """If received handshake bytes wait for their turn, end the connection only after that turn:
-        the bytes can contain the reason, and a peer that closes must not get an earlier turn.
+        """If received handshake bytes wait for their turn, the connection ends only after that
+        turn. The bytes can contain the reason, and a peer that closes must not get an earlier turn.
         """
         if self._shaking:
             self._end = error

@@ -58,8 +58,9 @@ class OutboundExchange:
         due: float,
         done: Callable[[Outcome], None],
     ) -> None:
-        """`started_at` is in seconds since the epoch; `began` (the same moment) and `due` are instants
-        of trio's clock, which no step of the wall clock moves."""
+        """`started_at`: seconds since the epoch. `began` (the same moment) and `due`: instants of
+        trio's clock, which no step of the wall clock moves.
+        """
         self.request = request
         self.started_at = started_at
         self.began = began

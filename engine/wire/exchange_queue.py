@@ -83,8 +83,8 @@ class ExchangeQueue:
     def go(self, exchange: OutboundExchange) -> None:
         """Send an exchange over the connection that became idle last, or open a new connection.
 
-        If the destination's target changed while the exchange waited, the exchange still goes to the
-        former target, because its headers can hold secrets of the former receiver.
+        A waiting exchange keeps its target if the destination's target changes: its headers can
+        hold secrets of the former receiver.
         """
         idle = exchange.origin.idle
         if idle:

@@ -19,8 +19,8 @@ from engine.wire.failure import WireError
 
 THREADS = 32
 THREADS_WORKSPACE = 4  # and at most as many as stay free
-# How long an answer is cached: long enough to save a busy destination most look-ups, but short, so that a
-# changed address is used soon.
+# Long enough to save a busy destination most look-ups; short, so that a changed address is used
+# soon.
 FOUND_S = 15.0
 FAILED_S = 2.0
 CACHE_NAMES = 4096
@@ -95,9 +95,8 @@ class Resolver:
         waiter = Waiter(callback, lambda waiter: self._leave(question, waiter))
         question.waiters[waiter] = None
         if question.payer is None and workspace not in question.queued:
-            # The name waits in the queue of each workspace that asks for it, and the first
-            # workspace that can have a thread is charged. No workspace waits because another's
-            # share is exhausted.
+            # The name waits in the queue of each workspace that asks for it; the first that can
+            # have a thread is charged. No workspace waits because another's share is exhausted.
             question.queued.add(workspace)
             self._queue.put(workspace, question)
             self._begin_some()
