@@ -43,9 +43,7 @@ class ExchangeQueue:
         """Raises ValueError if the destination's headers or signing keys are unusable."""
         self.wiring = wiring
         self.busy = 0  # exchanges that have a connection or open one
-        self._making = (
-            0  # connections being opened, from the look-up to the end of the TLS handshake
-        )
+        self._making = 0  # connections being opened, from the look-up to the handshake's end
         self._waiting: dict[OutboundExchange, None] | None = None
         self._wanted: ReceiverOrigin | None = None  # the origin in whose line the queue waits
         self._use(destination)
