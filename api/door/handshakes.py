@@ -20,9 +20,9 @@ from engine.runtime.reactor import NEWCOMER, WRITE, Reactor, Registration
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
-# The number of handshakes that can be under way at once; each holds some 50 KB. A network can take at
-# most as many places as it leaves free: half of them if it is the only one. With a round trip of 100 ms,
-# half allows 1,280 handshakes a second, more than the event loop can do.
+# Each handshake under way holds some 50 KB. A network can take at most as many places as it leaves
+# free: half of them if it is the only one. With a round trip of 100 ms, half allows 1,280 handshakes
+# a second, more than the event loop can do.
 AT_ONCE = 256
 
 

@@ -19,8 +19,7 @@ FRAME_BYTES = 16 * 1024  # of a payload: the protocol's default, which this serv
 # The limit on the CONTINUATION frames of one header block. The largest block fits into two frames, and
 # real clients do not use smaller frames.
 CONTINUATIONS = 8
-# The limit on the entries in one SETTINGS frame. A dozen settings are defined, and browsers send one or
-# two more.
+# A dozen settings are defined, and browsers send one or two more.
 SETTINGS_ENTRIES = 32
 ENTRY_BYTES = 6
 

@@ -28,9 +28,8 @@ class Limits:
     rest_s: float = 0.1  # the pause of a listener when descriptors have run out
     connections: int = 4_096  # the inbound share of the descriptor limit
     overflow: int = 32  # connections beyond that number that get 503 at a time
-    # The limit on the bytes that the door reads of a refused HTTP/2 body. A client sends a body to its
-    # end. If the door resets the stream before that, the client can lose the answer (Node.js always
-    # does).
+    # The limit on the bytes that the door reads of a refused HTTP/2 body. If the door resets the
+    # stream before the body's end, the client can lose the answer (Node.js always does).
     http2_drain_bytes: int = 1024 * 1024
     # The limits on requests that a client opens and resets on one connection (CVE-2023-44487): a
     # number at once, and then a rate.

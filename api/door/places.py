@@ -18,7 +18,7 @@ from engine.runtime.tally import Tally
 
 # The most requests that begin between two passes of the reactor. The framework takes 0.5 ms to begin one.
 STARTS = 4
-# The limit on waiting requests. Each takes about 10 KB. Beyond the limit, some would exceed WAIT_S.
+# Each waiting request takes about 10 KB. Beyond the limit, some would exceed WAIT_S.
 WAITING = 1_024
 WAIT_S = 5.0  # the same as in `api.shares`, where requests of one workspace wait for each other
 RETRY_AFTER_S = 1

@@ -36,8 +36,8 @@ EARLY_SHARE = 0.2  # an early renewal takes at most this part of a short life
 # All attempts of the next second get the result of a failed fetch. A thousand waiting deliveries
 # must not send a thousand requests to an endpoint that is down.
 FAILED_S = 1.0
-# The limit on cached tokens. Each has at most 6 KiB. A workspace that has more than an equal share loses
-# its own least recently used token first.
+# Each token has at most 6 KiB. A workspace that has more than an equal share loses its own least
+# recently used token first.
 KEPT = 4_096
 AT_ONCE = 32  # fetches, each a connection and a task; shared by `engine.runtime.fair_share`
 AT_ONCE_EACH = 4  # of one environment, whose endpoints can all hang

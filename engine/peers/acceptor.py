@@ -74,7 +74,7 @@ class LinkAcceptor:
         self._digest = digest
         self._end_soon = end_soon
         self._strangers: dict[trio.CancelScope, float] = {}  # with arrival times, oldest first
-        self._left = trio.Event()  # a stranger has left
+        self._left = trio.Event()
 
     async def run(
         self,

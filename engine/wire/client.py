@@ -34,8 +34,7 @@ from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # reading an enumeration's member costs as much as a call
-# The exchange queues that are kept. A queue takes 1.4 KB with the prepared hashes of its signer: 94
-# MB in all.
+# A queue takes 1.4 KB with the prepared hashes of its signer: 94 MB in all.
 POOLS_KEPT = 65_536
 # queues that one attempt examines to make room; examining all would take long
 POOLS_EXAMINED = 16

@@ -31,8 +31,8 @@ from engine.runtime.fair_cache import FairCache
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.wire.tls import AuthoritiesError, client_context
 
-# The contexts that are kept; each takes about 1 MB, its authorities included. A workspace with more
-# identities than its share evicts its own contexts.
+# Each context takes about 1 MB, its authorities included. A workspace with more identities than its
+# share evicts its own contexts.
 KEPT = 256
 _MAKERS = 2  # threads: more would slow down deliveries
 _MAKERS_EACH = 1  # for each workspace: one with a thousand identities does not delay others

@@ -20,7 +20,7 @@ from engine.runtime.timers import Timer, Timers
 # all hang has at most half of all places, and the next such workspace half of the rest.
 PORTION = 1
 # After a step, all handshakes pause for REST times the step's duration. They use at most a quarter
-# of the loop, which is 500 steps a second. A single handshake does not wait.
+# of the loop, which is 500 steps a second.
 REST = 3.0
 
 
