@@ -1,7 +1,7 @@
 """Admission control: it finds a request's credential, checks scope and rate, and refuses or admits it.
 
-It needs only the head of a request, so the front door calls it before it reads the body. Without the
-door, the Quart application calls it. Nothing here awaits.
+It needs only the head of a request, so the front door calls it before it reads the body. Nothing here
+awaits.
 """
 
 import math
@@ -28,7 +28,7 @@ class Allowance:
 
     limit: int
     remaining: int
-    reset: int  # seconds since the epoch
+    reset: int  # in seconds since the epoch
     over: int = 0  # requests beyond the limit, which was higher before
     _before: bytes = b""  # the parts of `lines` that do not change
     _after: bytes = b""
@@ -42,7 +42,6 @@ class Allowance:
         return b"%b%d%b" % (self._before, self.remaining, self._after)
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the X-RateLimit headers."""
         return [
             (b"x-ratelimit-limit", b"%d" % self.limit),
             (b"x-ratelimit-remaining", b"%d" % self.remaining),
@@ -51,8 +50,7 @@ class Allowance:
 
 
 class Admission(Struct, frozen=True, gc=False):
-    """An admitted caller. `digest` is the digest of the key's secret, for `readmit`; it is empty for a
-    session."""
+    """An admitted caller. `digest` is the digest of the key's secret; empty for a session."""
 
     credential: Credential
     environment: EnvironmentModel | None
@@ -79,9 +77,9 @@ class AdmissionControl:
         sessions: Callable[[bytes, float], Credential | None] = lambda _token, _now: None,
         last_use: MutableMapping[str, float] | None = None,
     ) -> None:
-        """`stale` returns True if the models in memory were not confirmed recently; then every request
-        is refused. `sessions` takes a token and the present time, and returns the token's session.
-        `last_use` is filled with the time of each key's last use, by the key's id."""
+        """`stale` returns True if the models in memory were not confirmed recently. Then every request is
+        refused. `sessions` takes a token and the present time, and returns the token's session.
+        `last_use` is filled by the key's id."""
         self._sessions = sessions
         self._last_use: MutableMapping[str, float] = {} if last_use is None else last_use
         self._stale = stale
@@ -89,16 +87,14 @@ class AdmissionControl:
         self._now = now
         self._plans = plans
         self._windows: dict[tuple[str, bool], Allowance] = {}  # of the present minute only
-        self._windows_end = 0  # when all of them end, in seconds since the epoch
+        self._windows_end = 0  # in seconds since the epoch
 
     @property
     def windows(self) -> int:
-        """The number of windows in memory."""
         return len(self._windows)
 
     def anonymous(self) -> Allowance:
-        """Return the rate headers for an unknown caller: the first plan's limit for the control
-        plane."""
+        """Return the rate headers for an unknown caller, with the first plan's limit."""
         limit = self._plans.first.control_per_minute
         return Allowance(limit, limit, self._window_end(self._now()))
 
@@ -113,9 +109,8 @@ class AdmissionControl:
     ) -> Admission:
         """Judge an Authorization header. Raises AdmissionRefusal 503, 401, 429 or 403, in that order.
 
-        `origin` is the origin of the calling page, if the page belongs to another site
-        (`api.cors.foreign_origin`). The credential's workspace must list it. `codes`: accept a login
-        code as well.
+        The credential's workspace must list `origin`, the origin of a page of another site. With
+        `codes`, a login code is accepted too.
         """
         if self._stale():
             raise self._outdated()
@@ -188,7 +183,6 @@ class AdmissionControl:
 
     def _spend(self, credential: Credential, ingestion: bool, now: float) -> Allowance:
         if not self._windows_end - WINDOW_S <= now < self._windows_end:
-            # Every window is one minute of the clock, so all end together and are dropped together.
             self._windows = {}
             self._windows_end = self._window_end(now)
         plan = self._plans.of(credential.workspace)
@@ -226,7 +220,7 @@ class AdmissionControl:
 
 
 def named_environment(value: str) -> Environment:
-    """Return the environment of that name. Raises Refusal `invalid_request`."""
+    """Return the environment. Raises Refusal `invalid_request`."""
     try:
         return Environment[value]
     except KeyError:

@@ -1,5 +1,4 @@
-"""The parts of a control-plane answer that the door and the application share: the headers, and a
-refusal's envelope.
+"""The parts of a control-plane answer that the door and the application share.
 
 Nothing here knows the framework or the framing of HTTP.
 """
@@ -10,8 +9,8 @@ from api.call import Answer
 from api.envelope import CHALLENGE, envelope
 from engine.model.errors import Refusal
 
-# A page loads nothing from other sites, sends forms to none, and cannot be shown in a frame. Therefore a
-# key that a user types stays in the page. `default-src` does not cover the last three directives.
+# A page loads nothing from other sites, sends forms to none, and cannot be shown in a frame.
+# `default-src` does not cover the last three directives.
 PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'none'"
@@ -19,7 +18,7 @@ PAGE_POLICY = (
 
 
 def headers_of(answer: Answer) -> list[tuple[str, str]]:
-    """Return the headers of an answer, except its length, the request's id and the rate headers."""
+    """Return an answer's headers, except its length, the request's id and the rate headers."""
     # Answers can hold secrets and change by the second: no cache must keep them.
     headers = {
         "Content-Type": answer.content_type,
@@ -37,19 +36,16 @@ def headers_of(answer: Answer) -> list[tuple[str, str]]:
 
 
 def refused(refusal: Refusal, request_id: str) -> Answer:
-    """Return the answer for a refusal."""
     body = envelope(refusal.code, refusal.message, request_id, refusal.details)
     headers = (("WWW-Authenticate", CHALLENGE),) if refusal.status == 401 else ()
     return Answer(refusal.status, body=body, retry_after_s=refusal.retry_after_s, headers=headers)
 
 
 def no_such_path(request_id: str) -> Answer:
-    """Return the answer to a path that no route has."""
     return refused(Refusal("not_found", "no such path"), request_id)
 
 
 def not_allowed(method: str, allowed: Iterable[str], request_id: str) -> Answer:
-    """Return the answer to a method that none of the path's routes has."""
     refusal = Refusal("method_not_allowed", f"{method} is not allowed here")
     answer = refused(refusal, request_id)
     return Answer(answer.status, body=answer.body, headers=(("Allow", ", ".join(sorted(allowed))),))

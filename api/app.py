@@ -1,7 +1,6 @@
 """The control plane's application: the view of each route, and the answers to errors.
 
-`api.heads` judges the head of a request, and `api.judgement` its query and body. The ingestion routes
-are a separate blueprint, which judges its requests itself.
+The ingestion routes are a separate blueprint, which judges its requests itself.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -38,7 +37,6 @@ METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT", "TRACE"})
 
 
 def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
-    """Return the application."""
     app = Application("angarium", static_folder=None)
     app.config.update(
         PROVIDE_AUTOMATIC_OPTIONS=False,
@@ -95,7 +93,7 @@ def _response(answer: Answer) -> Response:
 
 
 def _streamed(answer: Answer, services: Services) -> Response:
-    """Return the response for a streamed answer. Raises Refusal 503 if there are too many streams."""
+    """Raises Refusal 503 if there are too many streams."""
     chunks, account = answer.chunks, answer.account or g.workspace
     assert chunks is not None
     endings = cast("Request", request).endings
@@ -118,8 +116,7 @@ def _refused(refusal: Refusal) -> Response:
 
 
 def _judged(heads: Heads, request_id: str) -> Response | None:
-    """Judge a request's head, unless the door has done it. Return the answer, or None to call the
-    view."""
+    """Judge a request's head, unless the door has done it. Return None to call the view."""
     scope = cast("dict[str, Any]", request.scope)
     state = scope.setdefault("state", {})
     if ENTRY in state:
@@ -136,11 +133,8 @@ def _judged(heads: Heads, request_id: str) -> Response | None:
 
 
 def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
-    """Register the functions that begin every request, complete every answer, and answer errors."""
-
     @app.before_request
     async def begin() -> Response | None:  # Quart runs a function that is not async in a thread
-        # The front door has already given the request an id.
         named = request.scope.get("state", {}).get("request_id")
         given = request.headers.get("X-Request-Id")
         g.request_id = named or request_id_of(None if given is None else given.encode("latin-1"))
@@ -148,9 +142,8 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
         g.workspace = ""  # the caller's, once the caller is known
         error = request.routing_exception
         if error is not None:
-            # The request, this error and the error's frames refer to each other. Break that cycle:
-            # otherwise only the garbage collector frees them, and any client can request many paths
-            # that do not exist.
+            # Break the cycle of the request, this error and the error's frames: otherwise only the
+            # garbage collector frees them, and any client can request many paths that do not exist.
             error.__traceback__ = error.__context__ = None
         return _judged(heads, g.request_id)
 
@@ -167,8 +160,7 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
             response.headers.pop("Content-Length", None)
         changing = request.method in CHANGING and request.endpoint != SPOKEN
         if changing and response.status_code < 400 and request.blueprint is None:
-            # The client's address is only in this log, because the audit log is permanent. The request's
-            # id is in both.
+            # The client's address is only in this log, because the audit log is permanent.
             log.info(
                 "api.change_made",
                 operation=request.endpoint,
@@ -220,7 +212,6 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
 
 
 def _http_error(error: HTTPException) -> Response:
-    """Return a refusal of the framework in the API's form."""
     if isinstance(error, NotFound):
         return _response(no_such_path(g.request_id))
     return _refused(Refusal("invalid_request", error.description or "the request is malformed"))

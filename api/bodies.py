@@ -12,19 +12,18 @@ from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.json_members import MAX_DEPTH, containers_and_commas, deepest, storable
 
-# The number of values that `check_strings` searches, which takes about 2 ms. If the character is in a
-# later value, the refusal of the body names no path.
+# The number of values that `check_strings` searches, which takes about 2 ms.
 LOOKED_AT = 5_000
 BODY_BYTES = 256 * 1024  # a rule or destination at its limits has a tenth of that
-# The limit on the number of objects plus lists in one body. Reading and collecting a decoded container
-# costs ten times as much as its text: 87,000 containers block the event loop for 100 ms, and 10,000 for
-# 5 ms. The largest legitimate body has an example event, in a preview or a tool's call.
+# The limit on the number of objects and lists in one body. Reading and collecting a decoded container
+# costs ten times as much as its text: 87,000 containers block the event loop for 100 ms, and 10,000 for 5
+# ms.
 MAX_CONTAINERS = 10_000
 MAX_VALUES = 20_000
 
 
 async def counted(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
-    """Yield the parts of a body. Raises Refusal 413 beyond `most` bytes."""
+    """Yield the parts. Raises Refusal 413 beyond `most` bytes."""
     count = 0
     async for part in parts:
         count += len(part)
@@ -34,14 +33,14 @@ async def counted(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes
 
 
 async def nothing() -> AsyncIterator[bytes]:
-    """Yield no parts: the body is empty or was read already."""
+    """Yield no parts."""
     none: tuple[bytes, ...] = ()
     for part in none:
         yield part
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """Return a body as an object. Raises Refusal 400 that names the body's error."""
+    """Return a body as an object. Raises Refusal 400."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -89,8 +88,7 @@ def _not_json(name: str) -> NoReturn:
 
 
 def _finite(digits: str) -> float:
-    """Return a number. Raises ValueError if it is too large: Python would write it as Infinity, which
-    is not JSON."""
+    """Raises ValueError if it is too large: Python would write it as Infinity, which is not JSON."""
     return found if math.isfinite(found := float(digits)) else _infinite()
 
 
@@ -116,8 +114,8 @@ def check_strings(document: dict[str, Any]) -> None:
 
 
 def _members(value: dict[str, Any] | list[Any], path: str) -> Iterator[tuple[str, Any]]:
-    """Yield each item of a list with its path. For each member of an object, yield its name and its
-    value, both with the member's path."""
+    """Yield each item of a list with its path; for each member of an object, yield its name and its
+    value."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield f"{path}[{index}]", item

@@ -1,8 +1,8 @@
 """The byte budgets of request bodies: one for all callers, and one for each workspace.
 
-A request draws its body's size and gives it back with the answer. So the bodies of events that wait for
-their commit in the database count as well. A request with a streamed body or answer draws a fixed size,
-because only a part of the stream is in memory at once. Nothing here awaits.
+A request draws its body's size and gives it back with the answer, after the commit of an event. A request
+with a streamed body or answer draws a fixed size, because only a part of the stream is in memory at once.
+Nothing here awaits.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ RETRY_AFTER_S = 2
 
 
 class BodyBudget:
-    """Bytes of request bodies in memory. Owner: the trio thread."""
+    """Bytes of request bodies in memory."""
 
     def __init__(self, total: int, per_workspace: int) -> None:
         self._total = total
@@ -27,7 +27,6 @@ class BodyBudget:
         self.drawn = 0
 
     def has_room(self, workspace: str, size: int) -> bool:
-        """Return True if there is room for `size` bytes more."""
         return (
             self.drawn + size <= self._total
             and self._drawn_by.get(workspace, 0) + size <= self._per_workspace
@@ -43,7 +42,6 @@ class BodyBudget:
         return True
 
     def give_back(self, workspace: str, size: int) -> None:
-        """Give taken bytes back."""
         self.drawn -= size
         left = self._drawn_by[workspace] - size
         if left:
@@ -53,7 +51,7 @@ class BodyBudget:
 
 
 class Streams:
-    """The limit on requests with a streamed body or answer: for all callers and for each workspace."""
+    """The limit on requests with a streamed body or answer."""
 
     def __init__(self, bodies: BodyBudget, most: int, per_workspace: int) -> None:
         self._bodies = bodies
@@ -63,11 +61,10 @@ class Streams:
 
     @property
     def open(self) -> int:
-        """The number of taken places."""
         return self._held.total
 
     def enter(self, workspace: str) -> None:
-        """Take a place. Raises Refusal 503 if there is none."""
+        """Take a place. Raises Refusal 503."""
         if (
             self.open >= self._most
             or self._held.of(workspace) >= self._per_workspace
@@ -79,13 +76,11 @@ class Streams:
         self._held.add(workspace)
 
     def leave(self, workspace: str) -> None:
-        """Give a place back."""
         self._bodies.give_back(workspace, STREAM_BYTES)
         self._held.remove(workspace)
 
     @contextmanager
     def place(self, workspace: str) -> Iterator[None]:
-        """Hold a place during the block. Raises Refusal 503."""
         self.enter(workspace)
         try:
             yield

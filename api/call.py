@@ -21,15 +21,13 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a request. `document` becomes JSON and can hold `orjson.Fragment`s. `body`, if
-    given, is sent unchanged as `content_type`.
+    """The answer to a request. `document` becomes JSON and can hold `orjson.Fragment`s. `body`, if given,
+    is sent unchanged as `content_type`.
 
     `chunks`, if given, are the body instead: `length` bytes in parts of 64 KiB or less. The door reads
-    them as fast as the client takes them. The application always closes them (`aclose`, if they have
-    it), even if nothing reads them. While the door sends them, they take one of the streams that the
-    workspace `account` (None: the caller's) can have at once.
-
-    `headers` are added to the usual headers, and replace usual headers of the same name.
+    them as fast as the client takes them. The application always closes them (`aclose`, if they have it),
+    even if nothing reads them. While the door sends them, they count as a stream of the workspace
+    `account` (None: the caller's).
     """
 
     status: int
@@ -43,13 +41,12 @@ class Answer:
     account: str | None = None
 
     def rendered(self) -> bytes:
-        """Return the bytes of the body."""
         return orjson.dumps(self.document) if self.body is None else self.body
 
 
 class Opened:
     """The chunks of an answer. The first chunk was read before the answer began: if that fails, the
-    client gets an error answer. Closing this closes the source."""
+    client gets an error answer."""
 
     def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None]) -> None:
         self._first: bytes | None = first
@@ -63,23 +60,21 @@ class Opened:
         return await anext(self._rest) if first is None else first
 
     async def aclose(self) -> None:
-        """Close."""
         await self._rest.aclose()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request that was admitted and read. Parts that the route does not use are empty.
+    """A request that was admitted and read.
 
-    `headers` have names in lower case; values of one name are joined with commas. The credential is not
-    among them. `chunks`: the arriving body, for a route that streams; iterating raises Refusal 413
-    beyond the route's limit.
+    `headers` have names in lower case; values of one name are joined with commas. `chunks`: the arriving
+    body, for a route that streams; iterating raises Refusal 413 beyond the route's limit.
     """
 
     services: Services
     request_id: str
     admission: Admission | None
-    place: EnvironmentModel | None  # the environment of the request
+    place: EnvironmentModel | None
     path: dict[str, str]
     query: BaseModel
     document: dict[str, Any]  # the body as it arrived
@@ -88,62 +83,52 @@ class Call:
     chunks: AsyncIterator[bytes]
 
     def query_as(self, model: type[Model]) -> Model:
-        """Return the query as the model that the route names."""
         assert isinstance(self.query, model)
         return self.query
 
     def body_as(self, model: type[Model]) -> Model:
-        """Return the body as the model that the route names."""
         assert isinstance(self.body, model)
         return self.body
 
     @property
     def admitted(self) -> Admission:
-        """The caller, for routes that need a credential."""
         assert self.admission is not None
         return self.admission
 
     @property
     def customer(self) -> SessionCustomer | None:
-        """The customer of the calling embed session; None for keys, which see their whole environment."""
+        """The customer of the calling embed session. None for keys, which see their whole environment."""
         return None if self.admission is None else self.admission.credential.customer
 
     def sees(self, account: str | None) -> bool:
-        """True if the caller can see the objects of a customer's account, or, if `account` is None, the
-        objects that belong to no customer."""
+        """True if the caller can see a customer's objects. `account` None: objects of no customer."""
         return self.customer is None or self.customer.account == account
 
     def sees_customer(self, external_id: str | None) -> bool:
-        """True if the caller can see objects that name a customer by its customerExternalId."""
         return self.customer is None or self.customer.external_id == external_id
 
     @property
     def environment(self) -> EnvironmentModel:
-        """The environment, for routes that need one."""
         assert self.place is not None
         return self.place
 
     @property
     def number(self) -> int:
-        """The environment's number, by which tables refer to it."""
         return self.environment.number
 
     @property
     def environment_name(self) -> Environment:
-        """The environment's name, as callers know it."""
         return self.environment.name
 
     @property
     def caller_kind(self) -> CallerKindName:
-        """The kind of the credential. A console session has its own kind, not that of the key it was
-        opened with."""
+        """The kind of the credential. A console session has its own kind, not its key's."""
         credential = self.admitted.credential
         in_session = credential.session and not credential.code
         return "CONSOLE" if in_session else CREDENTIAL_KINDS[credential.kind]
 
     @property
     def actor(self) -> Principal:
-        """The actor for the audit log."""
         credential = self.admitted.credential
         return Principal(
             kind=self.caller_kind,
@@ -155,8 +140,7 @@ class Call:
         )
 
     def identifier(self, name: str = "id") -> str:
-        """Return an id of the path in its canonical form. Raises Refusal 404 if the text is not an
-        id."""
+        """Return an id of the path in lower case. Raises Refusal 404."""
         text = self.path[name]
         if not is_uuid(text):
             raise Refusal("not_found", "no such resource: the id in the path is not a UUID")

@@ -1,7 +1,6 @@
 """A request's entry: its route and its caller, judged by its head.
 
-The front door makes it before it keeps any bytes of the body; the application makes it if there is no
-door. Nothing here awaits.
+Nothing here awaits.
 """
 
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ Fields = Sequence[tuple[bytes, bytes]]  # of a head, names in lower case
 
 
 class Entry(Struct, frozen=True, gc=False):
-    """An admitted request. For a route without credentials, admission and allowance are None."""
+    """An admitted request. Without credentials, admission and allowance are None."""
 
     route: Route
     admission: Admission | None
@@ -34,13 +33,11 @@ class Entry(Struct, frozen=True, gc=False):
 
     @property
     def workspace(self) -> str:
-        """The caller's workspace; empty for an unknown caller."""
         return "" if self.admission is None else self.admission.credential.workspace
 
     @property
     def account(self) -> str | None:
-        """The account whose share of the application the request uses: the customer of an embed
-        session, otherwise the workspace; None for an unknown caller."""
+        """The account whose share of the application the request uses. None for an unknown caller."""
         if self.admission is None:
             return None
         customer = self.admission.credential.customer
@@ -48,7 +45,7 @@ class Entry(Struct, frozen=True, gc=False):
 
 
 def enter(services: Services, route: Route, query: bytes, fields: Fields) -> Entry:
-    """Judge the caller of a route: 401, 429, 403. Raises Refusal."""
+    """Judge the caller of a route. Raises Refusal 401, 429 or 403, in that order."""
     if route.scopes is None:
         return Entry(route, None, (), None)
     authorizations = [value for name, value in fields if name == b"authorization"]
@@ -93,7 +90,7 @@ def _check(services: Services, route: Route, admission: Admission) -> None:
 
 
 def held_to(services: Services, admission: Admission | None) -> WorkspaceSettings | None:
-    """Return the workspace's settings, which limit embed sessions; None for other callers."""
+    """Return the settings that limit an embed session, None for other callers."""
     credential = None if admission is None else admission.credential
     if credential is None or credential.customer is None:
         return None
@@ -101,14 +98,14 @@ def held_to(services: Services, admission: Admission | None) -> WorkspaceSetting
 
 
 def check_named(admission: Admission | None, name: object) -> None:
-    """Refuse with 403 a request that names an environment that is not the key's."""
+    """Raises Refusal 403 if a request names an environment that is not the key's."""
     own = None if admission is None else admission.environment
     if own is not None and name in Environment.__members__ and name != own.name.name:
         raise other_environment(own.name.name)
 
 
 def _readable(query: bytes) -> list[tuple[str, str]]:
-    """Return the query's parameters; none if they are malformed. A later step refuses such a query."""
+    """Malformed parameters give an empty list: a later step refuses such a query."""
     if not query:
         return []
     try:

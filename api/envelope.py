@@ -1,7 +1,4 @@
-"""The error envelope, the request ids, and refusals that the front door and the application share.
-
-Nothing here knows HTTP framing.
-"""
+"""The error envelope, the request ids, and refusals that the front door and the application share."""
 
 import itertools
 import os
@@ -15,15 +12,13 @@ from engine.model.errors import Detail, Refusal
 
 CHALLENGE = "Bearer"  # the WWW-Authenticate of every 401, which RFC 9110 requires
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-# A request id serves to find log lines, and is not a secret. So it is a random prefix of the process and
-# a count, for a tenth of the cost of a random id. Its length is fixed, so that equal requests get answers
-# of equal length.
+# A random prefix of the process and a count, for a tenth of the cost of a random id. Its length is fixed,
+# so that equal requests get answers of equal length.
 _PREFIX = secrets.token_hex(5)
 _COUNT = itertools.count(1)
 
 
 def _begin_anew() -> None:
-    """Give a forked process its own prefix."""
     global _PREFIX
     _PREFIX = secrets.token_hex(5)
 
@@ -32,7 +27,7 @@ os.register_at_fork(after_in_child=_begin_anew)
 
 
 def request_id_of(given: bytes | None) -> str:
-    """Return the client's X-Request-Id if it is acceptable, otherwise a new short one."""
+    """Return the client's X-Request-Id if it is acceptable, otherwise a new one."""
     if given is not None:
         text = given.decode("latin-1")
         if _SANE_ID.fullmatch(text):
@@ -66,32 +61,27 @@ OVERLOADED_RETRY_S = 1  # requests are answered within about a second, which mak
 
 
 def other_environment(own: str) -> Refusal:
-    """Return the refusal of a request that names an environment other than `own`, that of its key."""
+    """Return the refusal of an environment other than `own`, the key's."""
     return Refusal("forbidden", f"this key belongs to {own}")
 
 
 def encoded() -> Refusal:
-    """Return the refusal of a body with a Content-Encoding."""
     return Refusal("unsupported_media_type", "the body must not have a Content-Encoding")
 
 
 def wrong_type(*types: str) -> Refusal:
-    """Return the refusal of a body with none of these media types."""
     return Refusal("unsupported_media_type", f"the body must be {' or '.join(types)}")
 
 
 def too_large(limit: int) -> Refusal:
-    """Return the refusal of a body of more than `limit` bytes."""
     return Refusal("payload_too_large", f"the body is larger than {limit} bytes")
 
 
 def no_room() -> Refusal:
-    """Return the refusal of a body that exceeds a budget."""
     return Refusal(
         "overloaded", "too many request bodies at once: try again", retry_after_s=OVERLOADED_RETRY_S
     )
 
 
 def body_late() -> Refusal:
-    """Return the refusal of a body that did not arrive in time."""
     return Refusal("request_timeout", "the request's body did not arrive in time")

@@ -10,7 +10,7 @@ _NO_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 def unescaped(raw: bytes) -> bytes:
-    """Return `raw` with its escapes decoded. A `%` that does not begin an escape stays."""
+    """Return `raw` decoded. A `%` that does not begin an escape stays."""
     if b"%" not in raw:
         return raw
     # The only decoder in C is that of quoted-printable text. Its escapes begin with `=`, not with `%`.

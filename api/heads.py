@@ -1,7 +1,7 @@
 """The door's judgement of a request by its head. The door itself answers pages, routes that answer at
-once, and requests refused because of path, method, credential or rate.
+once, and refusals.
 
-Paths are matched with the URL map of the application. Nothing here awaits.
+Paths are matched with the URL map of the application.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,22 +27,20 @@ _NO_BODY = frozenset({204, 304})
 
 
 class Told(Struct, frozen=True, gc=False):
-    """An answer of the door. `headers` has all headers except Connection, Content-Length, and those of
-    CORS."""
+    """An answer of the door. `headers` lacks Connection, Content-Length, and those of CORS."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
 
     async def send(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-        """Send the answer as ASGI messages."""
         start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
         await send(start)
         await send({"type": "http.response.body", "body": self.body})
 
 
 class Heads:
-    """The judge of heads. `url_map` is the URL map of an application with the same `routes`."""
+    """The judge of heads. `url_map` is that of an application with the same `routes`."""
 
     def __init__(self, services: Services, url_map: Map, routes: Sequence[Route] = ROUTES) -> None:
         self._services = services
@@ -57,10 +55,7 @@ class Heads:
         self, method: bytes, path: bytes, query: bytes, fields: Fields, request_id: str
     ) -> Told | Entry | None:
         """Return the door's answer to a request, or the entry of a request for the application. None: the
-        application must judge the request.
-
-        `path` is percent-encoded, as received.
-        """
+        application must judge the request. `path` is percent-encoded."""
         asked = method.decode("ascii")
         page = self._web.answer(asked, path, fields, request_id) or self._portal.answer(
             asked, path, fields, request_id
@@ -83,7 +78,7 @@ class Heads:
         return entry
 
     def _find(self, method: str, path: str, request_id: str) -> Route | Answer | None:
-        """Return the route. Without a route, return the answer, or None if the framework must answer."""
+        """Return the route, or the answer without a route. None: the framework must answer."""
         if path.startswith("//"):  # the framework would read it as one slash
             return no_such_path(request_id)
         capitals = method.upper()

@@ -1,8 +1,6 @@
-"""Ingestion for the door and for the Quart routes: the judgement of heads, the limits of bodies, and the
-answers.
+"""Ingestion for the door and for the Quart routes.
 
-Door and routes call the same functions, so that their answers are equal byte for byte. Nothing here
-awaits.
+Both call the same functions, so that their answers are equal byte for byte.
 """
 
 from collections.abc import Mapping
@@ -49,18 +47,18 @@ Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) 
 
 
 class Admitted(Struct, gc=False):
-    """An admitted request, whose body the door accepts."""
+    """An admitted request."""
 
     environment: EnvironmentModel
     workspace: str
     allowance: Allowance
     batch: bool
-    limit: int  # the most bytes of the body
+    limit: int  # of the body, in bytes
     credential: Credential
     digest: bytes  # of the secret
     hops: int  # deliveries of this service that led to the request
-    key: str | None  # the header Idempotency-Key
-    trace: str | None  # the trace of the request
+    key: str | None
+    trace: str | None
 
 
 class Answer(Struct, gc=False):
@@ -73,7 +71,7 @@ class Answer(Struct, gc=False):
     retry_after_s: int | None = None
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return all headers except Connection, in a fixed order."""
+        """All headers except Connection, in a fixed order."""
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(self.body)),
@@ -88,7 +86,7 @@ class Answer(Struct, gc=False):
 
 
 class Ingestion:
-    """The steps of every request with events: admission, the budget for bodies, and `Ingest`."""
+    """The steps of every request with events."""
 
     def __init__(
         self,
@@ -98,7 +96,7 @@ class Ingestion:
         bodies: BodyBudget,
         hops: Hops | None = None,
     ) -> None:
-        """`hops` counts hops, and detects loops; None: neither."""
+        """`hops` counts hops and detects loops. None: neither."""
         self.admission = admission
         self._hops = hops
         self.bodies = bodies
@@ -107,9 +105,9 @@ class Ingestion:
         self._models = models
 
     def judge(self, batch: bool, query: bytes, fields: Fields, length: int | None) -> Admitted:
-        """Judge a head. The first reason for a refusal counts: 401, 429, 403, 415, 413, 400, then 503.
+        """Raises AdmissionRefusal for the first reason: 401, 429, 403, 415, 413, 400, then 503.
 
-        `length` is the value of Content-Length, None if unknown. Raises AdmissionRefusal.
+        `length` is Content-Length, None if unknown.
         """
         admission = self.admission.admit(
             fields.get(b"authorization"), SCOPES, ingestion=True, origin=foreign_origin(fields)
@@ -145,8 +143,8 @@ class Ingestion:
         )
 
     def hops_of(self, fields: Fields) -> int:
-        """Return how often a request's events have passed through this service, as the header HOPS
-        states it. Raises Refusal beyond the limit."""
+        """Return how often a request's events have passed through this service. Raises Refusal beyond the
+        limit."""
         stated = fields.get(HOPS)
         if stated is None or self._hops is None:
             return 0
@@ -160,14 +158,13 @@ class Ingestion:
         return hops
 
     def takes(self, admitted: Admitted, length: int) -> bool:
-        """Return True if a request like `admitted` can have a body of `length` bytes. If not, `judge`
-        raises the refusal."""
+        """Return True if a request like `admitted` can have a body of `length` bytes."""
         return length <= admitted.limit and self.bodies.has_room(admitted.workspace, length)
 
     def judge_again(self, admitted: Admitted) -> bool:
-        """Admit a further request of the connection that has sent `admitted`, if its head is equal. Only
-        Content-Length can differ, if `takes` has accepted it. False: the credential has changed, so
-        call `judge`. Raises AdmissionRefusal 503 or 429."""
+        """Admit the connection's next request, if its head is that of `admitted` (except Content-Length,
+        which `takes` checks). False: the credential has changed, so call `judge`. Raises AdmissionRefusal
+        503 or 429."""
         allowance = self.admission.readmit(admitted.digest, admitted.credential, ingestion=True)
         if allowance is None:
             return False
@@ -189,7 +186,6 @@ class Ingestion:
 
 
 def answer_of(reply: Reply, admitted: Admitted, request_id: str) -> Answer:
-    """Return the answer for a reply of `Ingest`."""
     body = reply.body
     if reply.code is not None:
         body = envelope(reply.code, reply.message, request_id, reply.details)
@@ -197,13 +193,12 @@ def answer_of(reply: Reply, admitted: Admitted, request_id: str) -> Answer:
 
 
 def refusal_of(refusal: Refusal, allowance: Allowance, request_id: str) -> Answer:
-    """Return the answer for a refusal, with the rate headers of `allowance`."""
     body = envelope(refusal.code, refusal.message, request_id, refusal.details)
     return Answer(refusal.status, body, allowance, request_id, refusal.retry_after_s)
 
 
 def with_allowance(refusal: Refusal, allowance: Allowance) -> AdmissionRefusal:
-    """Return a refusal with the rate headers of its answer."""
+    """Return `refusal` with the answer's rate headers."""
     if isinstance(refusal, AdmissionRefusal):
         return refusal
     refused = AdmissionRefusal(
@@ -225,7 +220,6 @@ def _key(batch: bool, fields: Fields) -> str | None:
 
 
 def _named(query: bytes, fields: Fields) -> list[str]:
-    """Return every environment that the request names, unchecked."""
     header = fields.get(b"x-environment")
     named = [] if header is None else [header.decode("latin-1")]
     if query:

@@ -1,5 +1,4 @@
-"""The two ingestion paths as Quart routes, for servers without the door. They judge and answer like the
-door."""
+"""The two ingestion paths as Quart routes, for servers without the door."""
 
 import trio
 from quart import Blueprint, Response, request
@@ -15,8 +14,7 @@ BODY_S = 30.0  # the same as at the door
 
 
 def make_blueprint(ingestion: Ingestion, body_s: float = BODY_S) -> Blueprint:
-    """Return the blueprint `ingestion`. It judges its requests itself: the application must not check
-    their credentials, rates and bodies."""
+    """Return the blueprint. It judges its requests itself: the application must not."""
     blueprint = Blueprint("ingestion", __name__)
 
     @blueprint.post("/events")
@@ -55,7 +53,7 @@ async def _take(ingestion: Ingestion, *, batch: bool, body_s: float) -> Response
 
 
 class _Reception:
-    """A body that is being received. Its bytes are drawn from the workspace's budget for bodies."""
+    """A body that is being received, and its bytes' share of the workspace's budget."""
 
     def __init__(self, ingestion: Ingestion, admitted: Admitted) -> None:
         self._ingestion = ingestion
@@ -67,7 +65,7 @@ class _Reception:
         self._replied = trio.Event()
 
     async def read(self) -> None:
-        """Read the whole body. Raises Refusal."""
+        """Raises Refusal."""
         admitted = self._admitted
         async for piece in request.body:
             if len(self._body) + len(piece) > admitted.limit:
@@ -78,8 +76,8 @@ class _Reception:
             self._body += piece
 
     def submit(self) -> None:
-        """Submit the body to `Ingest`. The drawn bytes are given back when `Ingest` replies, even if the
-        caller has stopped waiting."""
+        """The drawn bytes are given back when `Ingest` replies, even if the caller has stopped
+        waiting."""
         admitted = self._admitted
         self._ingestion.ingest.submit(
             admitted.environment,
@@ -93,7 +91,7 @@ class _Reception:
         self._submitted = True
 
     async def wait_reply(self) -> Reply:
-        """Wait for the reply. `Ingest` can accept the body even if this wait is cancelled."""
+        """`Ingest` can accept the body even if this wait is cancelled."""
         await self._replied.wait()
         assert self._reply is not None
         return self._reply
@@ -104,7 +102,6 @@ class _Reception:
         self._replied.set()
 
     def give_back_unless_submitted(self) -> None:
-        """Give back the bytes drawn for a body that was not submitted."""
         if not self._submitted:
             self._give_back()
 

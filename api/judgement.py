@@ -82,11 +82,8 @@ class Judge:
             return answer_of(route, await route.handler(call))
 
     async def _handled(self, route: Route, handler: Handler, call: Call) -> object:
-        """Call the handler once the workspace has a place for the request. Raises Refusal 503 if too many
-        requests wait.
-
-        A route without credentials needs no place: it has no workspace and does not use the database.
-        """
+        """Raises Refusal 503 if too many requests wait. A route without credentials needs no place: it
+        has no workspace and does not use the database."""
         if route.scopes is None:
             return await handler(call)
         share = self._services.shares.of(route.method, route.share)
@@ -96,7 +93,6 @@ class Judge:
             return await handler(call)
 
     def _entry(self, route: Route) -> Entry:
-        """Return the request's `Entry`, which `api.heads` made when it admitted the request."""
         entry: Entry = request.scope["state"][ENTRY]
         assert entry.route is route
         g.allowance, g.workspace = entry.allowance, entry.workspace
@@ -113,7 +109,7 @@ class Judge:
         unsupported = wrong_type(*route.content_types)
         essence = request.headers.get("Content-Type", "").partition(";")[0].strip(" \t").lower()
         known = essence in route.content_types or ANY_TYPE in route.content_types
-        # An action with an empty body can have any Content-Type: many clients send that of a form.
+        # Many clients send the type of a form with an action's empty body.
         foreign = not known and essence != ""
         if not route.action and not known:
             raise unsupported
@@ -161,12 +157,10 @@ class Judge:
 
 
 def answer_of(route: Route, found: object) -> Answer:
-    """Return a route handler's result as an answer."""
     return found if isinstance(found, Answer) else Answer(route.status, found)
 
 
 def _headers() -> dict[str, str]:
-    """Return the request's headers without the credential, which no handler needs."""
     found: dict[str, str] = {}
     for name, value in request.scope["headers"]:
         text, given = name.decode("latin-1"), value.decode("latin-1")

@@ -1,9 +1,8 @@
 """The live channels of `GET /stream`. Listeners with the same rights and the same filter share a channel,
 so that its messages are made once.
 
-A channel has no task: its listeners do its work. Each listener waits for the next message, at most for
-TICK_S or SLOW_S. Then it makes the messages that are due, unless another listener does, and wakes the
-others. A channel keeps its last messages. If a slow listener misses some, it gets their number instead.
+A channel has no task: its listeners make the messages that are due, every TICK_S or SLOW_S. A channel
+keeps its last messages. A slow listener gets the number of messages that it missed.
 """
 
 from collections import Counter, deque
@@ -29,31 +28,30 @@ from engine.runtime.tally import Tally
 Topic = Literal["throughput", "health", "deliveries", "replays", "dlq"]
 TICK_S = 0.25  # between two messages of deliveries
 SLOW_S = 1.0  # between two messages of the other topics
-# The longest time without bytes on a stream. Only a write shows that a client has left, and its stream
-# counts until then. The console opens a stream on each page.
+# Only a write shows that a client has left, and its stream counts until then. The console opens a stream
+# on each page.
 COMMENT_S = 3.0
 MOST_LISTENERS = 16  # of one workspace
-BUSIEST = 200  # destinations whose health is sent
+BUSIEST = 200  # destinations
 PART = 50  # items of one message: some 30 KiB
-AT_ONCE = 1_000  # destinations examined between two checkpoints: about a millisecond
-# The most destinations that one search for the busiest examines: some 10 ms each second. In a larger
-# environment each search continues where the last one ended, and keeps the busiest found so far.
+AT_ONCE = 1_000  # destinations between two checkpoints: about a millisecond
+# The most destinations that one search for the busiest examines, some 10 ms each second. The next search
+# continues where this one ended, and keeps the busiest found so far.
 LOOKED_AT = 10_000
 KEPT = 64  # messages, of about eight seconds
 Message = tuple[int, Topic, bytes]
 
 
 class Audience(Struct, frozen=True):
-    """What the listeners of a channel can see and ask for. None in a field is no limit."""
+    """The limits of a channel's listeners. None is no limit."""
 
     environment: int
-    account: str | None  # of the customer whose sessions listen
+    account: str | None
     customer: str | None  # customerExternalId
     destination: str | None
     reveals: bool  # the listeners can see the receivers' error texts
 
     def sees(self, destination: Destination | None) -> bool:
-        """Return True if the listeners can see a destination."""
         return (
             destination is not None
             and destination.environment == self.environment
@@ -64,12 +62,11 @@ class Audience(Struct, frozen=True):
 
     @property
     def everything(self) -> bool:
-        """True if the audience sees the whole environment."""
         return self.account is None and self.customer is None and self.destination is None
 
 
 class Sights(Protocol):
-    """The sources of a channel's messages. The outcomes of deliveries come from the feed instead."""
+    """The sources of a channel's messages, except the outcomes of deliveries."""
 
     def find(self, destination: str) -> Destination | None:
         """Return a destination's configuration."""
@@ -83,8 +80,8 @@ class Sights(Protocol):
     async def health(
         self, destination: Destination, *, whole: bool
     ) -> tuple[DestinationReport, DestinationHealth]:
-        """Return the report on a destination's health, twice: as the engine has it, and in the API's
-        shape. `whole`: include the values that only the store has."""
+        """Return the report as the engine has it, and in the API's shape. `whole`: include the values
+        that only the store has."""
 
     def throughput(self, environment: int) -> dict[str, Any]:
         """Return the counts of the last whole second, and the waiting deliveries."""
@@ -107,26 +104,24 @@ class LiveChannel:
         self._at = self._slow_at = trio.current_time()
         self._busy = False
         self._dead: Counter[str] = Counter()
-        self._walk: Iterator[str] | None = None  # continued by the next search
+        self._walk: Iterator[str] | None = None
         self._busy_before: list[str] = []  # the busiest destinations of the last search
-        self._told: dict[Topic | str, Any] = {}  # the values sent last
+        self._told: dict[Topic | str, Any] = {}
 
     def _passes(self, delivery: Delivery) -> bool:
         return self.audience.sees(self._sights.find(delivery.destination))
 
     def join(self, topics: Iterable[Topic]) -> None:
-        """Add a listener. Topics that send only changes send their whole state once more."""
+        """Add a listener. Topics that send only changes send everything once more."""
         self.wanted.update(topics)
         self.window.keeps = self.wanted["deliveries"] > 0
         self._told = {}
 
     def leave(self, topics: Iterable[Topic]) -> None:
-        """Remove a listener."""
         self.wanted.subtract(topics)
         self.window.keeps = self.wanted["deliveries"] > 0
 
     def wake(self) -> None:
-        """Wake the listeners that wait."""
         self.news.set()
         self.news = trio.Event()
 
@@ -167,7 +162,7 @@ class LiveChannel:
                 self._say("replays", {"items": jobs})
 
     async def _busiest(self) -> list[str]:
-        """Return the destinations with the most work. The search lets other tasks run in between."""
+        """Other tasks run during the search."""
         audience, sights = self.audience, self._sights
         if audience.destination is not None:
             return [audience.destination]
@@ -188,9 +183,8 @@ class LiveChannel:
         return self._busy_before
 
     async def _say_health(self, busiest: Sequence[str]) -> None:
-        """Send the health of destinations whose health has changed since it was sent."""
         before, told = self._told, {}
-        # For a single destination, read the values that only the store has: one read a second.
+        # The store is read only for a single destination: one read a second.
         whole = self.audience.destination is not None
         for start in range(0, len(busiest), PART):
             part = []
@@ -207,7 +201,7 @@ class LiveChannel:
             if part:
                 self._say("health", {"items": part})
             await trio.lowlevel.checkpoint()
-        # `join` has reset `_told` if a listener joined meanwhile: the next message must have everything.
+        # A listener has joined meanwhile: the next message must have everything.
         if self._told is before:
             self._told = {**told, "replays": before.get("replays")}
 
@@ -227,7 +221,6 @@ class Live:
         self._stopped = False
 
     def stop(self) -> None:
-        """End all streams."""
         self._stopped = True
         for channel in self._channels.values():
             channel.wake()
@@ -240,8 +233,7 @@ class Live:
         topics: Iterable[Topic],
         ended: Callable[[], bool],
     ) -> AsyncGenerator[bytes]:
-        """Yield the stream of one listener until `ended`. Raises Refusal 503 if the workspace has too
-        many listeners."""
+        """Yield one listener's stream. Raises Refusal 503 if the workspace has too many listeners."""
         pause_s = TICK_S if "deliveries" in topics else SLOW_S
         with self._place(workspace), self._listening(audience, sights, set(topics)) as channel:
             heard, said_at = channel.number, trio.current_time()
@@ -295,7 +287,7 @@ class Live:
 
 
 def _gist(report: DestinationReport) -> tuple[Any, ...]:
-    """Return the values of a report; a new message is sent if one of them has changed."""
+    """The values whose change makes a new message."""
     health = report.health
     if health is None:
         return (report.pending, report.in_flight)
@@ -310,8 +302,7 @@ def _gist(report: DestinationReport) -> tuple[Any, ...]:
 
 
 def _since(channel: LiveChannel, heard: int, topics: Iterable[Topic]) -> list[bytes]:
-    """Return the messages after the number `heard`. If the channel has dropped some of them, a notice
-    comes first."""
+    """Return the messages after the number `heard`, after a notice if some were dropped."""
     messages = [
         text for number, topic, text in channel.messages if number > heard and topic in topics
     ]
@@ -323,7 +314,6 @@ def _since(channel: LiveChannel, heard: int, topics: Iterable[Topic]) -> list[by
 
 
 def outcome_view(settlement: Settlement) -> dict[str, Any]:
-    """Return the view of an outcome for listeners."""
     delivery, attempt = settlement.delivery, settlement.attempt
     category = settlement.error_category
     return {

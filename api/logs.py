@@ -1,8 +1,7 @@
-"""The logging of the process: one line for each incident, on standard error, as text or JSON, without
-secrets.
+"""The logging of the process: one line for each incident, as text or JSON, without secrets.
 
-It also takes the lines of the standard library's loggers. Only the level `debug` has lines for single
-webhook events. A repeated incident is logged once a minute (`ONCE_A_MINUTE`).
+Only the level `debug` has lines for single webhook events. A repeated incident is logged once a minute
+(`ONCE_A_MINUTE`).
 """
 
 import logging
@@ -23,16 +22,14 @@ _SECRET_NAMES = re.compile(
     r"database_?url|dsn|signature",
     re.IGNORECASE,
 )
-# Secrets that are replaced wherever they occur in a value: Angarium's keys and secrets, the tokens of
-# download URLs, and passwords in URLs.
+# Angarium's keys and secrets, the tokens of download URLs, and passwords in URLs.
 _SECRET_SHAPES = re.compile(
     r"(ang_(?:dev|sta|pro)_|angmk_|anges_|whsec_|whsk_|Bearer\s+|/downloads/)[A-Za-z0-9+/=_.\-]{4,}",
     re.IGNORECASE,
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
-# Incidents that can repeat with every statement or request, with the field that has their subject. They
-# are logged once a minute for each subject.
+# Incidents that can repeat with every statement or request, with the field of their subject.
 ONCE_A_MINUTE = {
     "database.slow": "purpose",
     "spool.refused": "folder",
@@ -43,18 +40,18 @@ ONCE_A_MINUTE = {
 MINUTE_S = 60.0
 SUBJECTS = 1_000  # with more subjects, one can be logged twice within a minute
 
-_OF_LINES = ("exception", "stack")  # values with several lines
+_OF_LINES = ("exception", "stack")
 
-# Loggers of libraries that write more than one line for an incident at the level INFO.
+# Loggers that write several lines of INFO for one incident.
 _CHATTY = ("httpx", "httpcore", "hypercorn.access", "asyncio", "quart.app", "mcp")
 
 
 def configure(
     log_format: str, log_level: str, stream: TextIO | None = None, *, worker: str | None = None
 ) -> None:
-    """Send all logs to `stream` (standard error): `console`, `json`, or `auto` to choose by the stream.
+    """`log_format`: `console`, `json`, or `auto` to choose by the stream.
 
-    `worker` is a field of every line, for installations where several servers write one log.
+    `worker` is a field of every line, because several servers can write one log.
     """
     out = stream or sys.stderr
     as_json = log_format == "json" or (log_format == "auto" and not out.isatty())
@@ -102,17 +99,16 @@ def configure(
     for name in _CHATTY:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
     logging.captureWarnings(True)
-    # Do not let `logging` print its own errors: such a text could contain secrets.
+    # The errors of `logging` itself could print secrets.
     logging.raiseExceptions = False
 
 
 class Repeats:
-    """A structlog processor that logs each incident of `ONCE_A_MINUTE` once a minute. The next line says
-    how many lines were dropped."""
+    """A structlog processor that logs each incident of `ONCE_A_MINUTE` once a minute."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._lines: dict[tuple[str, object], list[float]] = {}  # when written, how many dropped
+        self._lines: dict[tuple[str, object], list[float]] = {}
 
     def __call__(
         self, logger: Any, method: str, event: MutableMapping[str, Any]
@@ -136,7 +132,6 @@ class Repeats:
 def _naming(
     worker: str, logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Add the server's name to the line. A structlog processor."""
     event.setdefault("worker", worker)
     return event
 
@@ -144,7 +139,7 @@ def _naming(
 def without_secrets(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Hide every value that has the name or the look of a secret or a payload. A structlog processor."""
+    """Hide every value that has the name or the look of a secret or a payload."""
     for name, value in event.items():
         if name != "event" and _SECRET_NAMES.search(name) and not isinstance(value, (int, float)):
             event[name] = _HIDDEN
@@ -160,7 +155,6 @@ def without_secrets(
 def what_happened_first(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Put time, level and event first. A structlog processor."""
     head = {name: event[name] for name in ("timestamp", "level", "event") if name in event}
     return {**head, **event}
 
@@ -168,8 +162,7 @@ def what_happened_first(
 def fit_for_a_terminal(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Escape characters that would move the terminal's cursor or break the line. A structlog
-    processor."""
+    """Escape characters that would move the terminal's cursor or break the line."""
     for name, value in event.items():
         if isinstance(value, str):
             event[name] = (printable_lines if name in _OF_LINES else printable)(value)
@@ -177,7 +170,6 @@ def fit_for_a_terminal(
 
 
 def hidden(text: str) -> str:
-    """Return a text with everything that looks like a secret replaced."""
     return _URL_PASSWORD.sub(rf"\1{_HIDDEN}@", _SECRET_SHAPES.sub(rf"\1{_HIDDEN}", text))
 
 

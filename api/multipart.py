@@ -1,5 +1,4 @@
-"""A reader of multipart/form-data (RFC 7578) as it arrives: small text fields, and one file as a
-stream."""
+"""A reader of multipart/form-data (RFC 7578) as it arrives."""
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -29,17 +28,15 @@ SLICE_BYTES = 8 * 1024  # bytes given to the parser at a time
 # larger head is refused, because parsing blocks the event loop for up to half a millisecond a KiB.
 BUFFER_BYTES = 2 * SLICE_BYTES
 _BOUNDARY = re.compile(r"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
-# The bytes after a boundary whose line is still incomplete: padding, and perhaps the first dash of the
-# last boundary.
+# The bytes after a boundary whose line is incomplete, perhaps with the first dash of the last boundary.
 _PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
 
 
 class _Decoder(MultipartDecoder):
     """Werkzeug's decoder, with fixes for two bugs.
 
-    If the received bytes end within a boundary's line, Werkzeug adds the first byte of the line end to
-    the content. If a part has no content, its head and the boundary share a line end. Then Werkzeug
-    appends the next part to the content.
+    If bytes end within a boundary's line, it adds the first byte of the line end to the content. If a
+    part has no content, it appends the next part to that.
     """
 
     def next_event(self) -> Event:
@@ -64,7 +61,7 @@ class _Decoder(MultipartDecoder):
 
 
 class MultipartForm:
-    """One form. Read `file` to its end, then `rest`; after that `fields` is complete."""
+    """One form. Read `file` to its end, then `rest`; then `fields` is complete."""
 
     def __init__(self, content_type: str, chunks: AsyncIterator[bytes]) -> None:
         """Raises Refusal if `content_type` has no usable boundary."""
@@ -81,7 +78,7 @@ class MultipartForm:
         self._ended = False
 
     async def file(self) -> AsyncGenerator[bytes]:
-        """Yield the file's content. Raises Refusal for a form without a file, or a malformed form."""
+        """Yield the file's content. Raises Refusal without a file, or for a malformed form."""
         while True:
             event = await self._next()
             if isinstance(event, Field):
@@ -104,7 +101,7 @@ class MultipartForm:
                 yield data.data
 
     async def rest(self) -> None:
-        """Read the form's parts after the file. Raises Refusal."""
+        """Raises Refusal."""
         while not self._ended:
             event = await self._next()
             if isinstance(event, Field):
@@ -133,7 +130,7 @@ class MultipartForm:
             raise invalid(name, "is not UTF-8") from None
         if "\0" in text:
             raise invalid(name, "must not contain NUL")
-        if text:  # a browser sends an empty text for a field that is not filled in
+        if text:  # a browser sends an empty field as an empty text
             self.fields[name] = text
 
     async def _data(self) -> Data:

@@ -1,5 +1,4 @@
-"""Pages of lists, bounded in items and bytes, with opaque cursors. A cursor is valid only for its own
-list."""
+"""Pages of lists, bounded in items and bytes, with opaque cursors."""
 
 import base64
 import binascii
@@ -18,8 +17,7 @@ from engine.runtime.slices import in_slices
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
-# The size of a page's items as JSON. No item is larger than half of that, so no page is larger than 2
-# MiB, and making a page takes some milliseconds.
+# The size of a page's items as JSON. No item is larger than half of that.
 PAGE_BYTES = 1024 * 1024
 PORTION = 50  # rows read at a time: the largest (a job, a destination) have some 64 KiB
 VIEWED = 200  # rows whose views are made in one step: about a millisecond
@@ -27,13 +25,12 @@ _TAG = 8  # bytes that name the list of a cursor
 
 
 def cursor_of(listing: str, environment: int, below: str) -> str:
-    """Return the cursor of the page that starts after the id `below`, in a list of an environment."""
+    """Return the cursor of the page that starts after the id `below`."""
     return base64.urlsafe_b64encode(_tag(listing, environment) + UUID(below).bytes).decode()
 
 
 def position(listing: str, environment: int, cursor: str | None) -> str | None:
-    """Return the id in a cursor, None without a cursor. Raises Refusal 400 if the cursor belongs to
-    another list."""
+    """Return a cursor's id, None without one. Raises Refusal 400 for another list's cursor."""
     if cursor is None:
         return None
     try:
@@ -48,7 +45,7 @@ def position(listing: str, environment: int, cursor: str | None) -> str | None:
 
 
 def ordinal(number: int) -> str:
-    """Return the id that stands for a number: a cursor holds an id, and some items have only a number."""
+    """Return the id that stands for a number in a cursor."""
     return str(UUID(int=number))
 
 
@@ -66,8 +63,8 @@ def searched_page(
 ) -> Page[Item]:
     """Return a page of a filtered list.
 
-    A page that is short but not the last shows that the search was stopped. Then the page's `searchedTo`
-    is the instant up to which it searched: `at_ms`, or by default the creation of `below`.
+    If the search was stopped, `searchedTo` is the instant up to which it searched: `at_ms`, or the
+    creation of `below`.
     """
     found = page(items, listing, environment, below)
     if below is not None and len(items) < limit:
@@ -81,8 +78,7 @@ async def views_of(make: Callable[[Row], Item], rows: Iterable[Row]) -> list[Ite
 
 
 def fitting(items: Sequence[Any], most: int) -> int:
-    """Return how many of the first items fit into `most` bytes of JSON: at least one, if there are
-    any."""
+    """Return how many items fit into `most` bytes of JSON: at least one, if there are any."""
     size = 0
     for number, item in enumerate(items):
         size += len(orjson.dumps(item)) + 1
@@ -98,10 +94,9 @@ def page(
     below: str | None,
     mark: Callable[[int], str] | None = None,
 ) -> Page[Item]:
-    """Return a page of the items that fit; `below` is the start of the next page, None at the end.
+    """Return a page of the items that fit. `below` is the start of the next page, None at the end.
 
-    `mark` returns the id for a cursor that points to the item at an index. By default it is the item's
-    `id`.
+    `mark` returns the id for a cursor after the item at an index, by default its `id`.
     """
     shown = items[: fitting(items, PAGE_BYTES)]
     if len(shown) < len(items):
@@ -118,15 +113,11 @@ async def portioned_page(
     below: str | None,
     limit: int,
 ) -> Page[Item]:
-    """Read rows in portions until the page is full or no rows are left, and return the page.
-
-    `take` returns the rows after an id, at most a given number. `views` returns their views, which must
-    have the rows' `id`.
-    """
+    """Read rows until the page is full. `take` returns the rows after an id, at most a number. `views`
+    returns their views, which must have the rows' `id`."""
     items: list[Item] = []
     size = 0
     while True:
-        # One row more, to see if another page follows.
         wanted = min(PORTION, limit + 1 - len(items))
         rows = await take(below, wanted)
         portion = await views(rows)

@@ -1,7 +1,4 @@
-"""A workspace's permissions for its customers: the only module that applies them to embed sessions.
-
-Routes declare the abilities that they need. Nothing here awaits.
-"""
+"""A workspace's permissions for its customers: the only module that applies them to embed sessions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +10,7 @@ from engine.model.quotas import Ability, WorkspaceSettings
 
 
 def check_route(route: Route, settings: WorkspaceSettings) -> None:
-    """Refuse with 403 a request that the workspace's customers cannot make, whatever its body is."""
+    """Raises Refusal 403 for a request that customers cannot make, whatever its body is."""
     if route.ability is None or settings.allows(route.ability):
         return
     if route.method == "PATCH" and any(map(settings.allows, route.field_abilities.values())):
@@ -22,11 +19,8 @@ def check_route(route: Route, settings: WorkspaceSettings) -> None:
 
 
 def check_fields(route: Route, settings: WorkspaceSettings, document: Mapping[str, Any]) -> None:
-    """Refuse with 403 a body with a field that a customer is not allowed to set.
-
-    A creation needs the route's ability and those of its fields. A change needs the abilities of its
-    fields, and the route's ability for fields without one.
-    """
+    """Raises Refusal 403. A creation needs the route's ability and those of its fields. A change needs
+    the abilities of its fields, and the route's ability for fields without one."""
     patch = route.method == "PATCH"
     asked = [name for name, value in document.items() if _is_asked(value, patch=patch)]
     for name in asked:
@@ -62,8 +56,8 @@ def _withhold(value: Any, path: list[str]) -> None:
 
 
 def _is_asked(value: object, *, patch: bool) -> bool:
-    """Return True if a field with this value needs a permission. An empty object and false
-    need none. Null needs it in a change, where it removes a value, and not in a creation."""
+    """An empty object and false need no permission. Null needs it in a change, where it removes a value,
+    and not in a creation."""
     return value != {} and value is not False and (patch or value is not None)
 
 

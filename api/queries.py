@@ -1,5 +1,4 @@
-"""The strict reader of query strings into models. It refuses unknown, malformed or wrongly repeated
-parameters."""
+"""The strict reader of query strings into models."""
 
 import re
 from collections.abc import Iterable
@@ -33,7 +32,7 @@ EXAMINE_MOST = 20_000  # rows: some 50 ms
 MOST_VALUES = 20  # of one filter: each costs a search in an index
 Text = Annotated[str, Field(min_length=1, max_length=256)]
 Given = TypeVar("Given")
-# A filter that can be repeated: an item passes if it has any of the values.
+# A filter that passes an item with any of the values.
 AnyOf = Annotated[list[Given], Field(min_length=1, max_length=MOST_VALUES)]
 
 
@@ -82,7 +81,7 @@ class Query(Document):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Read the schema once, when the class is created: it takes 1 ms, too long for a request."""
+        """The schema takes 1 ms, too long for a request."""
         super().__pydantic_init_subclass__(**kwargs)
         cls.repeatable = frozenset(
             name
@@ -116,7 +115,6 @@ class DestinationQuery(ListQuery):
 
     @property
     def statuses(self) -> tuple[DestinationStatus, ...]:
-        """The statuses to list."""
         if self.status is None:
             return (DestinationStatus.ACTIVE, DestinationStatus.DISABLED)
         return tuple(DestinationStatus[name] for name in self.status)
@@ -195,8 +193,7 @@ Kind = TypeVar("Kind", bound=Enum)
 
 
 def parameters(raw: bytes) -> list[tuple[str, str]]:
-    """Return the parameters of a query string. Raises Refusal 400 if it is not UTF-8, or has too many
-    parameters."""
+    """Raises Refusal 400 if the query is not UTF-8, or has too many parameters."""
     if not raw:
         return []
     pairs = raw.split(b"&", MAX_PARAMETERS)
@@ -211,7 +208,7 @@ def parameters(raw: bytes) -> list[tuple[str, str]]:
 
 
 def read_query(model: type[AnyQuery], given: list[tuple[str, str]]) -> AnyQuery:
-    """Return the parameters as `model`. Raises Refusal 400 naming each offending one."""
+    """Raises Refusal 400 that names each wrong parameter."""
     document: dict[str, Any] = {}
     for name, value in given:
         if "\0" in value:
@@ -233,12 +230,10 @@ def read_query(model: type[AnyQuery], given: list[tuple[str, str]]) -> AnyQuery:
 
 
 def any_of(kind: type[Kind], names: Iterable[str] | None) -> tuple[Kind, ...] | None:
-    """Return the members of `kind` that a repeated parameter names, None for no filter."""
     return None if names is None else tuple(kind[name] for name in names)
 
 
 def all_of(values: Iterable[Given] | None) -> tuple[Given, ...] | None:
-    """Return the values of a repeated parameter, None for no filter."""
     return None if values is None else tuple(values)
 
 

@@ -48,7 +48,7 @@ class Repeat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """The method of the client library for an operation.
+    """The client library's method for an operation.
 
     `name`: `destinations.enable` is the method `enable` of `client.destinations`. `by_hand`: the method
     is handwritten, not generated. `positional`: optional fields of the body that a caller can give by
@@ -67,7 +67,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The generated command for an operation: it calls the client's method and prints the answer.
+    """The generated command for an operation.
 
     `name`: `rules list` is the command `list` of `angarium rules`. `columns`: titles and fields of a
     list's table; a nested field follows a dot. `options`: flags for query parameters whose names cannot
@@ -177,7 +177,7 @@ class Route:
     takes_s: float = 0.0
 
     def __post_init__(self) -> None:
-        """Take the answer's shape from the handler's return type. Raises TypeError if there is none."""
+        """Take the answer's shape from the handler. Raises TypeError if there is none."""
         if self.responses:
             return
         shape = get_type_hints(self.handler, include_extras=True).get("return")
@@ -189,7 +189,6 @@ class Route:
 
     @property
     def repeats(self) -> Repeat:
-        """The effect of repeating the request."""
         if self.repeat is not None:
             return self.repeat
         return Repeat.NEVER if self.status == CREATED else Repeat.FREELY
@@ -207,7 +206,6 @@ def pattern_of(path: str) -> re.Pattern[str]:
 
 
 def by_path(routes: Iterable[Route]) -> dict[str, list[Route]]:
-    """Return the routes of each path."""
     found: dict[str, list[Route]] = {}
     for route in routes:
         found.setdefault(route.path, []).append(route)
@@ -215,7 +213,7 @@ def by_path(routes: Iterable[Route]) -> dict[str, list[Route]]:
 
 
 def allowed_of(routes: Sequence[Route]) -> str:
-    """Return the methods that a path with these routes allows, in the form of an Allow header."""
+    """Return the Allow header of a path with these routes."""
     methods = {route.method for route in routes} | {"OPTIONS"}
     if "GET" in methods:
         methods.add("HEAD")
@@ -223,10 +221,8 @@ def allowed_of(routes: Sequence[Route]) -> str:
 
 
 def allowed_by_rule(routes: Iterable[Route]) -> dict[str, str]:
-    """Return the allowed methods of each rule."""
     return {rule_of(path): allowed_of(here) for path, here in by_path(routes).items()}
 
 
 def allowed_of_server(allowed: Mapping[str, str]) -> str:
-    """Return the methods that any rule has."""
     return ", ".join(sorted({method for each in allowed.values() for method in each.split(", ")}))

@@ -1,4 +1,4 @@
-"""The services that the control plane's routes call. The composition root makes them."""
+"""The services that the control plane's routes call."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

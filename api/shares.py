@@ -1,9 +1,8 @@
-"""The shares of workspaces: they bound how many requests of one workspace run at once; the others wait.
+"""The shares of workspaces: the bound on one workspace's running requests.
 
-Each workspace has its own queue. In a queue the workspace's keys and each of its customers take turns.
+In a workspace's queue its keys and each of its customers take turns.
 
-All workspaces share a few connections to the database and one event loop, so without shares the busiest
-workspace would use them all. Nothing here knows what a request does.
+Without shares the busiest workspace would use all connections to the database, and the event loop.
 """
 
 from collections.abc import AsyncIterator
@@ -21,28 +20,25 @@ from engine.runtime.slots import customers_places
 from engine.runtime.tally import Tally
 from engine.settings import Settings
 
-# The limit on waiting requests that use a workspace's keys. The workspace's customers together have the
-# same limit. One client opens fewer requests at once: an HTTP/2 connection to the door can have 100, and
-# pools of HTTP/1.1 connections commonly have 100.
+# The limit on a workspace's waiting requests with keys, and the same for its customers together. One
+# client opens about 100: on an HTTP/2 connection to the door, or in a pool of HTTP/1.1 connections.
 LINE = 128
 WAIT_S = 5.0  # as long as a query waits for a connection
 RETRY_AFTER_S = 1
 # After a request its place rests: no request can use it for the request's duration, times the number of
-# the workspace's other places. So a workspace that sends requests without a pause has one request running
-# on average, however many connections it has. A caller that sends one request after another does not
-# notice the rest, because it gets another place. The duration counts up to this many seconds: longer
-# requests wait for the database, not for the event loop.
+# the workspace's other places. So a workspace that never pauses has one running request on average, on
+# however many connections. The duration counts up to this number of seconds: longer requests wait for the
+# database, not for the event loop.
 COUNTED_S = 0.05
 LINE_CUSTOMER = 16  # waiting requests of one customer: more than browsers open to one server
-# The longest rest of a place. With hundreds of places, a rest without this limit could exceed the time
-# that a client waits.
+# The longest rest of a place, less than a client waits even with hundreds of places.
 MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")
 
 
 class Share(Enum):
-    """A share: the part of the process that requests of one workspace can use (`api.shares`)."""
+    """The part of the process that requests of one workspace can use."""
 
     READS = "GET requests, and others that read from the log"
     WRITES = "other requests"
@@ -54,20 +50,16 @@ class Share(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShareStatistics:
-    """The current numbers of workspaces and requests, and the number of refusals since the start."""
-
     workspaces: int  # with a request that runs or waits
     at_work: int
     waiting: int
     refused: int
 
 
-KEYS = ""  # the name of all keys of a workspace as one caller; a customer's is its account
+KEYS = ""  # all keys of a workspace are one caller; a customer's name is its account
 
 
 class _Waiter:
-    """A request that waits for a place."""
-
     __slots__ = ("given", "rested_at")
 
     def __init__(self) -> None:
@@ -76,8 +68,6 @@ class _Waiter:
 
 
 class _WorkspaceLine:
-    """The running and waiting requests of one workspace."""
-
     __slots__ = (
         "_most",
         "_together",
@@ -99,13 +89,11 @@ class _WorkspaceLine:
         self.told = False  # a refusal was logged (once while the workspace has requests)
 
     def may_work(self, caller: str) -> bool:
-        """Return True if this caller can get a free place."""
         if caller == KEYS:
             return True
         return self.at_work.of(caller) < self._most and self.sessions < self._together
 
     def take(self, caller: str) -> float:
-        """Take the free place whose rest ends first; return when its rest ends."""
         self.at_work.add(caller)
         self.sessions += caller != KEYS
         return heappop(self.rested_at)
@@ -133,8 +121,8 @@ class WorkspaceShare:
         *,
         rests: bool = True,
     ) -> None:
-        """`kind`: the share's name in the log. `at_once`: the limit on a workspace's running requests.
-        `rests`: each place rests after a request (`COUNTED_S`)."""
+        """`kind` is the share's name in the log. `at_once` is the limit on a workspace's running
+        requests. `rests`: each place rests after a request (`COUNTED_S`)."""
         self._kind = kind
         self._rests = rests
         self._at_once = at_once
@@ -145,9 +133,9 @@ class WorkspaceShare:
 
     @asynccontextmanager
     async def place(self, workspace: str, caller: str = KEYS) -> AsyncIterator[None]:
-        """Hold a place during the block. A caller's requests get places in the order of arrival. Raises
-        Refusal 503 before the block begins, if too many requests wait or this one has waited too long.
-        `caller`: the account of a customer, for an embed session."""
+        """Hold a place, in the order of a caller's requests. Raises Refusal 503 before the block, if too
+        many requests wait or this one has waited too long. `caller` is the account of a customer, for an
+        embed session."""
         line = self._lines.get(workspace)
         if line is None:
             line = self._lines[workspace] = _WorkspaceLine(self._at_once)
@@ -172,8 +160,8 @@ class WorkspaceShare:
                 del self._lines[workspace]
 
     def _has_room(self, line: _WorkspaceLine, caller: str) -> bool:
-        """Return True if another request can wait. Requests of keys and of customers are counted
-        separately, so that customers cannot use up the queue of the keys."""
+        """Keys and customers are counted separately, so that customers cannot use up the queue of the
+        keys."""
         keys = line.users.of(KEYS)
         if caller == KEYS:
             return keys < self._most
@@ -181,7 +169,6 @@ class WorkspaceShare:
 
     @staticmethod
     async def _take(line: _WorkspaceLine, caller: str) -> None:
-        """Wait for the caller's turn, take a place, and wait until the place's rest ends."""
         if line.rested_at and caller not in line.waiting and line.may_work(caller):
             at = line.take(caller)
             await trio.lowlevel.cancel_shielded_checkpoint()
@@ -206,7 +193,6 @@ class WorkspaceShare:
                 raise
 
     def statistics(self) -> ShareStatistics:
-        """Return the present numbers."""
         lines = self._lines.values()
         at_work = sum(line.at_work.total for line in lines)
         return ShareStatistics(
@@ -227,15 +213,13 @@ class WorkspaceShare:
 
 @dataclass(frozen=True, slots=True)
 class ControlShares:
-    """The shares of the control plane. Requests of one kind do not delay the workspace's other
-    kinds."""
+    """The shares of the control plane."""
 
     reads: WorkspaceShare
     writes: WorkspaceShare
     outward: WorkspaceShare
 
     def of(self, method: str, share: Share | None) -> WorkspaceShare:
-        """Return the share of a route's requests; the method decides if the route names none."""
         kind = share or (Share.READS if method == "GET" else Share.WRITES)
         if kind is Share.READS:
             return self.reads
@@ -243,11 +227,9 @@ class ControlShares:
 
 
 def shares_of(settings: Settings) -> ControlShares:
-    """Return the shares of a process."""
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),
-        # Places need no rest after a request: these requests wait nearly all the time for something
-        # outside of this process, and hardly use the event loop.
+        # These requests wait for something outside of this process, and hardly use the event loop.
         outward=WorkspaceShare("outward", settings.control_outward_workspace, rests=False),
     )

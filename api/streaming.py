@@ -1,6 +1,5 @@
 """Requests and answers of the framework as streams. One part of a request's body is held at a time. The
-source of an answer is always closed. Nothing here knows a route.
-"""
+source of an answer is always closed."""
 
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AsyncExitStack
@@ -16,43 +15,37 @@ from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers import TrioRequest
 from quart_trio.wrappers.request import TrioBody
 
-# The key, in a scope's `extensions`, of a function that the application calls before it streams a body.
-# The door then counts only the bytes held, not the whole body. The body can take longer than 30 s, if it
-# makes progress.
+# The key of a function that the application calls before it streams a body. The door then counts only the
+# bytes held. The body can take longer than 30 s, if it makes progress.
 STREAM = "angarium.stream"
 CLOSE_S = 5.0  # to close the source of an answer after its request was cancelled
 
 
 class Inflow(TrioBody):
-    """A request's body. It holds one part, and receives the next part when the application has taken this
-    one. (The framework's own class holds parts without a bound.)"""
+    """A request's body, of which one part is held. The framework's own class holds parts without a
+    bound."""
 
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
-        # No maximum here: each route sets its own.
         super().__init__(expected_content_length, None)
         self._held = b""
         self._ended = False
-        self._news = trio.Event()  # a part has come, or the end
+        self._news = trio.Event()
         self._taken = trio.Event()
         self._wanted = trio.Event()
 
     def append(self, data: bytes) -> None:
-        """Add a part."""
         if data:
             self._held += data
             self._news.set()
 
     def set_complete(self) -> None:
-        """Note the end of the body."""
         self._ended = True
         self._news.set()
 
     async def wait_wanted(self) -> None:
-        """Wait until the application asks for the body."""
         await self._wanted.wait()
 
     async def wait_taken(self) -> None:
-        """Wait until nothing is held."""
         while self._held:
             self._taken = trio.Event()
             await self._taken.wait()
@@ -76,8 +69,7 @@ class Inflow(TrioBody):
 
 
 class Request(TrioRequest):
-    """A request whose body is an `Inflow`. After its answer was sent or abandoned, the callbacks in
-    `endings` are called."""
+    """A request. The callbacks in `endings` run after its answer was sent or abandoned."""
 
     body_class = Inflow
 
@@ -87,8 +79,7 @@ class Request(TrioRequest):
 
 
 class Outflow(ResponseBody):
-    """An answer's body, read as fast as the client takes it. A callback in the request's `endings` closes
-    the source."""
+    """An answer's body, read as fast as the client takes it."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -103,12 +94,10 @@ class Outflow(ResponseBody):
 
 
 class _Connection(TrioASGIHTTPConnection):
-    """One request between the server and the framework."""
-
     async def handle_messages(  # type: ignore[override]  # as quart_trio's own does
         self, nursery: trio.Nursery, request: Request, receive: ASGIReceiveCallable
     ) -> None:
-        """Give the body to the application part by part; cancel the request if its client leaves."""
+        """Cancel the request if its client leaves."""
         body = request.body
         assert isinstance(body, Inflow)
         if "Expect" in request.headers:  # `receive` would send 100 Continue
@@ -124,7 +113,6 @@ class _Connection(TrioASGIHTTPConnection):
     async def handle_request(  # type: ignore[override]  # as quart_trio's own does
         self, nursery: trio.Nursery, request: Request, send: ASGISendCallable
     ) -> None:
-        """Answer the request, then run its endings."""
         try:
             await super().handle_request(nursery, request, send)
         finally:
@@ -133,8 +121,8 @@ class _Connection(TrioASGIHTTPConnection):
 
 
 class Path(QuartRule):
-    """A URL rule that only matches. The framework also compiles a function that makes the rule's URL. No
-    code calls it, and for all rules that would take 0.1 s of each start."""
+    """A URL rule that only matches. The framework compiles a function that makes its URL: 0.1 s of each
+    start."""
 
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         return _no_url
@@ -145,8 +133,6 @@ def _no_url(*_: object, **__: object) -> tuple[str, str]:
 
 
 class Application(QuartTrio):
-    """The framework's application with the requests and rules of this module."""
-
     asgi_http_class = _Connection
     request_class = Request
     url_rule_class = Path  # type: ignore[assignment]  # Quart's own type is as narrow

@@ -1,7 +1,6 @@
 """The three forms of a file upload: JSON, multipart/form-data, or the file's bytes as the body.
 
-Each form yields the same: the file's description, and its stored content or its URL. Memory holds a
-body part by part; only a JSON body, which is small, is held whole.
+Each form yields the file's description, and its stored content or its URL.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -44,19 +43,18 @@ class UploadQuery(Query):
     idempotency_key: str | None = None
 
     def said(self) -> dict[str, str]:
-        """Return the given fields of the description, by name."""
         return self.model_dump(by_alias=True, exclude_none=True, exclude={"environment"})
 
 
 @asynccontextmanager
 async def received(call: Call) -> AsyncIterator[tuple[FileFields, Content]]:
-    """Receive a file, in any form, and hold its content while the block runs. Raises Refusal."""
+    """Receive a file and hold its content while the block runs. Raises Refusal."""
     said = call.query_as(UploadQuery).said()
     content_type = call.headers.get("content-type", "")
     essence = content_type.partition(";")[0].strip(" \t").lower()
     if essence in (JSON, MULTIPART) and said:
         raise invalid(next(iter(said)), "must be in the body of this form, not in the query")
-    # Always close the body, so that the garbage collector never gets a half-read iterator.
+    # The garbage collector must not get a half-read iterator.
     async with aclosing(cast("AsyncGenerator[bytes]", call.chunks)):
         if essence == JSON:
             form = _as_json(call)
@@ -85,7 +83,7 @@ async def _as_it_is(
         "fileName": _named(call.headers.get("content-disposition", "")),
         "contentType": content_type,
     }
-    fields = _fields({**_present(stated), **said})  # before the body is read
+    fields = _fields({**_present(stated), **said})
     async with _kept(call, _some(call.chunks), FILE_BYTES) as content:
         yield fields, content
 
@@ -152,7 +150,7 @@ async def _kept(
 
 
 def _fields(said: dict[str, str]) -> FileFields:
-    """Return the description from texts. Raises Refusal."""
+    """Raises Refusal."""
     document: dict[str, Any] = dict(said)
     metadata = said.get("metadata")
     if metadata is not None:
@@ -169,7 +167,7 @@ def _present(stated: dict[str, str | None]) -> dict[str, str]:
 
 
 def _named(disposition: str) -> str | None:
-    """Return the file name of a Content-Disposition, also if it is not ASCII (RFC 8187)."""
+    """The name can be other than ASCII (RFC 8187)."""
     return parse_options_header(disposition)[1].get("filename") or None
 
 
@@ -182,7 +180,7 @@ async def _once(data: bytes) -> AsyncGenerator[bytes]:
 
 
 async def _some(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """Yield the parts of a body. Raises Refusal if it is empty."""
+    """Raises Refusal for an empty body."""
     empty = True
     async for chunk in chunks:
         empty = empty and not chunk

@@ -2,7 +2,7 @@
 assets.
 
 The files are read once. The address of an asset has a digest of all files, so browsers can cache it for
-ever, and a new version has new addresses. Nothing here awaits.
+ever, and a new version has new addresses.
 """
 
 import gzip
@@ -35,11 +35,10 @@ Fields = Sequence[tuple[bytes, bytes]]
 
 
 def policy(images: str, ancestors: str) -> str:
-    """Return the Content-Security-Policy of a page that loads only its own files and this API. Pages of
-    `ancestors` can frame the page.
+    """Return the Content-Security-Policy of a page that loads only its own files and this API.
 
-    `default-src` forbids everything that is not named; `frame-ancestors`, `base-uri` and `form-action`
-    do not fall back to it.
+    `default-src` forbids everything that is not named; `frame-ancestors`, `base-uri` and `form-action` do
+    not fall back to it.
     """
     return (
         f"default-src 'none'; script-src 'self'; style-src 'self'; img-src {images}; connect-src 'self'; "
@@ -52,8 +51,6 @@ POLICY = policy(_IMAGES, "'none'")
 
 
 class _WebFile(Struct, frozen=True):
-    """A file ready to send."""
-
     content_type: str
     body: bytes
     zipped: bytes
@@ -61,7 +58,7 @@ class _WebFile(Struct, frozen=True):
 
 
 class WebFiles:
-    """The files of one folder. Without the folder there are no files, no console and no portal."""
+    """The files of one folder."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         found = {
@@ -82,26 +79,25 @@ class WebFiles:
         self._page = None if page is None else _file("text/html; charset=utf-8", page)
 
     def page(self, name: str, assets: bytes) -> bytes | None:
-        """Return a page whose assets are below the path `assets`; None if there is no such page."""
+        """Return a page whose assets are below the path `assets`, None without the page."""
         path = self._folder / name
         if not path.is_file():
             return None
         return path.read_text().replace("{assets}", f"{assets.decode()}{self.digest}").encode()
 
     def asset(self, name: bytes, fields: Fields) -> Answer | None:
-        """Return the answer with an asset, `digest/name`; None if there is no such asset."""
+        """Return the answer with an asset, `digest/name`, None without the asset."""
         asset = self._assets.get(name)
         return None if asset is None else _sent(asset, fields, KEPT)
 
     def sent(self, name: str, fields: Fields, caching: str) -> Answer:
-        """Return the answer with a file whose address has no digest."""
+        """Return a file whose address has no digest."""
         return _sent(self._assets[f"{self.digest}/{name}".encode()], fields, caching)
 
     def answer(self, method: str, path: bytes, fields: Fields, request_id: str) -> Answer | None:
-        """Return the answer to a request for the console; None for any other request.
+        """Return the answer to a request for the console, None for another request.
 
-        `path` is percent-encoded, as received. `/` redirects clients that accept HTML, such as browsers,
-        to the console.
+        `path` is percent-encoded, as received. `/` redirects clients that accept HTML to the console.
         """
         page = self._page
         if page is None:
@@ -169,17 +165,14 @@ IMAGES = "'self' data: https:"
 
 
 class Portal:
-    """The answers to requests for the portal."""
-
     def __init__(self, files: WebFiles, models: Models) -> None:
         self._files, self._models = files, models
         self._page = files.page("portal/index.html", PORTAL_ASSETS)
 
     def answer(self, method: str, path: bytes, fields: Fields, request_id: str) -> Answer | None:
-        """Return the answer to a request for the portal; None for any other request.
+        """Return the answer to a request for the portal, None for another request.
 
-        An unknown workspace gets the same page, so that a client cannot find out which workspaces
-        exist.
+        Unknown workspaces get the same page, so that a client cannot find out which workspaces exist.
         """
         if self._page is None or not path.startswith(PORTAL):
             return None
