@@ -12,7 +12,7 @@ from api.cli.suggestions import suggesting
 
 
 class Subcommand(NamedTuple):
-    """The module of a command, and its line in `--help`. `--help` imports no command.
+    """The module of a command and its line in `--help`, which imports no command.
 
     `module` is empty for a group that has only generated commands.
     """
@@ -73,11 +73,9 @@ class Program(click.Group):
     """The group of all commands, in the order in which a new user needs them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by its name, importing it."""
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
@@ -92,7 +90,7 @@ class Program(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the named command. Raises UsageError with the closest command."""
+        """Raises UsageError with the closest command."""
         found: tuple[str | None, click.Command | None, list[str]] = suggesting(
             super().resolve_command, COMMANDS
         )(ctx, args)
@@ -108,7 +106,6 @@ class Program(click.Group):
                 formatter.write_dl([(name, entry.short_help) for name, entry in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands and options that begin with a prefix, without importing commands."""
         found = [
             CompletionItem(name, help=entry.short_help)
             for name, entry in COMMANDS.items()
@@ -117,7 +114,6 @@ class Program(click.Group):
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; report errors as messages."""
         try:
             return super().invoke(ctx)
         except BaseException as error:
@@ -148,4 +144,4 @@ def main(ctx: click.Context) -> None:
     if ctx.invoked_subcommand in LOCAL:
         from api import logs
 
-        logs.configure("console", "warning")  # stdout is for answers; `serve` sets its own logs
+        logs.configure("console", "warning")  # stdout is for answers

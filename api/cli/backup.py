@@ -21,7 +21,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class ByteSteps:
-    """The display of the progress of steps, in bytes."""
+    """The progress of steps, in bytes."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -41,7 +41,7 @@ class ByteSteps:
             click.echo(_CLEAR, err=True, nl=False)
 
     def show(self, step: str, done: int, total: int) -> None:
-        """Show that a step has done `done` of `total` bytes. `total` 0 means unknown."""
+        """Show that `done` of `total` bytes are done. `total` 0 means unknown."""
         now = time.monotonic()
         wait_s = REDRAW_S if self._terminal else LINE_S
         if step == self._step and now - self._shown_at < wait_s:
@@ -80,7 +80,6 @@ the files and the master key (docs/backup.md).
 )
 @settings_flags("data_dir", "database_url", "file_store", "master_key", "master_key_file")
 def command(target: Path, without_master_key: bool, compress: bool, **flags: Any) -> None:
-    """Make a backup."""
     settings = settings_from(flags)
     if settings.database_url is not None:
         raise SettingsTrouble(

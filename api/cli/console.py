@@ -28,7 +28,6 @@ def command(key_id: UUID | None, **flags: Any) -> None:
 
 
 async def _code(settings: Settings, key_id: str | None) -> str:
-    # Imported here, because `--help` does not need the server's modules.
     import time
 
     from api.composition.serving import secret_box

@@ -1,6 +1,6 @@
 """Direct access to the database of the settings, for the CLI commands about workspaces and keys.
 
-It works while a server runs on the same database. If the embedded database does not run, it is started.
+If the embedded database does not run, it is started.
 """
 
 import time
@@ -26,8 +26,7 @@ MIGRATING_S = 30.0  # the wait for a starting server that applies migrations
 
 @asynccontextmanager
 async def open_keys(settings: Settings) -> AsyncIterator[KeyCommands]:
-    """Yield the object that changes workspaces and keys. Raises StoreError, EmbeddedError, PlansFileError
-    or Trouble."""
+    """Yield the commands on keys. Raises StoreError, EmbeddedError, PlansFileError or Trouble."""
     async with database(settings) as url, open_bridge(url) as bridge:
         await bring_up_to_date(bridge)
         plans = tuple(plans_of(settings))
@@ -41,7 +40,7 @@ async def open_keys(settings: Settings) -> AsyncIterator[KeyCommands]:
 
 @asynccontextmanager
 async def database(settings: Settings) -> AsyncIterator[str]:
-    """Yield the URL of the database, which runs during the block."""
+    """Yield the database's URL. The database runs during the block."""
     place: AbstractContextManager[str]
     if settings.database_url is not None:
         place = nullcontext(settings.database_url)
@@ -63,9 +62,9 @@ async def database(settings: Settings) -> AsyncIterator[str]:
 async def bring_up_to_date(bridge: Bridge) -> None:
     """Wait until the database has this version's tables, at most `MIGRATING_S`.
 
-    Raises Trouble if the database has no tables of Angarium: a server's first start creates them, so
-    the address is probably wrong. Also raises Trouble for a newer or an older version. A command does
-    not upgrade the database, because a running server of the older version does not know new tables.
+    Raises Trouble for an older or a newer version. Also raises Trouble without tables: a server's first
+    start creates them, so the address is probably wrong. A command does not upgrade the database, because
+    a running older server does not know new tables.
     """
     ledger = await bridge.pool.fetch_value("SELECT to_regclass('schema_migrations') IS NOT NULL")
     if not ledger:

@@ -19,12 +19,12 @@ UNREACHABLE = 3
 NOT_FOUND = 4
 NOT_ALLOWED = 5
 INTERRUPTED = 130
-# The prefix of the packages in a wheel, "angarium_server."; empty in a checkout.
+# The prefix of the packages in a wheel; empty in a checkout.
 _INSTALLED = __name__.removesuffix("api.cli.errors")
 
 
 class Trouble(click.ClickException):
-    """The error of a command: its message says what is wrong and what to do."""
+    """An error whose message says what is wrong and what to do."""
 
     exit_code = FAILED
 
@@ -58,7 +58,7 @@ class NotAllowedTrouble(Trouble):
 
 
 def explain(error: BaseException) -> NoReturn:
-    """Raise the command's error for an exception; an unexpected exception is raised unchanged."""
+    """Raise the command's error for an exception. An unexpected exception is raised unchanged."""
     cause: Any = _telling_cause(error)
     if isinstance(cause, (click.ClickException, click.exceptions.Exit, click.Abort)):
         raise cause
@@ -93,14 +93,13 @@ def explain(error: BaseException) -> NoReturn:
 
 
 def refusal_text(error: Any) -> str:
-    """Return a refusal of the server as one line, with the request's id for the operator."""
+    """Return a refusal as one line, with the request's id for the operator."""
     line = printable(" ".join(str(error).split()))
     request = f"; request {error.request_id}" if error.request_id else ""
     return f"the server refused: {line}{request}"
 
 
 def trouble_of(status: int) -> type[Trouble]:
-    """Return the class of the command's error for an API status."""
     if status == 404:
         return NotFoundTrouble
     if status in (401, 403):
@@ -109,7 +108,6 @@ def trouble_of(status: int) -> type[Trouble]:
 
 
 def settings_trouble(error: Any) -> str:
-    """Return the errors of the settings, one line each, with the setting's variable and flag."""
     from engine.settings import PREFIX
 
     lines = []
@@ -125,7 +123,7 @@ def settings_trouble(error: Any) -> str:
 
 
 def _is(error: BaseException, name: str) -> bool:
-    """Return True if an error is an instance of a class, given by its full name."""
+    """`name` is the full name of a class."""
     return any(_name(kind) == name for kind in type(error).__mro__)
 
 
@@ -135,11 +133,8 @@ def _name(kind: type) -> str:
 
 
 def _telling_cause(error: BaseException) -> BaseException:
-    """Return the error to report for the exception group of a nursery.
-
-    If all tasks failed because of the database, this is one of their errors: if possible not a
-    StoreAwayError, because the others name the cause.
-    """
+    """If all tasks failed because of the database, return one of their errors: if possible not a
+    StoreAwayError, because the others name the cause."""
     causes = list(_leaves(error))
     if len(causes) > 1 and not all(_is(each, "engine.ports.StoreError") for each in causes):
         return error
@@ -155,7 +150,6 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _let_go_of_output() -> None:
-    """Discard buffered output. Otherwise the interpreter would try to write it at its exit, and report
-    the closed pipe."""
+    """At its exit the interpreter would write the buffered output, and report the closed pipe."""
     with suppress(OSError, ValueError):  # standard output is not a file, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

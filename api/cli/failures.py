@@ -18,7 +18,7 @@ EXIT_FAILED, EXIT_SETTINGS, EXIT_DATABASE = 1, 2, 3
 
 
 class ListenError(Exception):
-    """The server cannot listen on the address. `setting` is the setting that names the address."""
+    """The server cannot listen on the address."""
 
     def __init__(self, setting: str, address: str, error: OSError) -> None:
         reason = error.strerror or str(error)
@@ -48,10 +48,8 @@ _CODES: dict[type[Exception], int] = {  # the first match counts
 
 
 def known_failure(error: Exception) -> tuple[BaseException, int] | None:
-    """Return the error with the operator's message, and the exit code.
-
-    None for a bug, which needs its traceback.
-    """
+    """Return the error with the operator's message, and the exit code. None for a bug, which needs its
+    traceback."""
     cause = _cause(error)
     for kind, code in _CODES.items():
         if isinstance(cause, kind):
@@ -60,7 +58,7 @@ def known_failure(error: Exception) -> tuple[BaseException, int] | None:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the cause of a GivenUpError if the cause is a known failure, otherwise the error itself."""
+    """Return the cause of a GivenUpError if it is a known failure, otherwise the error."""
     error = alone(error)
     if isinstance(error, GivenUpError) and isinstance(error.__cause__, (StoreError, ListenError)):
         return error.__cause__

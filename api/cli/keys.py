@@ -165,8 +165,8 @@ async def _revoke(settings: Settings, key_id: str) -> None:
 
 
 def secret_form(output: str | None) -> str:
-    """Return the output format in which to print a new secret. Raises SettingsTrouble if none is given
-    and standard output is not a terminal, because a log must not have keys."""
+    """Raises SettingsTrouble without a format if standard output is not a terminal: a log must not have
+    keys."""
     if output is None and not sys.stdout.isatty():
         raise SettingsTrouble(
             "standard output is not a terminal, and a log must not have keys."
@@ -176,7 +176,6 @@ def secret_form(output: str | None) -> str:
 
 
 def show_new(made: NewKey, output: str) -> None:
-    """Print a new secret, as JSON or as text with a warning."""
     key = made.key
     environment = None if key.environment_name is None else key.environment_name.name
     if output == "json":
@@ -197,7 +196,7 @@ def show_new(made: NewKey, output: str) -> None:
 
 
 def shown(key: KeyRecord) -> dict[str, Any]:
-    """Return a key for lists: the API's fields, without the secret."""
+    """Return the API's fields of a key, without the secret."""
     secret = key.secrets[0]
     return {
         "id": key.id,

@@ -27,21 +27,19 @@ if TYPE_CHECKING:
 
 
 ABOUT = "made by `angarium listen`, which archives it when it ends"
-# Seconds after failed attempts, short for a user who watches.
+# In seconds, short for a user who watches.
 RETRIES = [1, 5, 30]
 
 
 class Borrowed(NamedTuple):
-    """The destination that the command has created for itself, and the secret that verifies its
-    webhooks."""
+    """The command's own destination, and the secret that verifies its webhooks."""
 
     id: str
     secret: str
 
 
 def borrow(open_client: Callable[[], "Client"], url: str, patterns: Sequence[str]) -> Borrowed:
-    """Create a destination and a rule for these event types. Raises AngariumError; then no destination
-    remains."""
+    """Create a destination and a rule. If it raises AngariumError, no destination remains."""
     from angarium import AngariumError
 
     with open_client() as client:
@@ -65,8 +63,7 @@ def give_back(open_client: Callable[[], "Client"], borrowed: Borrowed) -> None:
 
 SHOWN_BODY = 2_000  # characters, about one screen
 FAILURE = 500
-# After these signals a listener removes its destination and ends. They come from Ctrl-C, a process
-# manager, and a closed terminal.
+# # They come from Ctrl-C, a process manager, and a closed terminal.
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
@@ -87,8 +84,6 @@ Angarium sends to this machine only if ANGARIUM_EGRESS_ALLOW names its network (
 
 @dataclass(slots=True)
 class LocalListener:
-    """The options of the receiver, and its count of webhooks."""
-
     secrets: tuple[str, ...] = ()
     secret_file: Path | None = None
     status: int = 200
@@ -98,7 +93,6 @@ class LocalListener:
     count: int = 0
 
     async def respond(self, request: ReceivedRequest) -> ReceiverReply:
-        """Print a request and choose its answer."""
         self.count += 1
         verdict, genuine = self.judge(request)
         status = self.status
@@ -112,7 +106,7 @@ class LocalListener:
         return ReceiverReply(status, b'{"received":true}' if status < 300 else b"", self.delay_s)
 
     def judge(self, request: ReceivedRequest) -> tuple[str, bool]:
-        """Return the verdict on a request's signature, and True if the request is accepted."""
+        """Return the verdict on the signature, and True if the request is accepted."""
         secrets = list(self.secrets)
         if self.secret_file is not None and self.secret_file.exists():
             secrets += self.secret_file.read_text().split()
@@ -127,7 +121,6 @@ class LocalListener:
         return "signature verified", True
 
     def lines(self, request: ReceivedRequest, verdict: str, status: int) -> list[str]:
-        """Return the text printed for one request."""
         headers = request.headers
         message_id = headers.get("webhook-id", "-")
         again = " (seen before)" if message_id in self.seen else ""
@@ -184,7 +177,6 @@ def command(
     delay_ms: int,
     host: str,
 ) -> None:
-    """Receive until Ctrl-C."""
     listener = LocalListener(secrets, secret_file, status, failures, delay_ms / 1000)
     if patterns:
         trio.run(_run_borrowing, listener, host, port or 0, address, patterns, session().client)
@@ -217,7 +209,6 @@ async def _run_borrowing(
     patterns: Sequence[str],
     open_client: Callable[[], "Client"],
 ) -> None:
-    """Receive until a signal, with a temporary destination."""
     sockets = await _listen(host, port)
     url = address or f"http://{host}:{port_of(sockets)}/"
     with trio.open_signal_receiver(*SIGNALS) as signals, trio.CancelScope() as everything:
@@ -252,6 +243,5 @@ def _readable(body: bytes) -> str:
         text = json.dumps(json.loads(body), indent=2, ensure_ascii=False)
     except ValueError:
         text = body.decode("utf-8", "backslashreplace")
-    # Control characters of the body must not reach the terminal.
     text = "".join(c if c == "\n" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
     return text if len(text) <= SHOWN_BODY else text[:SHOWN_BODY] + f" ... ({len(body)} bytes)"

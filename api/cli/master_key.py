@@ -51,8 +51,6 @@ def command() -> None:
 
 @dataclass
 class _Work:
-    """The key store and database that the commands work on."""
-
     connection: Connection
     box: SecretBox
     rotation: Rotation
@@ -165,7 +163,6 @@ async def _shown(work: _Work) -> list[dict[str, Any]]:
 
 
 def _entries(workspaces: Sequence[str], old: bytes, new: bytes) -> list[AuditEntry]:
-    """Return the audit entries of a rotation, one for each workspace, with the keys' ids."""
     auditor = Auditor(Identity())
     changes = {"key": {"from": old.hex(), "to": new.hex()}}
     return [

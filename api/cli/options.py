@@ -1,4 +1,4 @@
-"""The flags made from the settings: every `ANGARIUM_...` variable has a flag of the same name."""
+"""The flags made from the settings."""
 
 import os
 from collections.abc import Callable
@@ -15,7 +15,7 @@ DATABASE = ("data_dir", "database_url", "master_key", "master_key_file")
 
 
 def settings_flags(*names: str) -> Callable[[Command], Command]:
-    """Add the flags of the named settings, or of all settings if none is named."""
+    """Add the flags of the named settings, or of all settings."""
 
     def decorate(command: Command) -> Command:
         for name in reversed(names or tuple(Settings.model_fields)):
@@ -26,7 +26,7 @@ def settings_flags(*names: str) -> Callable[[Command], Command]:
 
 
 def settings_from(flags: dict[str, Any]) -> Settings:
-    """Return the settings from the environment and from flags; a flag wins. Raises ValidationError."""
+    """Return the settings; a flag wins over the environment. Raises ValidationError."""
     known = {name: value for name, value in flags.items() if name in Settings.model_fields}
     return Settings.from_environment(os.environ, **known)
 
@@ -46,8 +46,7 @@ def _flag(name: str) -> Callable[[Command], Command]:
 
 
 def _refused(_: click.Context, __: click.Parameter, value: str | None) -> None:
-    """Refuse a master key in the arguments: every account of the machine can read a process's
-    arguments, and shells store them."""
+    """Refuse a secret: every account of the machine can read arguments, and shells store them."""
     if value is not None:
         raise SettingsTrouble(
             "--master-key is not accepted any more: every user can see it in the list of "
@@ -57,7 +56,6 @@ def _refused(_: click.Context, __: click.Parameter, value: str | None) -> None:
 
 
 def _secret_refused(_: click.Context, option: click.Parameter, value: str | None) -> None:
-    """Refuse a secret in the arguments; `_refused` has the reason."""
     if value is not None:
         raise SettingsTrouble(
             f"{option.opts[0]} is a secret, and every user can see arguments in the list of processes."
@@ -66,7 +64,6 @@ def _secret_refused(_: click.Context, option: click.Parameter, value: str | None
 
 
 def _without_password(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Refuse a database address with a password; `_refused` has the reason."""
     if value is not None and _has_password(value):
         raise SettingsTrouble(
             "--database-url has a password, and every user can see arguments in the list of processes."
@@ -77,7 +74,6 @@ def _without_password(_: click.Context, __: click.Parameter, value: str | None) 
 
 
 def _proxy_without_password(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Refuse a proxy address with a password; `_refused` has the reason."""
     if value is not None and _has_password(value):
         raise SettingsTrouble(
             "--egress-proxy has a password, and every user can see arguments in the list of processes."
@@ -90,11 +86,11 @@ def _has_password(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return bool(parts.password) or "password" in parse_qs(parts.query)
-    except ValueError:  # an invalid address, which connecting will report: look at its text
+    except ValueError:  # an invalid address: look at its text
         return "password" in url or "@" in url
 
 
-# For each setting that is or can contain a secret: a text for the help, and the check of the flag.
+# # For each setting that can contain a secret: a text for the help, and the check of the flag.
 _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
     "master_key": (
         " Give it by the variable only: every user of the machine can see arguments.",
@@ -116,7 +112,6 @@ _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
 
 
 def default_text(name: str) -> str:
-    """Return a setting's default as text for the help."""
     default = Settings.model_fields[name].default
     if default is None or default == ():
         return "default: none"

@@ -1,7 +1,7 @@
 """The safe output of untrusted text to a terminal: the text cannot move the cursor or change the
 direction of writing.
 
-Commands print through `say`. Only tables and progress displays write directly.
+Commands print through `say`.
 """
 
 import json
@@ -11,36 +11,33 @@ from typing import Any
 
 import click
 
-# The characters that `json_text` escapes: C1 controls, DEL, line separators, marks of direction, and
-# surrogates. `json` itself escapes C0 controls.
+# # C1 controls, DEL, line separators, marks of direction, and surrogates. `json` escapes C0 controls.
 _UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Return text with its unprintable characters escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def printable_lines(text: str) -> str:
-    """Return text of several lines with its unprintable characters escaped."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def say(text: str, *, err: bool = False, mark: str = "") -> None:
-    """Print lines on standard output, or on standard error. `mark` is trusted text before them."""
+    """Print lines. `mark` is trusted text before them."""
     click.echo(mark + printable_lines(text), err=err)
 
 
 def say_whole(text: str) -> None:
-    """Print an untrusted document. On a terminal, escape its unprintable characters."""
+    """Print an untrusted document, with its bytes unchanged unless on a terminal."""
     if sys.stdout.isatty():
         text = printable_lines(text.replace("\t", "    "))
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 
 def json_text(document: Any, *, indent: bool = False) -> str:
-    """Return JSON, in one line or indented, with its unprintable characters escaped."""
+    """Return JSON with its unprintable characters escaped."""
     text = json.dumps(document, ensure_ascii=False, indent=2 if indent else None)
     return _UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,7 +1,4 @@
-"""A small webhook receiver for `listen` and `demo`: HTTP/1.1 with keep-alive, for use on this machine.
-
-It frames requests with httptools, calls a function for each and writes the answer. It stores nothing.
-"""
+"""A small webhook receiver for `listen` and `demo`: HTTP/1.1 with keep-alive, for use on this machine."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +7,7 @@ from http import HTTPStatus
 import httptools
 import trio
 
-# The largest accepted body, far above any webhook's: a payload has at most 256 KiB, and the body that a
-# script makes 1 MiB.
+# Far above any webhook's:
 MAX_BODY = 32 * 1024 * 1024
 READ_BYTES = 65_536
 
@@ -28,8 +24,6 @@ class ReceivedRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReceiverReply:
-    """An answer, sent after a delay if one is set."""
-
     status: int = 200
     body: bytes = b""
     delay_s: float = 0.0
@@ -39,18 +33,15 @@ Respond = Callable[[ReceivedRequest], Awaitable[ReceiverReply]]
 
 
 async def listen(host: str, port: int) -> list[trio.SocketListener]:
-    """Open the sockets of a receiver; port 0 takes a free one. Raises OSError."""
+    """Open a receiver's sockets; port 0 takes a free port. Raises OSError."""
     return await trio.open_tcp_listeners(port, host=host)
 
 
 def port_of(listeners: Sequence[trio.SocketListener]) -> int:
-    """Return the port that a receiver has bound."""
     return int(listeners[0].socket.getsockname()[1])
 
 
 async def receive(listeners: Sequence[trio.SocketListener], respond: Respond) -> None:
-    """Answer requests until cancelled."""
-
     async def converse(stream: trio.SocketStream) -> None:
         await _Conversation(stream, respond).run()
 
@@ -58,7 +49,7 @@ async def receive(listeners: Sequence[trio.SocketListener], respond: Respond) ->
 
 
 class _Conversation:
-    """One connection: requests in, answers out, one at a time."""
+    """One connection, with one request at a time."""
 
     def __init__(self, stream: trio.SocketStream, respond: Respond) -> None:
         self._stream = stream
@@ -74,7 +65,7 @@ class _Conversation:
             async with self._stream:
                 await self._converse()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            return  # the sender has closed the connection, and will retry
+            return  # the sender will retry
 
     async def _converse(self) -> None:
         while True:
@@ -106,30 +97,23 @@ class _Conversation:
             head % (reply.status, phrase.encode(), len(reply.body), connection) + reply.body
         )
 
-    # --- callbacks of the parser
-
     def on_message_begin(self) -> None:
-        """Start a request."""
         self._request = ReceivedRequest()
         self._chunks = []
         self._size = 0
 
     def on_url(self, url: bytes) -> None:
-        """Take a piece of the target."""
         self._request.target += url.decode("latin-1")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
         self._request.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body, up to the limit."""
         self._size += len(body)
         if self._size <= MAX_BODY:
             self._chunks.append(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
         if self._size > MAX_BODY:
             return
         self._request.method = self._parser.get_method().decode("latin-1")

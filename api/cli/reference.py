@@ -14,7 +14,6 @@ PROGRAM = "angarium"
 
 
 def reference() -> str:
-    """Return the list of all commands, as markdown."""
     context = click.Context(main, info_name=PROGRAM)
     lines = ["", "## Options of every command over HTTP", "", *_options(common_options())]
     for name in COMMANDS:
@@ -27,7 +26,6 @@ def reference() -> str:
 
 
 def page() -> str:
-    """Return the text of docs/cli.md: its handwritten beginning, and the list of all commands."""
     head, mark, _ = PAGE.read_text("utf-8").partition(MARK)
     return head + (mark or MARK) + reference()
 
@@ -42,8 +40,8 @@ def _described(command: click.Command, context: click.Context, level: int) -> It
             yield from ["", f"{'#' * level} `{_usage(inner, below)}`", ""]
             yield from _described(inner, below, level + 1)
         return
-    # Leave out the options that all commands over HTTP have. An option is left out only if all its
-    # properties are equal: a local command can have a different `--output`.
+    # A common option is left out only if all its properties are equal: a local command can have a
+    # different `--output`.
     common = [option.to_info_dict() for option in common_options()]
     options = [
         parameter
@@ -77,5 +75,4 @@ def _options(options: list[click.Option]) -> Iterator[str]:
 
 
 def write_page() -> None:
-    """Write docs/cli.md."""
     PAGE.write_text(page(), "utf-8")

@@ -51,7 +51,6 @@ server on the folder accepts and shows everything, but sends nothing until you r
 def command(
     source: Path, hold: bool, with_key: Path | None, unauthenticated: bool, **flags: Any
 ) -> None:
-    """Restore a backup."""
     if flags.get("data_dir") is None:
         raise SettingsTrouble("name the new folder with --data-dir: there is no default")
     settings = settings_from(flags)

@@ -25,8 +25,7 @@ Exit codes: 0 stopped in order; 1 failed; 2 wrong settings; 3 the database canno
 `angarium doctor` finds the problems of a setup.
 """
 
-# Variables, named without the prefix, that are not settings of the server: the commands over HTTP, shell
-# completion, `make` and tests read them.
+# Variables, without the prefix, of the commands over HTTP, shell completion, `make` and tests.
 OTHERS = ("URL", "KEY", "KEY_FILE", "ENVIRONMENT", "COMPLETE", "SCREENSHOTS", "ADVISORIES_URL")
 BENCH = "BENCH_"
 LIKENESS = 0.85  # of two names that both begin with the prefix
@@ -37,12 +36,11 @@ log = structlog.get_logger("angarium.settings")
 @click.command("serve", help=HELP, short_help="Run the service.")
 @settings_flags()
 def command(**flags: Any) -> None:
-    """Serve until a signal."""
     settings = settings_from(flags)
     logs.configure(settings.log_format, settings.log_level)
     warn_of_unknown(os.environ)
-    gc.disable()  # imported objects stay; collecting garbage would take a quarter of the import time
-    from api.composition.serving import serve  # not needed for `--help`
+    gc.disable()  # collecting garbage would take a quarter of the import time
+    from api.composition.serving import serve
 
     gc.enable()
     sys.exit(serve(settings))

@@ -16,7 +16,7 @@ def did_you_mean(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
 
 
 def suggesting(resolve: Resolve, known: Iterable[str]) -> Resolve:
-    """Wrap the function that looks a command up: its error then also names the closest command."""
+    """Let the error of `resolve` name the closest command."""
 
     def find(ctx: click.Context, args: list[str]) -> Any:
         try:
@@ -28,12 +28,10 @@ def suggesting(resolve: Resolve, known: Iterable[str]) -> Resolve:
 
 
 class CommandGroup(click.Group):
-    """A group of commands that suggests the closest name for a misspelt one."""
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command by its name. Raises UsageError with the closest name."""
+        """Raises UsageError with the closest name."""
         found: tuple[str | None, click.Command | None, list[str]] = suggesting(
             super().resolve_command, self.commands
         )(ctx, args)

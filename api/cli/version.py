@@ -12,7 +12,6 @@ SHOWN = ("trio", "quart", "hypercorn", "httptools", "asyncpg", "msgspec", "pixel
 
 @click.command("version", help="Show the versions of Angarium and its parts.")
 def command() -> None:
-    """Print versions, one a line."""
     say(f"angarium {installed('angarium')}")
     say(f"python {platform.python_version()} ({platform.platform()})")
     for name in SHOWN:
@@ -20,7 +19,6 @@ def command() -> None:
 
 
 def installed(name: str) -> str:
-    """Return the version of an installed distribution."""
     try:
         return version(name)
     except PackageNotFoundError:

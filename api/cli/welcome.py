@@ -12,7 +12,7 @@ from engine.settings import Settings
 
 
 def server_url(settings: Settings) -> str:
-    """Return the server's URL for a client on this machine: a wildcard address becomes the loopback."""
+    """Return the server's URL on this machine: a wildcard address becomes the loopback."""
     host, port = settings.address
     if host != "localhost" and (address := ip_address(host)).is_unspecified:
         host = "127.0.0.1" if address.version == 4 else "::1"
@@ -24,9 +24,8 @@ def server_url(settings: Settings) -> str:
 def welcome(
     settings: Settings, port: int, first_keys: Sequence[NewKey], code: str | None = None
 ) -> str:
-    """Return the text for a server that listens on `port`. Port 0: another process accepts the
-    connections, and the text has no address. `first_keys` are shown at the first start. `code` signs in
-    to the console."""
+    """Return the text. With port 0 another process accepts connections, and no address is shown. `code`
+    signs in to the console."""
     bind = f"{settings.bind.rpartition(':')[0]}:{port}"
     url = server_url(settings.model_copy(update={"bind": bind}))
     lines = []
@@ -52,13 +51,11 @@ def welcome(
 
 
 def login_link(url: str, code: str) -> str:
-    """Return the link that signs in to the console. Its fragment is in no request and no log."""
+    """Return the link that signs in. Its fragment is in no request and no log."""
     return f"{url}/console#code={code}"
 
 
 def _program() -> str:
-    """Return the command that starts this program: its name if the PATH finds it, otherwise its
-    path."""
     called = Path(sys.argv[0])
     found = shutil.which("angarium")
     known = found is not None and Path(found).resolve() == called.resolve()
@@ -66,13 +63,12 @@ def _program() -> str:
 
 
 def _elsewhere(settings: Settings, bind: str) -> list[str]:
-    """Return the flags that a command needs to find a server whose settings are not the defaults."""
+    """Return the flags by which a command finds a server with other settings than the defaults."""
     usual = Settings.model_fields
     flags = []
     if bind != usual["bind"].default:
         flags += ["--bind", shlex.quote(bind)]
-    # There is no flag for the URL of an external database, because it has a password: the command reads
-    # it from the same variable as the server.
+    # The URL of an external database has a password and needs no flag:
     if settings.database_url is None and settings.data_dir != usual["data_dir"].default:
         flags += ["--data-dir", shlex.quote(str(settings.data_dir))]
     return flags

@@ -1,5 +1,4 @@
-"""`angarium demo`: a demonstration on the running server. It exits with 0 only if every check
-passes."""
+"""`angarium demo`: a demonstration on the running server."""
 
 import secrets
 import sys
@@ -49,7 +48,6 @@ NEXT = """
 )
 @settings_flags("bind", *DATABASE)
 def command(url: str | None, events: int, **flags: Any) -> None:
-    """Run the demo."""
     settings = settings_from(flags)
     sys.exit(trio.run(_demo, settings, url or server_url(settings), events))
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 @dataclass(slots=True)
 class DemoTally:
-    """The counts of one part of the demo. All times are seconds on the caller's clock."""
+    """The counts of one part of the demo. Times are seconds on the caller's clock."""
 
     expected: int
     accepted: int = 0
@@ -27,11 +27,10 @@ class DemoTally:
     _arrived: set[int] = field(default_factory=set)
 
     def sent(self, number: int, now: float | None) -> None:
-        """Note the time at which an event is sent. `now` None: its latency is not measured."""
+        """Note the sending of an event. `now` None: its latency is not measured."""
         self._sent[number] = now
 
     def arrived(self, number: object, now: float) -> None:
-        """Count a genuine webhook that was answered with success."""
         self.verified += 1
         if not isinstance(number, int) or number not in self._sent:
             self.unknown += 1
@@ -45,23 +44,20 @@ class DemoTally:
 
     @property
     def complete(self) -> bool:
-        """True if every expected event has arrived."""
         return len(self._arrived) >= self.expected
 
     @property
     def missing(self) -> int:
-        """The number of events that have not arrived."""
         return self.expected - len(self._arrived)
 
     def latency_ms(self, share: float) -> float | None:
-        """Return a percentile of the time from sending to arrival; None before anything arrived."""
+        """Return a percentile of the time from sending to arrival, None before anything arrived."""
         if not self.latencies_s:
             return None
         ordered = sorted(self.latencies_s)
         return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
     def problems(self, *, in_order: bool) -> list[str]:
-        """Return the failed checks; an empty list if all passed."""
         found = []
         if self.accepted != self.expected:
             found.append(f"{self.expected - self.accepted} of {self.expected} events not accepted")
@@ -78,23 +74,20 @@ class DemoTally:
         return found
 
 
-FRAME_S = 0.1  # ten frames a second
+FRAME_S = 0.1
 LINE_S = 1.0  # between plain lines
 
 
 class Screen:
-    """The demo's output."""
-
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
 
     def say(self, text: str = "") -> None:
-        """Print a line. `[bold]` and similar marks are rich's."""
+        """Print a line, in which `[bold]` and similar marks are rich's."""
         self._console.print(text, soft_wrap=True)
 
     @asynccontextmanager
     async def watching(self, tally: DemoTally) -> AsyncIterator[None]:
-        """Show the counts during the block."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._live if self._console.is_terminal else self._lines, tally)
             try:
@@ -121,7 +114,6 @@ class Screen:
 
 
 def line_of(tally: DemoTally) -> str:
-    """Return the counts as one line."""
     parts = [
         f"accepted {tally.accepted}/{tally.expected}",
         f"arrived {len(tally.order)}",
@@ -135,7 +127,6 @@ def line_of(tally: DemoTally) -> str:
 
 
 def table_of(tally: DemoTally) -> Table:
-    """Return the counts as a table."""
     table = Table.grid(padding=(0, 2))
     share = len(tally.order) / max(1, tally.expected)
     bar = "━" * round(30 * share)
@@ -153,7 +144,6 @@ def table_of(tally: DemoTally) -> Table:
 
 
 def milliseconds(tally: DemoTally, share: float) -> str:
-    """Return a percentile of the latency with its unit."""
     value = tally.latency_ms(share)
     if value is None:
         return "-"

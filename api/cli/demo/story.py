@@ -19,8 +19,7 @@ BATCH = 100
 QUIET_S = 30.0  # the demo stops waiting after this time without a webhook
 OUTAGE_S = 3.0
 ORDERED_EVENTS = 40
-# The retry schedule, in seconds. The first entries cover the outage; the others are a reserve for a busy
-# machine.
+# In seconds. The first entries cover the outage; the others are a reserve for a busy machine.
 ORDERED_SCHEDULE = [1, 1, 1, 1, 2, 2, 5, 5, 10, 10]
 REFUSED = (
     "the server refuses receivers on this machine, as it should in production.\n"
@@ -30,7 +29,7 @@ REFUSED = (
 
 @dataclass(slots=True)
 class Inbox:
-    """The receiver of the demo: it verifies every webhook, and fails on purpose until `healthy_at`."""
+    """The demo's receiver, which fails on purpose until `healthy_at`."""
 
     tally: DemoTally
     secrets: list[str] = field(default_factory=list)
@@ -39,7 +38,6 @@ class Inbox:
     moved: trio.Event = field(default_factory=trio.Event)
 
     async def respond(self, request: ReceivedRequest) -> ReceiverReply:
-        """Verify one webhook and answer it."""
         now = time.monotonic()
         try:
             webhook = angarium.verify(request.body, request.headers, self.secrets)
@@ -63,23 +61,22 @@ class Inbox:
 
 @dataclass(slots=True)
 class Story:
-    """The demo: it runs both parts, removes its objects, and collects failed checks."""
+    """The demo, which removes its objects and collects failed checks."""
 
     client: AsyncClient
     screen: Screen
-    run: str  # unique for each run, so that two demos do not interfere
+    run: str  # unique for each run
     events: int
     destinations: list[str] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     async def play(self) -> None:
-        """Run both parts. Raises AngariumError or Trouble if the server prevents it."""
+        """Raises AngariumError or Trouble if the server prevents the demo."""
         await self.steady_receiver()
         await self.failing_receiver()
 
     async def clean_up(self) -> None:
-        """Delete the rules and archive the destinations of this run."""
         for rule in self.rules:
             await self.client.routing_rules.delete(rule)
         for destination in self.destinations:
@@ -88,7 +85,6 @@ class Story:
     # --- the first part
 
     async def steady_receiver(self) -> None:
-        """Send events one by one and in batches to a healthy receiver."""
         tally = DemoTally(self.events)
         inbox = Inbox(tally)
         single = self.events // 2
@@ -123,7 +119,7 @@ class Story:
         )
 
     async def check_reachable(self, destination: Destination) -> None:
-        """Raise Trouble with the remedy if the service cannot, or must not, reach this machine."""
+        """Raises Trouble with the remedy if the service cannot, or must not, reach this machine."""
         result = await self.client.destinations.test(destination["id"])
         if result["success"]:
             return
@@ -132,7 +128,6 @@ class Story:
         raise Trouble(f"the server cannot reach this machine: {result['errorMessage']}")
 
     async def send_singly(self, tally: DemoTally, numbers: Iterable[int]) -> None:
-        """Send events one by one."""
         waiting = iter(numbers)
 
         async def sender() -> None:
@@ -147,7 +142,6 @@ class Story:
                 nursery.start_soon(sender)
 
     async def send_batches(self, tally: DemoTally, numbers: range) -> None:
-        """Send events in batches."""
         for start in range(numbers.start, numbers.stop, BATCH):
             chunk = range(start, min(start + BATCH, numbers.stop))
             for number in chunk:
@@ -155,12 +149,12 @@ class Story:
             answer = await self.client.events.send_batch(
                 [self.event("invoice.paid", number) for number in chunk]
             )
-            # The client sends a batch again if its answer was lost. The events that the first try
-            # had accepted are then reported as duplicates.
+            # # The client sends a batch again if its answer was lost. Its accepted events are then
+            # duplicates.
             tally.accepted += answer["accepted"] + answer["duplicates"]
 
     async def count_delivered(self, destination: str, expected: int) -> int:
-        """Return the number of deliveries recorded as DELIVERED; the last ones can take a moment."""
+        """Return the number of recorded deliveries, the last of which can take a moment."""
         deadline = time.monotonic() + 10
         while True:
             count = 0
@@ -173,7 +167,6 @@ class Story:
     # --- the second part
 
     async def failing_receiver(self) -> None:
-        """Send events to a STRICT destination whose receiver is down for a while."""
         tally = DemoTally(ORDERED_EVENTS)
         inbox = Inbox(tally, outage_s=OUTAGE_S)
         async with trio.open_nursery() as nursery:
@@ -210,7 +203,6 @@ class Story:
         )
 
     async def attempts_of(self, event: str) -> int:
-        """Return the number of attempts recorded for an event's delivery, once it is delivered."""
         attempts = 0
         with trio.move_on_after(10):
             while True:
@@ -224,14 +216,12 @@ class Story:
     # --- shared by both parts
 
     def event(self, kind: str, number: int) -> EventInput:
-        """Return an event of this run."""
         payload: dict[str, Any] = {"number": number, "note": "a parcel for the demo"}
         return {"eventType": f"demo.{self.run}.{kind}", "payload": payload}
 
     async def destination(
         self, name: str, address: str, inbox: Inbox, options: dict[str, Any]
     ) -> Destination:
-        """Create a destination and give its secret to the receiver."""
         try:
             created = await self.client.destinations.create(
                 f"demo {self.run} {name}", address, delivery=options
@@ -245,7 +235,6 @@ class Story:
         return created
 
     async def rule(self, destination: Destination, name: str, pattern: str) -> None:
-        """Route event types of this run to a destination."""
         types = [f"demo.{self.run}.{pattern}"]
         rule = await self.client.routing_rules.create(
             f"demo {self.run} {name}", destination["id"], types
@@ -262,7 +251,6 @@ class Story:
                 return
 
     def judge(self, tally: DemoTally, *, in_order: bool) -> None:
-        """Collect and show the failed checks."""
         for problem in tally.problems(in_order=in_order):
             self.problems.append(problem)
             self.screen.say(f"   [red]{problem}[/red]")

@@ -23,8 +23,7 @@ MARKS = {
     Level.FAILURE: click.style("FAILURE", fg="red", bold=True),
 }
 
-# This says whose settings were checked: a server that a service unit started, for example, does not have
-# the variables of this shell.
+# A server that a service unit started does not have the variables of this shell.
 VALID = "valid: the flags and environment of this command. A running server can have others"
 
 HELP = """Find the problems of a setup, and what to do about them. The command changes nothing.
@@ -41,7 +40,6 @@ Exit codes: 0 a server can run (there can be warnings); 1 a problem prevents it.
 @output_option
 @settings_flags()
 def command(output: str, **flags: Any) -> None:
-    """Examine and report."""
     findings = examine(flags)
     if output == "json":
         say(

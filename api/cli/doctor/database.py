@@ -1,5 +1,4 @@
-"""The checks of the database: its connection, version, rights and tables, and the key for its
-secrets."""
+"""The checks of the database, and of the key for its secrets."""
 
 import time
 from pathlib import Path
@@ -23,7 +22,7 @@ CLOCK_DRIFT_S = 5.0
 
 
 async def check_database(settings: Settings) -> list[Finding]:
-    """Check the database. An embedded database that does not run is not started."""
+    """Check the database, without starting an embedded database that does not run."""
     if settings.database_url is None:
         try:
             url = await trio.to_thread.run_sync(running_url, settings.data_dir)
@@ -117,10 +116,10 @@ async def _tables(pool: Pool) -> Finding:
 
 
 async def _secrets(pool: Pool, settings: Settings) -> list[Finding]:
-    """Check that the master key decrypts the secrets of the oldest and the newest destination."""
+    """Check the oldest and the newest destination's secret."""
     key_file = settings.data_dir / KEY_FILE
     if settings.master_key is None and not key_file.exists():
-        return []  # `check_master_key` reports it; this check creates no key
+        return []  # this check creates no key
     if not await pool.fetch_value("SELECT to_regclass('destinations') IS NOT NULL"):
         return []
     rows = await pool.fetch(

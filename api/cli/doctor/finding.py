@@ -14,7 +14,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the doctor's report. `remedy` is empty if nothing needs to be done."""
+    """One line of the doctor's report. `remedy` can be empty."""
 
     level: Level
     subject: str
@@ -23,7 +23,6 @@ class Finding:
 
 
 def ok(subject: str, message: str) -> Finding:
-    """Return a finding without a problem."""
     return Finding(Level.OK, subject, message)
 
 

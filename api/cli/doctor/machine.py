@@ -1,4 +1,4 @@
-"""The checks of the machine: port, data folder, descriptors, clock, locale. A check leaves no files."""
+"""The checks of the machine. A check leaves no files."""
 
 import errno
 import os
@@ -109,7 +109,6 @@ def _is_angarium(url: str) -> bool:
 
 
 def check_data_dir(settings: Settings) -> list[Finding]:
-    """Check that the data folder can be written and has room."""
     folder = settings.data_dir.absolute()
     # `Path.exists` would raise an error below a folder that this account cannot read.
     if os.path.exists(folder) and not folder.is_dir():
@@ -138,7 +137,6 @@ def check_data_dir(settings: Settings) -> list[Finding]:
 
 
 def check_backup(settings: Settings, now: float | None = None) -> Finding:
-    """Find the last backup of the embedded database by `angarium backup`."""
     if settings.database_url is not None:
         return ok(
             "backup", "the database is a PostgreSQL of your own: back it up with its own tools"
@@ -165,7 +163,6 @@ def _write_fault(folder: Path) -> str:
 
 
 def check_descriptors() -> Finding:
-    """Check how many connections the limit of open files allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= DESCRIPTORS_FEW:
         return ok("open files", "no limit" if soft == resource.RLIM_INFINITY else f"up to {soft}")
@@ -178,7 +175,7 @@ def check_descriptors() -> Finding:
 
 
 def check_clock(now: float | None = None) -> Finding:
-    """Check that the clock is plausible: signatures have its time, and receivers allow 5 minutes."""
+    """Check the clock: signatures have its time, and receivers allow 5 minutes."""
     now = time.time() if now is None else now
     if now < BUILT_AT:
         return failure(
@@ -190,7 +187,6 @@ def check_clock(now: float | None = None) -> Finding:
 
 
 def check_locale() -> Finding:
-    """Check that names and payloads in UTF-8 can be printed."""
     encodings = {sys.getfilesystemencoding() or "", sys.stdout.encoding or ""}
     if {name.lower().replace("-", "") for name in encodings} <= {"utf8"}:
         return ok("locale", "UTF-8")
@@ -199,8 +195,7 @@ def check_locale() -> Finding:
 
 
 def check_workers() -> Finding:
-    """Check the confinement of the processes that run scripts. Start such a process: its exit code
-    reports the confinement."""
+    """Start a process for scripts, whose exit code reports its confinement."""
     try:
         done = subprocess.run(  # noqa: S603 - our own file, by our own interpreter
             [sys.executable, "-I", "-S", "-B", worker.__file__],
@@ -234,7 +229,6 @@ def check_workers() -> Finding:
 
 
 def check_plans(settings: Settings) -> Finding:
-    """Check that a server can read the plans."""
     try:
         plans = plans_of(settings)
     except PlansFileError as error:
@@ -243,8 +237,7 @@ def check_plans(settings: Settings) -> Finding:
 
 
 def check_templates(settings: Settings) -> Finding:
-    """Check that a server can read the destination templates, and that the templates named in
-    ANGARIUM_TEMPLATE_HOSTS exist."""
+    """Check the templates, and that those of ANGARIUM_TEMPLATE_HOSTS exist."""
     try:
         catalog = catalog_of(settings)
     except TemplateFileError as error:
@@ -254,7 +247,6 @@ def check_templates(settings: Settings) -> Finding:
 
 
 def check_authorities(settings: Settings) -> Finding:
-    """Check that the certificate authorities for receivers can be read."""
     try:
         client_context(settings.egress_ca)
     except AuthoritiesError as error:
@@ -264,7 +256,7 @@ def check_authorities(settings: Settings) -> Finding:
 
 
 def check_file_store(settings: Settings) -> Finding:
-    """Check that the file store accepts a file: write a few bytes and remove them."""
+    """Check the file store: write a few bytes and remove them."""
     if settings.file_store is None:
         return ok("file store", "in the data folder")
     try:

@@ -1,4 +1,4 @@
-"""The security checks: private networks allowed for receivers, the certificate, the master key."""
+"""The security checks."""
 
 import os
 import ssl
@@ -27,7 +27,6 @@ METADATA = (
 
 
 def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding]:
-    """Find networks that tenants should not be able to reach through the service."""
     if not allowed:
         return [ok("egress", "receivers must have public addresses")]
     findings = []
@@ -85,7 +84,7 @@ def check_tls(settings: Settings) -> list[Finding]:
 
 
 def check_master_key(settings: Settings) -> Finding:
-    """Check that there is a master key, and that only this account can read its file."""
+    """Check that there is a master key that only this account can read."""
     key_file = settings.master_key_file or settings.data_dir / KEY_FILE
     if settings.master_key is not None:
         try:

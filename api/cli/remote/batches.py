@@ -1,5 +1,4 @@
-"""The sender of an event stream with one event per line. It sends batches within the API's limits and
-reports rejected lines."""
+"""The sender of an event stream with one event per line."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -13,29 +12,24 @@ from api.cli.remote.output import Output, note
 if TYPE_CHECKING:
     from angarium import Client
 
-MOST_EVENTS = 1_000  # the API's limit
+MOST_EVENTS = 1_000
 MOST_BYTES = 4 * 1024 * 1024  # less than the API's 5 MiB: keys and brackets are added
 KEY_BYTES = 64  # more than an added idempotency key needs
 MOST_NAMED = 100  # rejected lines that are reported one by one
 
 
 class Line(NamedTuple):
-    """A line of the stream and its number."""
-
     number: int
     raw: bytes
 
 
 class BatchTally:
-    """The results of the lines."""
-
     def __init__(self) -> None:
         self.accepted = 0
         self.duplicates = 0
         self.rejected = 0
 
     def reject(self, line: Line, why: str) -> None:
-        """Count and report a rejected line."""
         self.rejected += 1
         if self.rejected <= MOST_NAMED:
             note(f"line {line.number}: {why}")
@@ -46,12 +40,12 @@ class BatchTally:
 def send_lines(
     client: "Client", lines: Iterable[bytes], output: Output, most: int = MOST_EVENTS
 ) -> None:
-    """Send all lines and print the totals. Raises Exit(1) if a line was rejected, and AngariumError."""
+    """Send all lines. Raises Exit(1) if a line was rejected, and AngariumError."""
     tally = BatchTally()
     try:
         for chunk in _chunks(_objects(lines, tally), most):
             _send(client, chunk, tally)
-    finally:  # also after an error: the events sent until then are durable
+    finally:  # the events sent until an error are durable
         output.one(
             {
                 "accepted": tally.accepted,

@@ -19,7 +19,6 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def config_options(command: Command) -> Command:
-    """Add the flags for a template's configuration."""
     for option in reversed(
         (
             click.option(
@@ -43,8 +42,8 @@ def config_options(command: Command) -> Command:
 
 
 def given_config(given: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values of all flags as texts, by field. Raises SettingsTrouble if a file or variable
-    cannot be read."""
+    """Return all values as texts, by field. Raises SettingsTrouble if a file or variable cannot be
+    read."""
     found: dict[str, list[str]] = {}
     for name, value in given["literal"]:
         found.setdefault(name, []).append(value)

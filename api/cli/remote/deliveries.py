@@ -112,7 +112,6 @@ def _all(
 
 
 def _counted(client: "Client", job: Any) -> Any:
-    """Wait for the count of a dry run; return its job."""
     for _ in client.replay_jobs.watch(job["id"]):
         pass
     return client.replay_jobs.get(job["id"])

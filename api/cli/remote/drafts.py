@@ -34,7 +34,6 @@ secret_option = click.option(
 
 
 def destination_options(command: Command) -> Command:
-    """Add the flags of a destination."""
     for option in reversed(
         (
             click.option("--description", metavar="TEXT", help="The purpose of the destination."),
@@ -85,7 +84,7 @@ def destination_options(command: Command) -> Command:
 
 
 def destination_body(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the API's body for the flags; fields without a flag are absent."""
+    """Return the API's body; fields without a flag are absent."""
     body = dict(given.get("data") or {})
     put(body, name=given.get("name"), url=given.get("address"))
     put(body, description=given.get("description"), customerExternalId=given.get("customer"))
@@ -108,7 +107,6 @@ def destination_body(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rule_options(command: Command) -> Command:
-    """Add the flags of a rule."""
     for option in reversed(
         (
             click.option(
@@ -124,7 +122,7 @@ def rule_options(command: Command) -> Command:
 
 
 def rule_body(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the API's body for the flags; fields without a flag are absent."""
+    """Return the API's body; fields without a flag are absent."""
     body = dict(given.get("data") or {})
     put(
         body,
@@ -141,12 +139,11 @@ def rule_body(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def put(body: dict[str, Any], **fields: Any) -> None:
-    """Set the given fields."""
     body.update((name, value) for name, value in fields.items() if value is not None)
 
 
 def keep_secret(made: Any, file: Path | None) -> Any:
-    """Write the secret of an answer to the file, if one is given; return the answer to print."""
+    """Write the secret to the file, if one is given, and return the answer to print."""
     if file is None or not made.get("secret"):
         return made
     file.touch(PRIVATE)

@@ -67,11 +67,10 @@ def upload(session: Session, source: str, **said: Any) -> None:
 
 
 def guessed(name: str) -> str | None:
-    """Return the media type for a file's name, or None. `a.tar.gz` is gzip: the type of `a.tar` would
-    be wrong."""
-    import mimetypes  # it reads the machine's tables, which `--help` does not need
+    """Return the media type. That of `a.tar.gz` is gzip's, not that of `a.tar`."""
+    import mimetypes  # it reads the machine's tables
 
-    # `./` makes the name a path: `guess_type` would take a name that begins with `data:` for a URL.
+    # Without `./`, `guess_type` takes a name that begins with `data:` for a URL.
     kind, encoding = mimetypes.guess_type(f"./{Path(name).name}")
     return _COMPRESSED.get(encoding) if encoding else kind
 
@@ -89,7 +88,7 @@ def download(session: Session, file_id: str, target: Path) -> None:
 
 @contextmanager
 def _opened(target: Path) -> Iterator[IO[bytes]]:
-    """Yield the output for bytes; a failed download leaves no file."""
+    """Yield the output; a failed download leaves no file."""
     if str(target) == "-":
         yield sys.stdout.buffer
         return

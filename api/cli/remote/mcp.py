@@ -9,7 +9,7 @@ from api.cli.remote.session import Session, over_http
 @over_http
 def command(session: Session) -> None:
     """Serve an agent on this machine: MCP over standard input and output."""
-    # The protocol's library takes 0.4 s to load.
+    # It takes 0.4 s to load.
     from api.mcp.standard_io import serve
 
     serve(session.url, session.key, session.environment, session.timeout_s)

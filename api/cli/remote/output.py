@@ -1,7 +1,4 @@
-"""The output of answers: a table for people, JSON and lines of JSON for programs.
-
-Answers go to standard output and everything else to standard error, so that a pipe has only answers.
-"""
+"""The output of answers: a table for people, JSON and lines of JSON for programs."""
 
 import shutil
 import sys
@@ -21,8 +18,7 @@ Fetch = Callable[[int, str | None], Any]
 
 
 class Output:
-    """The output as a table, JSON or lines of JSON. By default it is a table on a terminal, and lines of
-    JSON elsewhere."""
+    """The output, by default a table on a terminal, and lines of JSON elsewhere."""
 
     def __init__(self, form: str | None) -> None:
         self.form = form or ("table" if sys.stdout.isatty() else "jsonl")
@@ -31,11 +27,9 @@ class Output:
 
     @property
     def for_people(self) -> bool:
-        """True if the output is a table."""
         return self.form == "table"
 
     def one(self, document: Any) -> None:
-        """Print one object; in a table, one line for each field."""
         if self.form == "table":
             for line in _fields(document):
                 say(line)
@@ -43,7 +37,7 @@ class Output:
             click.echo(json_text(document, indent=self.form == "json"))
 
     def rows(self, items: Iterable[Any], columns: Sequence[Column]) -> None:
-        """Print objects as they arrive: lines of a table, or of JSON."""
+        """Print objects as they arrive."""
         table = Table(columns)
         for item in items:
             if self.form == "table":
@@ -56,8 +50,8 @@ class Output:
     def whole(
         self, items: Sequence[Any], columns: Sequence[Column], *, in_place: bool = False
     ) -> None:
-        """Print all objects together, with columns as wide as their content. `in_place`: replace the
-        terminal's content, and print no more lines than the terminal has."""
+        """Print all objects together. `in_place`: replace the terminal's content, and print no more lines
+        than the terminal has."""
         if self.form != "table":
             self.rows(items, columns)
             return
@@ -76,10 +70,8 @@ class Output:
         limit: int | None,
         cursor: str | None,
     ) -> None:
-        """Print a list, following its pages until `limit` items (None: all) are shown.
-
-        `fetch` takes a limit and a cursor and returns a page. With `json` the output is one page like
-        the API's, with the `nextCursor` of the next page.
+        """Print a list, page by page. `limit` None: all items. `fetch` takes a limit and a cursor and
+        returns a page. With `json` the output is one page like the API's, with `nextCursor`.
         """
         table, kept, shown = Table(columns), [], 0
         while True:
@@ -110,12 +102,11 @@ class Output:
 
 
 def note(text: str) -> None:
-    """Print a remark on standard error."""
     say(text, err=True)
 
 
 def _fields(document: Any, prefix: str = "") -> list[str]:
-    """Return an object as lines `field  value`. Names of nested fields have dots."""
+    """Names of nested fields have dots."""
     pairs = list(_flat(document, prefix))
     width = max((len(name) for name, _ in pairs), default=0)
     return [f"{name:<{width}}  {value}" for name, value in pairs]

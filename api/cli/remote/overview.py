@@ -35,17 +35,17 @@ COLUMNS = (
 @dataclass
 class Overview:
     """The reader of destinations. A rate is the average since the previous read, or since the beginning
-    of the hour if the destination is read for the first time."""
+    of the hour at the first read."""
 
     client: "Client"
     sort: Sort = "trouble"
-    statuses: tuple[str, ...] = ()  # empty: all except archived ones
+    statuses: tuple[str, ...] = ()  # empty: all except archived
     account: str | None = None
     _before: dict[str, int] = field(default_factory=dict)
     _looked_at: float = 0.0
 
     def rows(self, limit: int | None, now: float | None = None) -> list[Row]:
-        """Return at most `limit` rows. `now`: seconds since the epoch."""
+        """Return at most `limit` rows. `now` is in seconds since the epoch."""
         now = time.time() if now is None else now
         found = list(islice(self._wanted(), limit))
         elapsed = max(now - self._looked_at, 0.001)
@@ -70,7 +70,6 @@ class Overview:
 
 
 def row_of(summary: "DestinationSummary", rate: float) -> Row:
-    """Return a row of a table."""
     destination, health = summary["destination"], summary["health"]
     hold = health["hold"]
     configured = destination["delivery"]["concurrency"]

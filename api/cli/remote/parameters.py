@@ -1,5 +1,4 @@
-"""The types of arguments: JSON from a flag, file or pipe; instants; `name=value`; the options of
-lists."""
+"""The types of arguments, and the options of lists."""
 
 import json
 import re
@@ -26,14 +25,13 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 class InstantType(_Kind):
-    """An instant as ISO 8601 with an offset, or as an age: `90s`, `30m`, `24h`, `7d`."""
+    """An instant as ISO 8601 with an offset, or an age: `90s`, `30m`, `24h`, `7d`."""
 
     name = "instant"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime | str:
-        """Return the API's form."""
         text = str(value)
         if match := _AGO.fullmatch(text):
             return datetime.now(UTC) - timedelta(**{_UNITS[match[2]]: int(match[1])})
@@ -51,14 +49,11 @@ class InstantType(_Kind):
 
 
 class ConcurrencyType(_Kind):
-    """A number of requests in flight, or `auto`."""
-
     name = "1-256|auto"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | str:
-        """Return the API's form."""
         if value == AUTO:
             return AUTO
         try:
@@ -71,14 +66,11 @@ class ConcurrencyType(_Kind):
 
 
 class PairType(_Kind):
-    """`NAME=VALUE`."""
-
     name = "pair"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
-        """Return name and value."""
         name, sign, rest = str(value).partition("=")
         if not sign or not name.strip():
             self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
@@ -86,14 +78,13 @@ class PairType(_Kind):
 
 
 class RawJsonType(_Kind):
-    """A JSON object as text, as `@FILE`, or `-` for standard input. The value is its unchanged bytes."""
+    """A JSON object as text, as `@FILE`, or `-` for standard input, in its unchanged bytes."""
 
     name = "json"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> bytes:
-        """Return the bytes of the JSON object."""
         if isinstance(value, bytes):
             return value
         raw = self.read(str(value), param, ctx)
@@ -106,11 +97,10 @@ class RawJsonType(_Kind):
         return raw
 
     def read(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        """Return the JSON text that the argument names."""
         if text == "-":
             return sys.stdin.buffer.read()
         if not text.startswith("@"):
-            return text.encode("utf-8", "surrogateescape")  # the original bytes of the argument
+            return text.encode("utf-8", "surrogateescape")  # the argument's bytes
         try:
             return Path(text[1:]).read_bytes()
         except OSError as error:
@@ -118,10 +108,7 @@ class RawJsonType(_Kind):
 
 
 class JsonType(RawJsonType):
-    """A decoded JSON object."""
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the object."""
         return value if isinstance(value, dict) else json.loads(super().convert(value, param, ctx))
 
 
@@ -134,7 +121,7 @@ JSON_HELP = "JSON, @FILE, or - for standard input"
 
 
 def paged(command: Command) -> Command:
-    """Add the options of a list; the command receives `limit` (None: all) and `cursor`."""
+    """Add a list's options: the command receives `limit` (None: all) and `cursor`."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
@@ -155,7 +142,6 @@ def paged(command: Command) -> Command:
 
 
 def since_until(command: Command) -> Command:
-    """Add `--from` and `--to`, as `since` and `until`."""
     command = click.option(
         "--to",
         "until",

@@ -1,7 +1,4 @@
-"""The plain commands: each calls one method of the client and prints the answer.
-
-The modules of `api.cli.remote.made`, which are generated from the route table, list them.
-"""
+"""The plain commands: each calls one method of the client and prints the answer."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,11 +12,11 @@ from api.cli.suggestions import CommandGroup
 
 
 class Option(NamedTuple):
-    """A flag for a filter of a list. `words` are the allowed values; empty allows any. `repeated`: the
-    flag can be repeated, and an item passes if it has any of the values."""
+    """A flag for a filter. `words` are the allowed values; empty allows any. `repeated`: an item passes
+    if it has any of the values."""
 
     flags: str
-    argument: str  # of the client's method
+    argument: str
     metavar: str = ""
     words: tuple[str, ...] = ()
     help: str | None = None
@@ -27,9 +24,8 @@ class Option(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """A plain command. `arguments`: for each argument, its name in the client's method and its name in
-    the help. `paged`: the client's method returns a page. `spans`: the list has filters by time.
-    `confirm`: the question before the command acts."""
+    """A plain command. `arguments`: for each, its names in the client's method and in the help. `spans`:
+    the list has filters by time. `confirm`: the question before the command acts."""
 
     name: str
     method: str
@@ -43,20 +39,17 @@ class Plain(NamedTuple):
 
 
 def add_plain(group: click.Group, commands: Sequence[Plain]) -> None:
-    """Add the plain commands of a group to its handwritten commands."""
     for plain in commands:
         group.command(plain.name, help=plain.help)(_command(plain))
 
 
 def plain_group(name: str, about: str, commands: Sequence[Plain]) -> click.Group:
-    """Return a group with plain commands only."""
     group = CommandGroup(name, help=about)
     add_plain(group, commands)
     return group
 
 
 def columns_of(commands: Sequence[Plain], name: str) -> tuple[Column, ...]:
-    """Return the columns of a group's plain command."""
     return next(plain.columns for plain in commands if plain.name == name)
 
 

@@ -27,7 +27,7 @@ LINE_S = 5.0  # between two lines without a terminal
 
 
 def watch(stream: "Iterable[ReplayProgress]") -> "ReplayProgress":
-    """Show every progress report of a stream, and return the last one."""
+    """Show all progress reports, and return the last one."""
     return _bar(stream) if sys.stderr.isatty() else _lines(stream)
 
 
@@ -65,7 +65,6 @@ def _lines(stream: "Iterable[ReplayProgress]") -> "ReplayProgress":
 
 
 def settled(progress: "ReplayProgress") -> int:
-    """Return the number of deliveries that have ended."""
     return progress["total"] - progress["remaining"]
 
 
@@ -182,8 +181,6 @@ def progress(session: Session, job_id: str, wait: bool) -> None:
 
 
 def until_finished(session: Session, client: "Client", job_id: str) -> None:
-    """Show a job's progress until it is finished, then print the last progress."""
-
     try:
         last = watch(client.replay_jobs.watch(job_id))
     except KeyboardInterrupt:

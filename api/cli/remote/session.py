@@ -34,17 +34,15 @@ SUGGESTED = 3
 
 
 def with_ids(client: Callable[[], "Client"], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a command's options, with each name of a destination or rule replaced by its id.
-
-    Raises NotFoundTrouble for an unknown name, and Trouble for an ambiguous name.
-    """
+    """Replace names of destinations and rules by their ids. Raises NotFoundTrouble for an unknown name,
+    and Trouble for an ambiguous name."""
     found = dict(options)
     for names, kind in ((DESTINATIONS, "destination"), (RULES, "rule")):
         for option in names:
             value = found.get(option)
             if isinstance(value, str):
                 found[option] = _with_id(client, kind, value)
-            elif isinstance(value, tuple):  # from a repeated option
+            elif isinstance(value, tuple):
                 found[option] = tuple(_with_id(client, kind, each) for each in value)
     return found
 
@@ -105,7 +103,7 @@ class Session:
     output: Output
 
     def client(self) -> "Client":
-        """Return a client for a `with` block. Raises SettingsTrouble for a wrong address or key."""
+        """Return a client. Raises SettingsTrouble for a wrong address or key."""
         from angarium import Client
 
         try:
@@ -120,8 +118,7 @@ class Session:
             raise SettingsTrouble(str(error)) from None
 
     def confirm(self, question: str, *, yes: bool) -> None:
-        """Ask before an action that cannot be undone. Raises Abort, or SettingsTrouble if no person can
-        answer."""
+        """Raises Abort, or SettingsTrouble if no person can answer."""
         if yes:
             return
         if not sys.stdin.isatty():
@@ -132,7 +129,7 @@ class Session:
 
 
 def over_http(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the common options to a command, and pass it a `Session` before its own arguments."""
+    """Add the common options, and pass a `Session` as the first argument."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
@@ -143,8 +140,8 @@ def over_http(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def maybe_over_http(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the common options to a command that can run without a server: it gets a function that
-    returns the `Session`."""
+    """Like `over_http`, for a command that can run without a server: it gets a function that returns the
+    `Session`."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
@@ -161,7 +158,7 @@ def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _session(options: dict[str, Any]) -> Session:
-    """Return the session for the common options, which are removed from `options`."""
+    """Removes the common options."""
     return Session(
         url=options.pop("url"),
         key=_key(options.pop("key"), options.pop("key_file")),
@@ -204,14 +201,12 @@ _OPTIONS = (
 
 
 def common_options() -> list[click.Option]:
-    """Return the options that `over_http` adds to a command."""
     bare = click.command(over_http(lambda session: None))
     return [option for option in bare.params if isinstance(option, click.Option)]
 
 
 def _key(given: object, file: object) -> str:
-    """Return the key. A flag wins over a variable. With two flags or two variables, the key wins over
-    its file."""
+    """A flag wins over a variable. Between two flags or two variables, the key wins over its file."""
     context = click.get_current_context()
     source = context.get_parameter_source("key_file")
     if isinstance(file, Path) and (

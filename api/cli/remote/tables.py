@@ -1,4 +1,4 @@
-"""The layout of tables, with columns as wide as their content. Nothing here prints."""
+"""The layout of tables, with columns as wide as their content."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ import click
 from api.cli.printing import printable
 
 GAP = "  "
-LONGEST = 60  # characters of a cell, except in the last column: longer cells would hide the others
+LONGEST = 60  # characters of a cell, except in the last column
 
 COLOURS = {
     "ACTIVE": "green", "DELIVERED": "green", "HEALTHY": "green", "COMPLETED": "green",
@@ -22,13 +22,12 @@ COLOURS = {
 
 
 class Column(NamedTuple):
-    """A column: its title, and its field (or a function that returns its text)."""
+    """A title and a field, or a function that returns the text."""
 
     title: str
     field: str | Callable[[Mapping[str, Any]], Any]
 
     def text(self, item: Mapping[str, Any]) -> str:
-        """Return the cell of an item."""
         if callable(self.field):
             return shown(self.field(item))
         value: Any = item
@@ -38,7 +37,7 @@ class Column(NamedTuple):
 
 
 class Table:
-    """The layout of rows, page by page: widths only grow, and the titles are printed once."""
+    """The layout of rows, page by page. Widths only grow."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
@@ -46,7 +45,6 @@ class Table:
         self._begun = False
 
     def lines(self, items: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Return the lines of some rows."""
         rows = [[column.text(item) for column in self._columns] for item in items]
         for row in rows:
             self._widths = [
@@ -74,7 +72,7 @@ class Table:
 
 
 def shown(value: Any) -> str:
-    """Return a value as text, with control characters escaped for the terminal."""
+    """Return a value as text, safe for the terminal."""
     if value is None:
         return "-"
     if isinstance(value, bool):

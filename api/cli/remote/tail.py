@@ -1,8 +1,8 @@
-"""The follower of deliveries: it reads the list of deliveries repeatedly, and remembers a bounded number.
+"""The follower of deliveries.
 
 A delivery is new if its id is above the highest id seen. New deliveries displace unsettled ones from the
-first page. Therefore each turn, after the list, also reads a few unsettled deliveries one by one: those
-that were not read for the longest time.
+first page. Each turn also reads `LOOKS` unsettled deliveries, those that were not read for the longest
+time.
 """
 
 import time
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from angarium.shapes import DeliveryItem
 
 PAGE = 100
-MOST_PAGES = 10  # of new deliveries in one turn; further ones are skipped with a note
-MOST_WATCHED = 1_000  # unsettled deliveries that are read again
-# The deliveries that each turn reads one by one. With the list these are 3 requests, or 90 a minute at
-# the default interval. The smallest plan allows 120.
+MOST_PAGES = 10  # in one turn; a note says that further ones are skipped
+MOST_WATCHED = 1_000  # unsettled deliveries
+# With the list these are 3 requests a turn, or 90 a minute at the default interval. The smallest plan
+# allows 120.
 LOOKS = 2
-AWAY_S = 5.0  # between two attempts while the server does not respond
+AWAY_S = 5.0  # between two attempts
 OPEN = ("PENDING", "DELIVERING", "RETRYING")
 
 
@@ -31,8 +31,7 @@ def follow(
 ) -> Iterator["DeliveryItem"]:
     """Yield the last deliveries, then each new one and each change, for ever.
 
-    Raises AngariumError only at the first read. If the server does not respond later, the function
-    waits for it.
+    Raises AngariumError only at the first read.
     """
     from angarium import ConnectionFailedError, RateLimitedError, ServerError
 
@@ -52,8 +51,6 @@ def follow(
 
 
 class _Tail:
-    """The deliveries seen so far, and their states."""
-
     def __init__(self, client: "Client", destination_id: str | None) -> None:
         self._client = client
         self._destination = destination_id
@@ -72,7 +69,6 @@ class _Tail:
                 yield delivery
 
     def look(self) -> Iterator["DeliveryItem"]:
-        """Yield the deliveries that are new or have changed since the last turn."""
         seen = set()
         for delivery in reversed(self._newest()):
             seen.add(delivery["id"])
@@ -86,7 +82,7 @@ class _Tail:
             yield from self._again(identifier)
 
     def _newest(self) -> list["DeliveryItem"]:
-        """Return the first page, and further pages until one has a delivery seen before."""
+        """Return the newest pages, until one has a delivery seen before."""
         found: list[DeliveryItem] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
@@ -105,7 +101,7 @@ class _Tail:
 
         try:
             detail = self._client.deliveries.get(identifier)
-        except NotFoundError:  # retention has removed it
+        except NotFoundError:
             del self._watched[identifier]
             return
         item: DeliveryItem = {name: detail[name] for name in _ITEM if name in detail}  # type: ignore[literal-required,assignment]  # a detail has all fields of an item
@@ -115,7 +111,7 @@ class _Tail:
             self._watched.move_to_end(identifier)
 
     def _changed(self, delivery: "DeliveryItem") -> bool:
-        """Remember a delivery's state; return True if it has changed."""
+        """Remember a delivery's state. Return True if it has changed."""
         identifier = delivery["id"]
         state = (delivery["status"], delivery["attemptCount"], delivery["dlqStatus"])
         before = self._watched.pop(identifier, None)

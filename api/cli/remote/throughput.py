@@ -49,6 +49,6 @@ def command(session: Session, watch: bool, interval: float) -> None:
 def _looks(client: "Client", environment: Any, interval_s: float) -> Iterator[Any]:
     while True:
         found = client.throughput(environment)
-        # Leave out the series, most of which would be the same in each answer.
+        # Most of a series is the same in each answer.
         yield {name: value for name, value in found.items() if name != "series"}
         time.sleep(interval_s)

@@ -14,8 +14,8 @@ from api.cli.remote.top_screen import TopChange, TopScreen
 if TYPE_CHECKING:
     from angarium import Client
 
-MOST = 500  # destinations read: five requests, and more than a person scrolls through
-WAIT_MS = 100  # the wait for a key, before the time of the next read is checked
+MOST = 500  # five requests, and more than a person scrolls through
+WAIT_MS = 100
 
 
 @click.command("top", short_help="Watch destinations live, failing ones first.")
@@ -44,7 +44,7 @@ def command(session: Session, sort: Sort, interval: float) -> None:
         if environment is None:
             raise SettingsTrouble("an MCP key has no environment: give --environment")
         top = Top(client, TopScreen(environment, sort=sort), interval)
-        top.look()  # a wrong key is an error before the screen is used
+        top.look()
         try:
             curses.wrapper(top.run)
         except curses.error as error:
@@ -52,8 +52,6 @@ def command(session: Session, sort: Sort, interval: float) -> None:
 
 
 class Top:
-    """The loop of reading, drawing and handling keys."""
-
     def __init__(self, client: "Client", screen: TopScreen, interval_s: float) -> None:
         self._client = client
         self._screen = screen
@@ -61,7 +59,7 @@ class Top:
         self._overview = Overview(client, screen.sort)
 
     def run(self, window: Any) -> None:
-        """Draw, wait for a key, and read again after the interval, until `q` or Ctrl-C."""
+        """Run until `q` or Ctrl-C."""
         import curses
 
         styles = _styles()
@@ -123,7 +121,6 @@ class Top:
 
 
 def said(change: TopChange) -> str:
-    """Return the message for a change that was made."""
     if change.kind == "concurrency":
         return f"{change.name}: concurrency {change.concurrency}"
     return f"{change.name}: {_DONE[change.kind]}"
@@ -135,7 +132,7 @@ _KEYS = {"KEY_UP": "up", "KEY_DOWN": "down", "KEY_PPAGE": "page up", "KEY_NPAGE"
 
 
 def _named(code: int) -> str:
-    """Return the name of a pressed key; empty if no key was pressed, or if the key does nothing."""
+    """Return a key's name, or an empty text without a key that does something."""
     import curses
 
     if 32 <= code < 127:

@@ -1,4 +1,4 @@
-"""The screen of `angarium top` as text, and the effects of its keys. Nothing here does I/O."""
+"""The screen of `angarium top` as text, and the effects of its keys."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -12,19 +12,15 @@ KEYS = "up/down select  + - a concurrency  r resume  h hold/release  s sort  q q
 _COLUMNS = (("STATE", 8), ("HOLD", 11), ("PENDING", 8), ("RATE/S", 7), ("FLIGHT", 9), ("P95 MS", 6),
             ("DLQ", 5))  # fmt: skip
 _RIGHT = {"PENDING", "RATE/S", "FLIGHT", "P95 MS", "DLQ"}
-HEAD, FOOT = 3, 2  # lines above and below the rows
+HEAD, FOOT = 3, 2
 
 
 class TopLine(NamedTuple):
-    """A line of the screen."""
-
     text: str
     style: Style = "plain"
 
 
 class TopChange(NamedTuple):
-    """The change of a destination that a key asks for."""
-
     kind: Literal["concurrency", "resume", "hold", "release"]
     destination: str
     name: str
@@ -33,7 +29,7 @@ class TopChange(NamedTuple):
 
 @dataclass
 class TopScreen:
-    """The rows, and the selected row, which follows its destination when the order changes."""
+    """The rows. The selection follows its destination when the order changes."""
 
     environment: str
     rows: list[Row] = field(default_factory=list)
@@ -46,16 +42,15 @@ class TopScreen:
     _first: int = 0  # the row at the top
 
     def show(self, rows: list[Row], throughput: dict[str, Any]) -> None:
-        """Set the result of a read."""
         self.rows, self.throughput = rows, throughput
 
     @property
     def index(self) -> int:
-        """The number of the selected row; 0 if its destination is gone."""
+        """The number of the selected row, 0 if its destination is gone."""
         return next((n for n, row in enumerate(self.rows) if row["id"] == self._selected), 0)
 
     def press(self, key: str) -> TopChange | None:
-        """Handle a key; return the change to make now."""
+        """Handle a key, and return the change to make now."""
         if self.asking is not None:
             asked, self.asking, self.message = self.asking, None, ""
             return asked if key in ("y", "Y") else None
@@ -68,7 +63,7 @@ class TopScreen:
             place = min(max(self.index + _MOVES[key], 0), len(self.rows) - 1)
             self._selected = self.rows[place]["id"]
         elif self.rows:
-            self._selected = self.rows[self.index]["id"]  # stays selected when the order changes
+            self._selected = self.rows[self.index]["id"]
             return self._change(key, self.rows[self.index])
         return None
 
@@ -89,7 +84,6 @@ class TopScreen:
         return None
 
     def lines(self, width: int, height: int) -> list[TopLine]:
-        """Return the lines for a terminal of this size, cut to its width."""
         room = max(1, height - HEAD - FOOT)
         self._first = min(max(self._first, self.index - room + 1), self.index)
         shown = self.rows[self._first : self._first + room]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from angarium import Client
 
 SOURCE = "angarium trigger"
-MOST_REASONS = 10  # lines that fit on a screen with the event
+MOST_REASONS = 10
 EXAMPLE: dict[str, Any] = {"example": True}
 
 
@@ -43,12 +43,11 @@ def command(session: Session, event_type: str, data: bytes | None, customer: str
 
 
 def _reasons(client: "Client", event: str) -> list[str]:
-    """Return the reasons why an event has no delivery, one line each."""
     from angarium import AngariumError
 
     try:
         rules = client.events.explain(event)["rules"]
-    except AngariumError:  # the event is accepted; a key for ingestion cannot read it
+    except AngariumError:  # a key for ingestion cannot read the event
         rules = []
     failed = [
         f"no match: the filter of rule {each['name']!r} failed: {each['filterError']}"

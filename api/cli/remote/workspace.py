@@ -69,7 +69,6 @@ def set_(session: Session, **given: Any) -> None:
 
 
 def permissions_of(allowed: Iterable[str], denied: Iterable[str]) -> dict[str, bool]:
-    """Return abilities by name, from `--allow` and `--deny`."""
     both = set(allowed) & set(denied)
     if both:
         raise click.UsageError(
@@ -79,7 +78,7 @@ def permissions_of(allowed: Iterable[str], denied: Iterable[str]) -> dict[str, b
 
 
 def change_of(given: dict[str, Any]) -> Any:
-    """Return the API's body for the flags; fields without a flag are absent."""
+    """Return the API's body. Fields without a flag are absent."""
     body = dict(given["data"] or {})
     branding: dict[str, Any] = {}
     put(branding, name=given["brand"], logoUrl=given["logo_url"], locale=given["locale"])
