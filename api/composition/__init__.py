@@ -1,6 +1,6 @@
 """The composition root: it builds the server, lists the supervised tasks, and ends the server in order.
 
-Only this package knows every part. It connects the parts and decides nothing.
+Only this package knows every part.
 """
 
 import sys
@@ -38,17 +38,17 @@ from storage.encryption.secretbox import SecretBox
 from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
 
-# The time from a takeover to the move of memory into huge pages. The move blocks allocations for 100 ms,
-# so the deliveries of the workspaces taken over come first.
+# Moving memory into huge pages blocks allocations for 100 ms, so the deliveries of the workspaces taken
+# over come first.
 CAUGHT_UP_S = 10.0
-FLUSH_S = 3.0  # part of the grace time, reserved for writing outcomes
-# The longest wait for attempts in flight when a part of the workspaces is handed over. The part's other
-# deliveries wait meanwhile. The successor repeats an attempt that takes longer.
+FLUSH_S = 3.0  # part of the grace time
+# The longest wait for attempts in flight when a part of the workspaces is handed over. The successor
+# repeats an attempt that takes longer.
 HAND_OVER_S = 5.0
-# For this time before the door closes, every answer closes its connection. So a client that sends one
-# request after another opens a new connection after an answer, and loses no request.
+# For this time before the door closes, every answer closes its connection, so that a client loses no
+# request.
 PARTING_S = 0.2
-LAST_REQUESTS_S = 2.0  # for requests under way; new requests wait as long for the successor
+LAST_REQUESTS_S = 2.0  # for requests under way
 OWN_EVENTS_S = 0.5  # the minimum for the service's own events
 DATABASE_STOP_S = 1.0  # the minimum for the embedded database to stop in order
 ANSWER_S = 1.0  # the minimum for the database to answer, whatever the grace time
@@ -70,11 +70,10 @@ class Server(ControlParts):
         listens: bool = True,
         worker: WorkerNode | None = None,
     ) -> None:
-        """`listens`: see `FrontDoor`."""
         super().__init__(settings, bridge, box, embedded, self._address, worker)
         self.clock.tell(self._clock_stepped)
         self.stopping = False
-        self.told_to_stop = False  # a signal has come
+        self.told_to_stop = False
         self._acceptors: set[trio.CancelScope] = set()  # of the tasks that accept links
         self._preparing = trio.CancelScope()
         self.door: FrontDoor = door_of(self, self.unready, listens=listens)
@@ -96,13 +95,12 @@ class Server(ControlParts):
             await migrate(self.upkeep)
             taken = await self._take()
             async with trio.open_nursery() as nursery:
-                # Send heartbeats during the slow steps; otherwise standbys would consider this node
-                # dead.
+                # Without heartbeats during the slow steps, standbys would consider this node dead.
                 nursery.start_soon(self.membership.run)
                 await self.bridge.connect()
                 self.filing.alone = self.part.whole and not taken.live_writers
                 await self.housekeeping.run_once()
-                await self.changes.begin()  # reads the configuration
+                await self.changes.begin()
                 nursery.cancel_scope.cancel()
 
     async def _take(self) -> Takeover:
@@ -121,18 +119,16 @@ class Server(ControlParts):
             else:
                 self.background.spawn(self._take_huge_pages)
             self.watch.served.set()
-            # Create the first keys only after all children have started: the keys are shown only once,
-            # so a failed start must not create them.
+            # The first keys are shown only once, so a failed start must not create them.
             try:
-                if self.part.number == 0:  # only the first worker prints the welcome
+                if self.part.number == 0:
                     await self._greet()
             except StoreAwayError:
                 return  # a signal came meanwhile
             log.info("server started", address=":".join(map(str, self.door.address)))
 
     async def _greet(self) -> None:
-        """Print the welcome. If the database is away, try again. Raises StoreAwayError if the server must
-        stop."""
+        """Raises StoreAwayError if the server must stop."""
         outlast = partial(Outage("the welcome").outlast, until=lambda: self.stopping)
         first_keys = await outlast(lambda _: self._first_keys())
         code = await outlast(lambda _: self._login_code())
@@ -141,20 +137,20 @@ class Server(ControlParts):
 
     async def _first_keys(self) -> Sequence[NewKey]:
         scopes = Scope if sys.stdout.isatty() else ()  # a log must not have keys
-        # The command queue runs this after any reload of the models that is under way. Otherwise that
-        # reload, which has read the rows before, would remove the new keys from the models.
+        # A reload of the models that is under way has read the rows before: it would remove the new keys
+        # from the models.
         try:
             return await self.commands.run(lambda: self.keys.bootstrap(scopes))
         except Refusal as error:  # too many commands wait, or the children are ending
             raise surely_nothing(error.message) from error
 
     async def _login_code(self) -> str | None:
-        """Return a login code for the strongest key; None if standard output is not a terminal."""
+        """Return a login code, None without a terminal: a log must not have codes."""
         key = await self.keys.strongest() if sys.stdout.isatty() else None
         return None if key is None else self.console.code(key.id, self.clock.now())
 
     def children(self) -> list[Child]:
-        """The supervision tree: all supervised tasks, in the order of their start."""
+        """All supervised tasks, in the order of their start."""
         return [
             child("loop watch", self.watch.run, restarts=ALWAYS),
             child("clock", self.clock.run, restarts=ALWAYS),
@@ -193,9 +189,8 @@ class Server(ControlParts):
         ]
 
     async def hand_over(self) -> None:
-        """Hand this server's part of the workspaces over: finish the attempts in flight, then stop.
-        Events are accepted until the attempts have ended, so requests wait only for the successor's
-        start."""
+        """Hand this server's part of the workspaces over. Events are accepted until the attempts have
+        ended, so requests wait only for the successor's start."""
         grace_s = self.settings.shutdown_grace
         self.door.part()
         await trio.sleep(min(PARTING_S, grace_s))
@@ -212,8 +207,7 @@ class Server(ControlParts):
             await self.stop(min(LAST_REQUESTS_S + FLUSH_S, grace_s))
 
     async def stop(self, grace_s: float | None = None) -> None:
-        """Stop in order: accept no more events, finish or abort the attempts in flight, and write all
-        outcomes."""
+        """Accept no more events, finish or abort the attempts in flight, and write all outcomes."""
         if self.stopping:
             return  # the server is handing its part over already
         self.stopping = True
@@ -236,7 +230,7 @@ class Server(ControlParts):
             await self.filter_failures.flush()
         self.intake.close()
         self.outbound.stop()
-        self.filing.blobs.stop()  # fail the requests that still wait for it: their grace time is over
+        self.filing.blobs.stop()  # their grace time is over
         self.wire.abort_all()
         if self.embedded is not None:
             end -= 2 * DATABASE_STOP_S  # for PostgreSQL's normal stop, then for a forced stop
@@ -253,7 +247,7 @@ class Server(ControlParts):
     async def stop_at_signal(
         self, signals: AsyncIterator[int], everything: trio.CancelScope
     ) -> None:
-        """Stop at the first signal; at a second one, at once."""
+        """Stop at the first signal; at a second signal, stop at once."""
         async with trio.open_nursery() as nursery:
             await anext(signals)
             self.told_to_stop = True
@@ -270,12 +264,12 @@ class Server(ControlParts):
             everything.cancel()
 
     async def _cut_in_time(self) -> None:
-        """Close the database connections at the end of the grace time, because a read that is under way
-        could delay the stop by up to a minute."""
+        """Close the database's connections: a read that is under way could delay the stop by up to a
+        minute."""
         own_s = 0.0 if self.embedded is None else 2 * DATABASE_STOP_S
         await trio.sleep(max(ANSWER_S, self.settings.shutdown_grace - own_s))
         self.bridge.cut()
-        if self.embedded is not None:  # its share of the grace time is over
+        if self.embedded is not None:
             self.embedded.stop_within_s = DATABASE_STOP_S
 
     # --- small children
@@ -285,7 +279,7 @@ class Server(ControlParts):
         await trio.to_thread.run_sync(take_huge_pages)
 
     def _upkeep(self) -> list[Child]:
-        """Return the children that only one process runs for the whole database."""
+        """The children that only one process runs for the whole database."""
         if self.part.number != 0:
             return []
         return [child("summaries", self.summarising.run, restarts=ALWAYS)]
@@ -310,8 +304,7 @@ class Server(ControlParts):
         accept: Callable[..., Awaitable[None]],
         task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept other nodes' connections until the server stops or hands its part of the workspaces
-        over. After that the other nodes retry until the part's next node answers."""
+        """After this task ends, other nodes retry until the part's next node answers."""
         with trio.CancelScope() as scope:
             self._acceptors.add(scope)
             await accept(task_status=task_status)
@@ -347,7 +340,7 @@ class Server(ControlParts):
             await keep_running(self.embedded)
 
     def unready(self) -> list[str]:
-        """Return the reasons why the server cannot take work now; none if it can."""
+        """Return the reasons why the server cannot take work now."""
         reasons = []
         if self.stopping:
             reasons.append("the server is stopping")

@@ -1,4 +1,4 @@
-"""The composition of files: the store of their bytes, and the parts that send them to receivers."""
+"""The composition of files."""
 
 from collections.abc import Callable
 
@@ -18,14 +18,14 @@ from storage.files.rows import PostgresFiles, PostgresUnfetched
 from storage.files.spool import DiskSpool
 
 FOLDER = "files"  # in the data folder
-INCOMING = "incoming"  # in FOLDER, beside one numbered folder for each environment
-# The wait after a takeover before blobs without a row are removed. Until its grace time is over, the
-# former process can still write blobs; an earlier removal would miss these.
+INCOMING = "incoming"
+# Until its grace time is over, a former process can write blobs without a row, which an earlier removal
+# would miss.
 SECOND_LOOK_S = 60.0
 
 
 class Filing:
-    """The store of files: the spool, the blobs, their rows, and the library that reads them."""
+    """The store of files."""
 
     def __init__(self, base: Foundation, box: SecretBox) -> None:
         settings = base.settings
@@ -44,7 +44,7 @@ class Filing:
         try:
             await self.spool.open()
         finally:
-            task_status.started()  # the server accepts events even if it cannot accept files
+            task_status.started()  # the server accepts events even without files
         try:
             await self.depot.run(0.0 if self.alone else SECOND_LOOK_S)
         finally:
@@ -53,8 +53,6 @@ class Filing:
 
 
 class Carrying:
-    """The parts for files in deliveries and in ingestion."""
-
     def __init__(
         self,
         base: Foundation,
@@ -82,12 +80,11 @@ class Carrying:
         self.attaching = Attaching(filing.depot, filing.store, base.identity)
 
     def portal(self, workspace: str) -> str:
-        """Return the address of a workspace's customer portal: `portal_url`, or else this server's."""
+        """Return the address of a workspace's customer portal."""
         return self._settings.portal_url or f"{self._origin()}/portal/{workspace}"
 
     def _origin(self) -> str:
-        """Return the address of this server for receivers and browsers: `public_url`, or else the one
-        that it listens on."""
+        """Return this server's address for receivers and browsers."""
         settings = self._settings
         if settings.public_url is not None:
             return settings.public_url.rstrip("/")

@@ -1,4 +1,4 @@
-"""The composition of the configuration: commands, read models, keys, and the tasks that update them."""
+"""The composition of the configuration."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -61,7 +61,7 @@ class Keyring:
         self._loader = loader
         self._box = box
         self._limit = trio.CapacityLimiter(1)
-        self.changed = trio.Event()  # set and replaced after each reading of the keys
+        self.changed = trio.Event()  # replaced after each reading of the keys
         self._signed_for_s = max(CONSOLE_TTL_S, TTL_MOST_S, base.settings.file_url_lifetime)
 
     @property
@@ -70,8 +70,7 @@ class Keyring:
         return self._box.ids
 
     async def refresh(self) -> None:
-        """Read the master keys again, and record their ids in the database. Keep the present keys if that
-        fails. Raises StoreError."""
+        """Read the master keys again, and record their ids in the database. Raises StoreError."""
         base, box = self._base, self._box
         try:
             if await trio.to_thread.run_sync(box.reread, limiter=self._limit):
@@ -89,14 +88,14 @@ class Keyring:
         self.changed = trio.Event()
 
     async def reload(self) -> None:
-        """Read the master keys, then the whole configuration again. The keys come first, because a new
-        key can have encrypted some of the configuration."""
+        """Read the keys before the configuration, because a new key can have encrypted some of the
+        configuration."""
         await self.refresh()
         await self._loader.load()
 
 
 class ControlParts(DeliveryParts):
-    """A process's configuration: commands, read models, keys, and the tasks that update them."""
+    """A process's configuration, and the tasks that update it."""
 
     def __init__(
         self,
@@ -142,12 +141,11 @@ class ControlParts(DeliveryParts):
         )
 
     def _configure(self, destination: Destination) -> None:
-        """Inform the actor of a destination, if this worker has it."""
         if self.part.has(destination.workspace):
             self.directory.configure(destination)
 
     async def _disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
-        """Disable a destination; retry until the database responds."""
+        """Retry until the database responds."""
         while True:
             try:
                 await self.destinations.disable_gone(gone, quiet=quiet, overdue=overdue)
@@ -174,7 +172,6 @@ SWEPT = 1_000  # archived destinations that one start sweeps; the next start con
 def routing_of(
     base: Foundation, writer: ConfigurationWriter, quotas: QuotaCheck
 ) -> tuple[DestinationCommands, RuleCommands]:
-    """Return the commands on destinations and on rules."""
     tables = base.tables
     rules = RuleCommands(tables.rules, tables.destinations, writer, base.plans, quotas)
     destinations = DestinationCommands(
@@ -192,7 +189,7 @@ def routing_of(
 
 
 async def _sweep(base: Foundation, rules: RuleCommands) -> None:
-    """Remove the rules of archived destinations, which a killed server left behind."""
+    """A killed server can leave rules of archived destinations behind."""
     with suppress(StoreAwayError, Refusal):
         for number, destination in await base.tables.rules.left_behind(SWEPT):
             environment = base.models.environments.get(number)

@@ -1,4 +1,4 @@
-"""The composition of the control plane: the services that its routes call."""
+"""The composition of the control plane."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The composition of deliveries: files, sender, recorder, actors, intakes and replays."""
+"""The composition of deliveries."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -45,8 +45,7 @@ from storage.replays.running import READERS, REPLAYING, PostgresReplays
 
 
 class Sharing:
-    """The shares of the control plane that each workspace can use (`api.shares`), and `Pressure`, which
-    logs the resources that tasks wait for."""
+    """The shares of the control plane (`api.shares`), and `Pressure`."""
 
     def __init__(self, settings: Settings, client: WireClient, directory: Directory) -> None:
         wire = client.wiring
@@ -158,7 +157,6 @@ class DeliveryParts(Foundation):
         )
 
     def load(self) -> NodeLoad:
-        """See `Foundation.load`; this adds the deliveries in memory."""
         return structs.replace(super().load(), waiting=self.directory.memory.deliveries)
 
     def _intake(self, store: IntakeStore, wake: Wake | None) -> Intake:

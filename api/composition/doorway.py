@@ -1,4 +1,4 @@
-"""The composition of the front door: admission, ingestion, uploads and application."""
+"""The composition of the front door."""
 
 from collections.abc import Callable
 
@@ -25,19 +25,17 @@ from storage.intake.store import PostgresClaims
 
 
 def make_pages() -> None:
-    """Prepare the API's page and the console's files. At the first request for them, the 150 ms of CPU
-    would delay every tenant."""
+    """Prepare the pages now: at a request, the 150 ms of CPU would delay every tenant."""
     docs_html()
     web_files()
 
 
 async def pages_made() -> None:
-    """Call `make_pages` in a task, while the embedded PostgreSQL starts."""
     make_pages()
 
 
 def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: bool) -> FrontDoor:
-    """Return the door of a server; `unready` returns the reasons why the server cannot take work."""
+    """Return the door of a server. `unready` returns the reasons why the server cannot take work."""
     make_pages()
     settings, models, now = server.settings, server.models, server.clock.now
     admission = AdmissionControl(

@@ -23,7 +23,7 @@ _NUMBER = struct.Struct("q")
 
 
 def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
-    """Run a function in a fork, and end the fork with its result; return the fork's pid."""
+    """Run a function in a fork; return the fork's pid."""
     parent = os.getpid()
     pid = os.fork()
     if pid:
@@ -36,7 +36,7 @@ def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
     except BaseException:
         log.critical("worker.failed", exc_info=True)
     finally:
-        # The parent's exit handlers must not run in the fork: they would stop the parent's database.
+        # The parent's exit handlers would stop the parent's database.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -45,10 +45,9 @@ def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
 def asked_in_fork(
     settings: Settings, run: Callable[[Callable[[int], None]], int]
 ) -> tuple[int, int]:
-    """Run `run` in a fork, so that it leaves no thread or connection in this process. `run` returns the
-    fork's exit code, and can report a number to this process by calling its argument.
+    """Run `run` in a fork, so that it leaves no thread or connection in this process.
 
-    Return the exit code, and the number; 0 if none was reported.
+    Return the exit code, and the number that `run` reports with its argument; 0 if none was reported.
     """
     reader, writer = os.pipe()
     try:
@@ -66,7 +65,6 @@ def _tell(writer: int, number: int) -> None:
 
 
 def _become_worker(parent: int) -> None:
-    """Reset the parent's signal handlers, and end when the parent ends."""
     signal.set_wakeup_fd(-1)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)

@@ -1,7 +1,7 @@
-"""The foundation of a server: the first stage of its construction.
+"""The foundation of a server.
 
-A server is made in stages: Foundation, DeliveryParts, ControlParts, Server. Each stage is a subclass of
-the stage before. A function declares the stage that it needs, so mypy refuses the use of a later stage.
+A server is made in stages, each a subclass of the stage before: Foundation, DeliveryParts, ControlParts,
+Server. A function declares the stage that it needs, so mypy refuses the use of a later stage.
 """
 
 import socket
@@ -55,12 +55,12 @@ log = structlog.get_logger("angarium")
 
 
 class WorkerNode(Struct, frozen=True):
-    """The arguments of a worker from its parent, such as its name and the listening sockets."""
+    """A worker's arguments from its parent."""
 
     name: str
     listeners: Sequence[socket.socket]
     part: WorkerPart = WHOLE
-    links: Path | None = None  # the folder of the workers' sockets for links between them
+    links: Path | None = None  # the folder of the sockets between the workers
     pulse: Callable[[], None] | None = None  # a sign of life to the parent
 
 
@@ -132,10 +132,8 @@ class Foundation:
         self.live = Live(self.feed)
 
     def load(self) -> NodeLoad:
-        """Return this process's rates, for the table of nodes."""
         return NodeLoad(*self._pace.look())
 
 
 def report(error: Exception) -> None:
-    """Log an error raised by the work of a socket or a timer."""
     log.error("a socket's or timer's work broke", exc_info=error)

@@ -1,4 +1,4 @@
-"""The groups of the supervision tree: which tasks restart together when one fails, and why.
+"""The groups of the supervision tree.
 
 A child can restart alone only if its state (a queue, a claim, a read model) is outside its task.
 Otherwise the process ends: the store has every accepted delivery, and the next process reads it.
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from engine.actors.supervisor import Child, Group, Restart
 
-ALWAYS = 1_000_000  # restarts of a side task, whose failure must not end the process
+ALWAYS = 1_000_000  # for a side task, whose failure must not end the process
 _PROCESS = {
     "timers": "a timer that was removed from the heap and not called would be lost",
     "reactor": "an event that was read from the kernel and not handled would be lost",
@@ -61,7 +61,7 @@ def child(
     restart: Restart = Restart.PERMANENT,
     restarts: int = 5,
 ) -> Child:
-    """Return a child with its group. Raises KeyError if neither `_PROCESS` nor `_ALONE` names it."""
+    """Raises KeyError if neither `_PROCESS` nor `_ALONE` names the child."""
     why = _PROCESS.get(name)
     if why is not None:
         return Child(name=name, run=run, group=Group.PROCESS, why=why, restart=restart)

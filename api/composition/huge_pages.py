@@ -1,7 +1,7 @@
 """Huge pages for the objects that a server has created by the end of its start.
 
 The processor caches the addresses of a few thousand memory pages. An interpreter uses objects all over
-its memory, so with pages of 4 KiB many accesses miss that cache. One huge page replaces 512 small ones.
+its memory, so with pages of 4 KiB many accesses miss that cache.
 """
 
 import ctypes
@@ -13,19 +13,16 @@ import structlog
 
 _MADV_COLLAPSE = 25  # <linux/mman.h>, Linux 6.1: collapse now, not later in the background
 _SYSTEM = Path("/sys/kernel/mm/transparent_hugepage")
-# A mapping with a smaller used share stays as it is: huge pages would allocate the rest too. A thread's
-# stack has 8 MiB, of which some 50 KiB are in use.
+# In a mapping with a smaller used share, huge pages would allocate the rest too. A thread's stack has 8
+# MiB, of which some 50 KiB are in use.
 FULL_PART = 3 / 4
 
 log = structlog.get_logger("angarium.server")
 
 
 def take_huge_pages() -> int:
-    """Move the memory of this process into huge pages, and return the number of bytes that moved.
-
-    The result is 0 before Linux 6.1, and if huge pages are disabled or none is free. Memory allocated
-    later has small pages. The call takes some milliseconds for each 10 MB.
-    """
+    """Return the number of bytes that moved: 0 before Linux 6.1, and if huge pages are disabled or none
+    is free. Memory allocated later has small pages. The call takes some milliseconds for each 10 MB."""
     try:
         if sys.platform != "linux" or "[never]" in (_SYSTEM / "enabled").read_text("ascii"):
             return 0
@@ -33,7 +30,6 @@ def take_huge_pages() -> int:
         lines = Path("/proc/self/smaps").read_text("utf-8", "replace").splitlines()
         parts = list(full_parts(lines))
     except (OSError, ValueError):
-        # These files are missing, or have another format.
         return 0
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)

@@ -1,6 +1,6 @@
-"""The listener for operations: Hypercorn serves the state of the process at a separate address.
+"""The listener for operations.
 
-It shares nothing with the door, so it answers while the door is full. It only reads.
+It shares nothing with the door, so it answers while the door is full.
 """
 
 import hmac
@@ -36,7 +36,7 @@ log = structlog.get_logger("angarium")
 async def operate(
     server: "Server", task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Serve the address for operations until cancelled; return at once if no address is set."""
+    """Serve until cancelled; return at once without an address."""
     bind = server.settings.operations_bind
     task_status.started()
     if bind is None:
@@ -55,7 +55,7 @@ async def operate(
 
 
 class OperationsServer:
-    """The ASGI application: three documents, and metrics."""
+    """The ASGI application of three documents, and metrics."""
 
     def __init__(self, server: "Server", dead_letters: Mapping[int, int]) -> None:
         self._server = server
@@ -65,7 +65,6 @@ class OperationsServer:
         self._authorization = None if key is None else f"Bearer {key}".encode()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """See ASGI."""
         if scope["type"] == "lifespan":
             await _live(receive, send)
             return

@@ -24,13 +24,12 @@ log = structlog.get_logger("angarium")
 
 
 class PlainServer:
-    """The application. Owner of the engine between its lifespan's start and end."""
+    """The owner of the engine between its lifespan's start and end."""
 
     def __init__(self) -> None:
         self._server: Server | None = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """See ASGI."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif self._server is None:

@@ -39,11 +39,10 @@ from storage.nodes.cluster import agree_on_parts
 from storage.nodes.namesake import require_own_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-# At this signal the server reads the certificate again. In a terminal the signal means that the
-# terminal has closed; then the server stops.
+# The server reads the certificate again. From a terminal the signal means that it has closed.
 HANG_UP = signal.SIGHUP
-# The time for PostgreSQL's last checkpoint after a second signal. A longer checkpoint is cut off, and
-# PostgreSQL replays its WAL at the next start.
+# PostgreSQL's last checkpoint is cut off after this time, and PostgreSQL replays its WAL at the next
+# start.
 AT_ONCE_S = 2.0
 
 log = structlog.get_logger("angarium")
@@ -56,8 +55,7 @@ def serve(settings: Settings) -> int:
 
 
 def _serve_shared(settings: Settings) -> int:
-    """Run one server or several workers. If several computers share the database, run one worker for each
-    part of the workspaces."""
+    """If several computers share the database, run one worker for each part of the workspaces."""
     read_declared(settings)
     if settings.peer_bind is not None:
         code, parts = asked_in_fork(
@@ -92,8 +90,7 @@ def _serve_workers(settings: Settings, box: SecretBox) -> int:
 
 
 def _agree(settings: Settings, tell: Callable[[int], None]) -> int:
-    """Migrate the database, and call `tell` with the number of parts into which its workspaces are
-    divided. Raises PartsError and NameTakenError."""
+    """Call `tell` with the number of the workspaces' parts. Raises PartsError and NameTakenError."""
     first = first_parts(settings.workers, MOST_WORKERS)
 
     async def ask(url: str) -> int:
@@ -101,7 +98,7 @@ def _agree(settings: Settings, tell: Callable[[int], None]) -> int:
             upkeep = bridge.connection(UPKEEP)
             await migrate(upkeep)
             parts = await agree_on_parts(upkeep, settings.parts, first)
-            # With one part, names need no check: one node is active, and all others are standbys.
+            # With one part, one node is active, and all others are standbys.
             if parts > 1:
                 await require_own_name(upkeep, machine_of(settings.node_name))
             return parts
@@ -129,8 +126,8 @@ def _serve_worker(settings: Settings, box: SecretBox, worker: WorkerNode) -> int
 
 
 def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
-    """Call `run` and return the exit code: `lost` if another server has taken the database over. Log an
-    error that operators can correct, without a traceback."""
+    """Return the exit code, `lost` if another server has taken the database over. An error that operators
+    can correct is logged without a traceback."""
     try:
         return run()
     except Exception as error:
@@ -143,7 +140,6 @@ def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
 
 
 def secret_box(settings: Settings) -> SecretBox:
-    """Return the secret box with the keys from the settings."""
     return open_secret_box(
         settings.master_key,
         settings.data_dir,
@@ -153,8 +149,7 @@ def secret_box(settings: Settings) -> SecretBox:
 
 
 def read_declared(settings: Settings) -> None:
-    """Read the files that the settings name. An error in them stops the start before it creates
-    anything."""
+    """Read the files of the settings: an error in them stops the start before it creates anything."""
     plans_of(settings)
     catalog_of(settings)
     shared_context(settings.egress_ca)
@@ -165,14 +160,14 @@ def read_declared(settings: Settings) -> None:
         open_blobs(settings.file_store, settings.data_dir)
         try:
             try_store(settings.file_store)
-        # Start all the same: only events with files need the store, and the store can come back.
+        # Only events with files need the store, and the store can come back.
         except BlobsAwayError as error:
             log.warning("file_store.away", error=str(error))
 
 
 def see_that_addresses_are_free(settings: Settings, but: str = "") -> None:
-    """Raise ListenError if another program uses an address on which the server will listen. `but`: a
-    setting whose address is not checked."""
+    """Raises ListenError if another program uses an address. `but`: a setting whose address is not
+    checked."""
     for setting, (host, port) in settings.listening.items():
         if setting == but:
             continue
@@ -183,17 +178,16 @@ def see_that_addresses_are_free(settings: Settings, but: str = "") -> None:
 
 
 async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None = None) -> bool:
-    """Run a server to its end; return True if it has handed its part of the workspaces over and must
-    start again as a standby."""
+    """Return True if the server has handed its part of the workspaces over and must start again as a
+    standby."""
     handed_over = False
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
-    # Ignore signals before and after the signal receiver below, which restores the handlers set here. So
-    # a late signal cannot change the exit code.
+    # A signal before or after the receiver below, which restores these handlers, cannot change the exit
+    # code.
     for number in (*SIGNALS, HANG_UP):
         signal.signal(number, signal.SIG_IGN)
-    # The receiver stays open during PostgreSQL's start and stop: a signal must not leave PostgreSQL
-    # running.
+    # A signal during PostgreSQL's start or stop must not leave PostgreSQL running.
     with trio.open_signal_receiver(*stopping) as signals:
         try:
             url = settings.database_url if embedded is None else await _started(embedded, signals)
@@ -220,15 +214,14 @@ async def _run(
 ) -> bool:
     async with open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded, worker=worker)
-        # Look for the file HOLD only now that this process owns the data folder: before, a restoration
-        # could still have created the file.
+        # Before this process owned the data folder, a restoration could still have created the file.
         if await trio.Path(settings.data_dir / HOLD).exists():
             server.directory.hold()
             log.warning("deliveries are held", until="the file is removed", file=HOLD)
         in_order = False
         async with trio.open_nursery() as nursery:
             if worker is not None and worker.pulse is not None:
-                # The signs of life begin before `prepare`, because a worker can hang there too.
+                # A worker can hang in `prepare` too.
                 nursery.start_soon(beat, worker.pulse)
             nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
             if server.standby is not None:
@@ -239,7 +232,7 @@ async def _run(
             try:
                 await server.prepare()
             except StoreAwayError:
-                if not server.stopping:  # during a stop, `stop` itself has closed the connections
+                if not server.stopping:  # `stop` itself has closed the connections
                     raise
             await server.run()
             if server.standby is not None:
@@ -253,7 +246,6 @@ async def _run(
 
 
 async def beat(pulse: Callable[[], None]) -> None:
-    """Give the parent signs of life until cancelled."""
     while True:
         pulse()
         await trio.sleep(BEAT_S)
@@ -267,7 +259,7 @@ async def _renew_at_hang_up(certificate: Certificate | None) -> None:
 
 
 async def _started(embedded: EmbeddedServer, signals: AsyncIterator[int]) -> str | None:
-    """Start the embedded database and return its URL; None if a signal has come."""
+    """Return the database's URL, None if a signal has come."""
 
     async def give_up() -> None:
         await anext(signals)

@@ -1,5 +1,4 @@
-"""The standby role of a server on a shared database: it waits until it can take over its part of the
-workspaces, and later hands the part over.
+"""The standby role of a server on a shared database.
 
 While it waits, it relays its clients' connections. A machine is a computer on which such servers run.
 """
@@ -37,35 +36,33 @@ if TYPE_CHECKING:
     from api.composition import Server
 
 HEIR_S = BEAT_S / 2  # between two checks of a standby whose machine would get the part next
-LEAVE_S = 1.0  # for the last statement of a stopping server
-PART_S = 2.0  # for requests on relayed connections of a stopping server, as at the door
+LEAVE_S = 1.0  # for the last statement
+PART_S = 2.0  # for requests on relayed connections, as at the door
 
 log = structlog.get_logger("angarium")
 
 
 class Standby:
-    """The standby role of one server. A server without `peer_bind` has none."""
+    """The standby role of one server with `peer_bind`."""
 
     def __init__(self, server: "Server", box: SecretBox) -> None:
         self._server = server
         self._keys = box.derived(PURPOSE)
         self.relay = Relay(self._keys)
         self._outage = Outage("the table of nodes")
-        # The part's node at the last check; "" before the first one.
+        # "" before the first check.
         self._active: str | None = ""
         self._pause_s = BEAT_S
-        self.handed_over = False  # the part was handed over, because another machine must have it
+        self.handed_over = False  # another machine must have the part
 
     async def wait_turn(self) -> Takeover:
-        """Relay connections until this server has taken its part over. Then the door serves new
-        connections."""
+        """Relay connections until this server has taken its part over."""
         server = self._server
         listeners = self._opened()
         try:
             taken = await self._relayed(listeners)
         except BaseException:
-            # Close the listening sockets now, so that new clients connect to another node. Connections
-            # that are already relayed are served for a moment longer.
+            # New clients connect to another node. Relayed connections are served for a moment longer.
             for sock in (*listeners, *(client for client, _ in self.relay.waiting)):
                 sock.close()
             raise
@@ -83,8 +80,7 @@ class Standby:
         return taken
 
     async def _look(self) -> Takeover | None:
-        """Send a heartbeat, and take over if this server is the successor. Raises NameTakenError if two
-        machines with one name were started at once."""
+        """Raises NameTakenError if two machines with one name were started at once."""
         server = self._server
         active = await server.membership.stand_by()
         liveness, part = server.membership.liveness, server.part
@@ -110,11 +106,10 @@ class Standby:
         return None
 
     def _candidates(self, active: str | None, machine: str | None) -> frozenset[str]:
-        """Return the nodes that can take this part over.
+        """Return the nodes that can take this part over: those on `machine`, or all if it has none.
 
         A node that started after the active node's last heartbeat notices that node's death later than
-        the older nodes do. So such nodes can take over only if there are no older ones. Of the remaining
-        nodes, return those on `machine`, or all if `machine` has none.
+        the older nodes do.
         """
         liveness, part = self._server.membership.liveness, self._server.part
         live = [row for row in liveness.live_rows() if row.part == part and row.id != active]
@@ -123,11 +118,8 @@ class Standby:
         return there or frozenset(row.id for row in live)
 
     def _steer(self, active: Active | None) -> None:
-        """Direct the relay to the node that has this part, or to any other active node.
-
-        While an active node runs on this machine, the relay accepts no connections: that node has the
-        same listeners and serves the clients itself.
-        """
+        """While an active node runs on this machine, the relay accepts no connections: that node has the
+        same listeners."""
         membership = self._server.membership
         liveness = membership.liveness
         working = [row for row in liveness.rows if row.active]
@@ -165,8 +157,6 @@ class Standby:
     # --- while this server has the part
 
     async def accept(self, task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve connections from standbys, and requests of this part from other machines, until
-        cancelled."""
         bind, door = self._server.settings.peer_bind, self._server.door
         assert bind is not None
         await accept_links(

@@ -1,8 +1,7 @@
-"""The parent of several servers on one machine (computer): `angarium serve --workers N`.
+"""The parent of several servers on one machine: `angarium serve --workers N`.
 
-The parent owns the listening sockets and the embedded database. Each worker is a fork of the parent and
-a separate node. The parent restarts workers that die, and passes signals on. It has one thread and
-serves no requests.
+The parent owns the listening sockets and the embedded database. Each worker is a fork of the parent and a
+separate node. The parent restarts workers that die, and passes signals on.
 """
 
 import gc
@@ -33,23 +32,22 @@ log = structlog.get_logger("angarium.workers")
 
 EXIT_LOST = 64  # of a worker: another server has taken the database or the part over
 EXIT_HANDED_OVER = 65  # of a worker: its part now runs on another machine
-FROZEN_S = 10.0  # without a new sign of life: the parent kills the worker
-# Without a first sign of life: the parent kills the worker. The first one takes some seconds on a machine
-# under heavy load.
+FROZEN_S = 10.0  # without a sign of life
+# Without a first sign of life, which takes some seconds on a machine under heavy load.
 STARTING_S = 20.0
 PULSE = struct.Struct("Q")
-STEADY_S = 30.0  # a worker that ran at least this long did not fail to start
-REST_S = 0.25  # before a worker's second start in a row; doubled before each further start
+STEADY_S = 30.0  # of a worker that did not fail to start
+REST_S = 0.25  # before a worker's second start in a row; then doubled
 LONGEST_REST_S = 30.0
-LOOK_S = 0.5  # between two checks of the embedded database, as in a single server
+LOOK_S = 0.5  # between two checks of the embedded database
 DATABASE_STOP_S = 1.0  # the minimum for the embedded database to stop in order
-KILL_S = 10.0  # after the grace time: the parent kills a worker that has not ended by then
+KILL_S = 10.0  # after the grace time
 
 RunWorker = Callable[[Settings, WorkerNode], int]
 
 
 class _Worker:
-    """One worker's slot. `pid` None: the worker does not run, and starts at `due`."""
+    """A slot, without a process if `pid` is None."""
 
     def __init__(self, machine: str, number: int) -> None:
         self.number = number
@@ -57,16 +55,15 @@ class _Worker:
         self.pid: int | None = None
         self.started = self.due = 0.0
         self.failures = 0  # failed starts in a row
-        self.proven = False  # the worker has once run for `STEADY_S`
+        self.proven = False
         self.pulse = 0  # the last sign of life; 0: none yet
         self.silent_s = 0.0  # seconds observed since then
 
 
 class Workers:
-    """The workers of a parent. Owner: the parent's only thread.
+    """The workers of a parent. Used by the parent's only thread.
 
-    `migrate` and `run_worker` are each called in a fork, and return the fork's exit code. `migrate`
-    migrates the database before any worker starts. `run_worker` runs a server until its end.
+    `migrate` and `run_worker` are each called in a fork, and return its exit code.
     """
 
     def __init__(
@@ -84,7 +81,7 @@ class Workers:
             _Worker(machine_of(settings.node_name), number)
             for number in range(1, settings.workers + 1)
         ]
-        # With `peer_bind` a worker can lose its part to another machine, and becomes a standby again.
+        # A worker that loses its part to another machine becomes a standby again.
         self._clustered = settings.peer_bind is not None
         self._links: LinkFolder | None = None  # of the workers' sockets
         self._pulses = mmap.mmap(-1, PULSE.size * settings.workers)  # shared with the forks
@@ -95,11 +92,10 @@ class Workers:
         self._stopping = False
         self._end_at = 0.0  # the end of the grace time, while stopping
         self._code = 0
-        self._settings_of(settings.workers - 1)  # a check: it raises if there are too few ports
+        self._settings_of(settings.workers - 1)  # raises if there are too few ports
 
     def run(self) -> int:
-        """Run all workers until a signal ends them; return the exit code. Raises ListenError and
-        EmbeddedError."""
+        """Return the exit code. Raises ListenError and EmbeddedError."""
         wake, woken = socket.socketpair()
         for end in (wake, woken):
             end.setblocking(False)
@@ -127,7 +123,7 @@ class Workers:
         return self._code
 
     def _start_database(self) -> bool:
-        """Start the embedded database; return False if a signal came first."""
+        """Return False if a signal came first."""
         if self._embedded is None:
             return True
         try:
@@ -140,7 +136,7 @@ class Workers:
     def _note(self, number: int, _: FrameType | None) -> None:
         self._signals.append(number)
         if number in self._ending and self._embedded is not None:
-            self._embedded.given_up = True  # this ends a start under way
+            self._embedded.given_up = True
 
     def _opened(self) -> list[socket.socket]:
         settings = self._settings
@@ -165,7 +161,6 @@ class Workers:
     # --- the loop
 
     def _keep(self, wake: socket.socket) -> None:
-        """Keep the workers running until all have ended in order."""
         while True:
             while self._signals:
                 self._obey(self._signals.pop(0))
@@ -201,7 +196,6 @@ class Workers:
                 os.kill(worker.pid, number)  # the pid is still the worker's: it was not reaped yet
 
     def _look_at(self, worker: _Worker, now: float) -> None:
-        """Detect the end of a worker, and start the worker again when it is due."""
         if worker.pid is not None:
             pid, status = os.waitpid(worker.pid, os.WNOHANG)
             if pid:
@@ -210,8 +204,8 @@ class Workers:
             self._start(worker, now)
 
     def _feel(self, worker: _Worker, passed_s: float) -> None:
-        """Kill a worker that hangs. `passed_s` is the time since the last check; it is bounded, so that
-        time in which the parent did not run does not count."""
+        """`passed_s` is the time since the last check. It is bounded, so that time in which the parent
+        did not run does not count."""
         (pulse,) = PULSE.unpack_from(self._pulses, PULSE.size * (worker.number - 1))
         if worker.pid is None or pulse != worker.pulse:
             worker.pulse, worker.silent_s = pulse, 0.0
@@ -230,12 +224,11 @@ class Workers:
         PULSE.pack_into(self._pulses, at, pulse + 1)
 
     def _ended(self, worker: _Worker, code: int, now: float) -> None:
-        """After a worker's end, schedule its next start, or stop all workers."""
         lived_s = now - worker.started
         worker.pid = None
         worker.proven = worker.proven or lived_s >= STEADY_S
         if self._stopping:
-            # A signal kills a worker that has not installed its handlers yet: this is no failure.
+            # A signal kills a worker that has not installed its handlers yet:
             if code not in (0, EXIT_HANDED_OVER, *(-number for number in self._ending)):
                 self._code = self._code or EXIT_FAILED
             return
@@ -274,7 +267,6 @@ class Workers:
         log.info("worker.started", worker=worker.name, pid=worker.pid)
 
     def _settings_of(self, index: int) -> Settings:
-        """Return a worker's settings, with the database's URL and the worker's own addresses."""
         settings = self._settings
         changes: dict[str, object] = {"workers": 1, "database_url": self._url}
         if self._embedded is not None:
@@ -296,7 +288,6 @@ class Workers:
 
 
 def _wait(wake: socket.socket) -> None:
-    """Wait for a signal, at most `LOOK_S`."""
     select.select([wake], [], [], LOOK_S)
     with suppress(BlockingIOError):
         while wake.recv(1024):

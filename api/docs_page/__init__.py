@@ -81,7 +81,6 @@ def _credentials(document: dict[str, Any]) -> str:
 
 
 def _errors(document: dict[str, Any]) -> str:
-    """Return every error, with an example of each of its codes."""
     parts = []
     for name, response in document["components"]["responses"].items():
         status = name.removeprefix("Error")

@@ -1,4 +1,4 @@
-"""The view of one operation: its parameters, its answers, and a call with curl."""
+"""The view of one operation."""
 
 import json
 from html import escape
@@ -9,17 +9,13 @@ from api.docs_page.shapes import about, fields, kind
 
 
 class OperationsView:
-    """The display of a document's operations."""
-
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
 
     def of(self, method: str, path: str, operation: dict[str, Any]) -> str:
-        """Return an operation of the API, with its headline."""
         return f"{_headline(operation)}{self.call(method, path, operation)}</article>"
 
     def call(self, method: str, path: str, operation: dict[str, Any]) -> str:
-        """Return an operation's parameters, answers and example, without the headline."""
         return (
             f"{_line(method, path)}"
             f"{prose(operation.get('description', ''))}"
@@ -29,11 +25,9 @@ class OperationsView:
         )
 
     def webhook(self, name: str, operation: dict[str, Any]) -> str:
-        """Return a webhook's request, with its headline."""
         return f"{_headline(operation)}{self.request('post', name, operation)}</article>"
 
     def request(self, method: str, name: str, operation: dict[str, Any]) -> str:
-        """Return a webhook's request, without its headline."""
         media = operation["requestBody"]["content"]["application/json"]
         lines = [f"{each['name']}: {each['example']}" for each in operation["parameters"]]
         rows = [
@@ -95,7 +89,7 @@ class OperationsView:
 
 
 def curl(method: str, path: str, operation: dict[str, Any]) -> str:
-    """Return an example call, ready to paste into a shell."""
+    """Return an example call for a shell."""
     target = path
     for each in operation.get("parameters", ()):
         if each["in"] == "path":
@@ -131,7 +125,6 @@ def _line(method: str, path: str) -> str:
 
 
 def _json(holder: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON of a body or an answer; empty if it has none."""
     found: dict[str, Any] = holder.get("content", {}).get("application/json", {})
     return found
 

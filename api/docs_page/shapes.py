@@ -1,4 +1,4 @@
-"""The view of schemas: the type of a value with its bounds, and the fields of an object as a table."""
+"""The view of schemas."""
 
 import json
 from html import escape
@@ -7,7 +7,6 @@ from typing import Any
 from api.docs_page.markup import code, inline, prose, table
 from api.openapi.readable import choices
 
-# The texts for a schema's bounds.
 _BOUNDS = {
     "minLength": "at least {} long",
     "maxLength": "at most {} long",
@@ -19,11 +18,11 @@ _BOUNDS = {
     "maxItems": "at most {}",
     "maxProperties": "at most {}",
 }
-_LONGEST_PATTERN = 60  # characters; longer patterns are not shown
+_LONGEST_PATTERN = 60  # characters
 
 
 def kind(schema: dict[str, Any]) -> str:
-    """Return the possible values as HTML: a link to a shape, or a type with its bounds."""
+    """Return a link to a shape, or a type with its bounds."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#shape-{name}">{name}</a>'
@@ -47,8 +46,8 @@ def _bounded(text: str, schema: dict[str, Any]) -> str:
 
 
 def fields(schema: dict[str, Any], *, needed: bool) -> str:
-    """Return an object's fields as a table. `needed`: mark the fields that a request must have;
-    otherwise mark those that an answer can lack."""
+    """Return a table. `needed`: mark the fields that a request must have; otherwise mark those that an
+    answer can lack."""
     required = schema.get("required", ())
     rows = []
     for name, property_ in schema.get("properties", {}).items():
@@ -62,7 +61,6 @@ def fields(schema: dict[str, Any], *, needed: bool) -> str:
 
 
 def about(schema: dict[str, Any]) -> str:
-    """Return a field's kind, default and description."""
     default = schema.get("default")
     said = f'<div class="type">{kind(schema)}'
     if default is not None and default != {}:
@@ -73,7 +71,6 @@ def about(schema: dict[str, Any]) -> str:
 
 
 def shapes(document: dict[str, Any]) -> str:
-    """Return every shape of the document."""
     parts = [
         f'<article id="shape-{escape(name)}"><h3>{escape(name)}</h3>'
         f"{shape(schema, needed=needed)}</article>"
@@ -90,7 +87,6 @@ def shapes_of(document: dict[str, Any]) -> list[tuple[str, dict[str, Any], bool]
 
 
 def shape(schema: dict[str, Any], *, needed: bool) -> str:
-    """Return a shape without its name. `needed`: as for `fields`."""
     return (
         f"{prose(schema.get('description', ''))}{fields(schema, needed=needed)}"
         f"{'' if 'properties' in schema else kind(schema)}"
@@ -98,8 +94,7 @@ def shape(schema: dict[str, Any], *, needed: bool) -> str:
 
 
 def with_words(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with the shared enumerations inlined, so that a reader need not look them
-    up."""
+    """Return the document with the shared enumerations inlined."""
     found = document["components"]["schemas"]
 
     def inlined(node: Any) -> Any:
@@ -119,7 +114,6 @@ def with_words(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _requested(document: dict[str, Any]) -> set[str]:
-    """Return the names of the shapes in bodies of requests."""
     found: set[str] = set()
     schemas = document["components"]["schemas"]
 

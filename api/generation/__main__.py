@@ -1,5 +1,4 @@
-"""The command `python -m api.generation`: it writes every file that is generated from the route
-table."""
+"""The command `python -m api.generation`."""
 
 from api.cli.reference import write_page
 from api.generation.client import client_files, made_types, write_readme
@@ -9,7 +8,6 @@ from api.generation.typescript import typescript_files
 
 
 def main() -> None:
-    """Write the generated files; remove generated files without a source."""
     write(client_files() | command_files(made_types()) | typescript_files())
     write_readme()
     write_page()

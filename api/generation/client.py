@@ -1,4 +1,4 @@
-"""The generated modules of the client library: shapes, filters, methods, and the synchronous client."""
+"""The generated modules of the client library."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -31,12 +31,11 @@ def operations() -> list[Operation]:
 
 
 def made_types() -> Types:
-    """Return the types of the document's schemas."""
     return Types(orjson.loads(openapi_json())["components"]["schemas"])
 
 
 def client_files() -> dict[Path, str]:
-    """Return the text of every generated file of the client library, except its README."""
+    """Return the text of every generated file, except the README."""
     found, types = operations(), made_types()
     groups = _by_group(found)
     shapes = Shapes(types, {name: _parts(each) for name, each in groups.items()})
@@ -63,7 +62,6 @@ def client_files() -> dict[Path, str]:
 
 
 def readme() -> str:
-    """Return the client's README with its table of groups and methods."""
     import angarium
 
     with angarium.Client("http://localhost", "key") as client:
@@ -84,7 +82,6 @@ def _listed(group: type) -> str:
 
 
 def write_readme() -> None:
-    """Write the README."""
     README.write_text(readme(), "utf-8")
 
 
@@ -104,7 +101,6 @@ def _about(found: Sequence[Operation]) -> str:
 
 
 def _homes(shapes: Shapes, path: Path) -> list[str]:
-    """Return the modules from which a module of shapes imports."""
     if path.stem == "__init__":
         return [*dict.fromkeys(shapes.module_of.values()), PAGE]
     return [home for home in ("words", "shared", *APART.values(), PAGE) if home != path.stem]
@@ -124,8 +120,7 @@ _STANDARD = [
 ]
 
 
-# The replacements that make a synchronous module, in order. Each pattern matches at the beginning of a
-# word only.
+# In this order, each at the beginning of a word only.
 _REPLACEMENTS = [
     (r"angarium\.aio", "angarium.sync"),
     (r"async (def|with|for) ", r"\1 "),
@@ -144,8 +139,7 @@ _REPLACEMENTS = [
 
 
 def synchronous(package: Path, made: Mapping[Path, str]) -> dict[Path, str]:
-    """Return the text of each module of `angarium/sync`. `made`: modules of `angarium/aio` that are not
-    written to disk yet."""
+    """Return the modules of `angarium/sync`. `made`: modules of `angarium/aio` not on disk yet."""
     source, target = package / "aio", package / "sync"
     present = {*source.glob("*.py"), *(path for path in made if path.is_relative_to(source))}
     texts = {

@@ -1,5 +1,4 @@
-"""The generated modules of the command line: commands that only call one method of the client, and the
-API's enumerations."""
+"""The generated modules of the command line."""
 
 import re
 from pathlib import Path
@@ -16,7 +15,6 @@ _METAVARS = {"eventType": "EVENT_TYPE", "customerExternalId": "EXTERNAL_ID"}
 
 
 def command_files(types: Types) -> dict[Path, str]:
-    """Return the text of each generated module of the command line."""
     groups: dict[str, list[str]] = {}
     for operation in operations():
         if operation.route.command is not None:
@@ -104,10 +102,9 @@ def _option(operation: Operation, field: str, schema: Any, types: Types) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Return a text as a literal of short lines."""
     return f"({' '.join(map(repr, re.findall(r'(?s).{1,80}(?: |$)', text)))})"
 
 
 def _constant(name: str) -> str:
-    """Return a name in capitals: `eventType` is EVENT_TYPE."""
+    """`eventType` is EVENT_TYPE."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()

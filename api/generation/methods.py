@@ -17,19 +17,16 @@ _LIST_ARGUMENTS = "*, limit: int | None = None, cursor: str | None = None"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A route with a client method, and its operation in the document."""
-
     route: Route
     document: Mapping[str, Any]
 
     @property
     def group(self) -> str:
-        """The attribute of the client that has the method; empty for the client's own methods."""
+        """The attribute of the client; empty for the client's own methods."""
         return self._name.rpartition(".")[0]
 
     @property
     def method(self) -> str:
-        """The method's name."""
         return self._name.rpartition(".")[2]
 
     @property
@@ -47,14 +44,12 @@ class Operation:
 
     @property
     def body(self) -> Mapping[str, Any] | None:
-        """The schema of the body; None without one."""
         content = self.document.get("requestBody", {}).get("content", {})
         found: Mapping[str, Any] | None = content.get("application/json", {}).get("schema")
         return found
 
     @property
     def query(self) -> dict[str, Mapping[str, Any]]:
-        """The schemas of the query's parameters."""
         return {
             parameter["name"]: {
                 **parameter["schema"],
@@ -72,19 +67,15 @@ def filter_of(group: str) -> str:
 
 
 class Methods:
-    """A writer of the methods of one document's operations."""
-
     def __init__(self, types: Types) -> None:
         self._types = types
 
     def class_of(self, group: str) -> str:
-        """Return the name of a group's class. The synchronous class has that name without `Async`, and
-        must not have the name of a shape."""
+        """The synchronous class has this name without `Async`, and must not have the name of a shape."""
         name = group.title().replace("_", "")
         return f"Async{name}Methods" if name in self._types.schemas else f"Async{name}"
 
     def module(self, group: str, about: str, operations: Sequence[Operation]) -> str:
-        """Return the module of a group's generated methods."""
         methods = [
             text for operation in operations if not by_hand(operation) for text in self._of(operation)
         ]  # fmt: skip
@@ -94,7 +85,6 @@ class Methods:
         return module(f"The generated methods of `client.{group}`.", [text])
 
     def filters(self, operations: Sequence[Operation]) -> str:
-        """Return the module of the lists' filters."""
         parts = []
         for operation in operations:
             chosen = self._chosen(operation) if operation.method == "list" else {}
@@ -202,26 +192,24 @@ class Methods:
         )
 
     def _fields(self, operation: Operation) -> list[tuple[str, Any, bool]]:
-        """Return a method's arguments besides the path: name, schema, and True if required."""
+        """Return each argument's name, its schema, and True if it is required."""
         if operation.query:
             return [(name, schema, schema["required"]) for name, schema in operation.query.items()]
         if operation.body is None or operation.route.method == "PATCH":
             return []
         body = self._types.resolved(operation.body)
-        if "oneOf" in body:  # the first form; handwritten methods are for the others
+        if "oneOf" in body:  # handwritten methods are for the other forms
             body = self._types.resolved(body["oneOf"][0])
         required = body.get("required", ())
         return [(name, each, name in required) for name, each in body.get("properties", {}).items()]
 
 
 def parts_of(operation: Operation) -> list[Any]:
-    """Return the schemas in a method's signature."""
     parts = [operation.answer, *operation.query.values()]
     return parts if operation.body is None else [*parts, operation.body]
 
 
 def by_hand(operation: Operation) -> bool:
-    """Return True if the method of an operation is handwritten."""
     assert operation.route.client is not None
     return operation.route.client.by_hand
 
@@ -262,7 +250,7 @@ def _path_arguments(operation: Operation) -> list[str]:
 
 
 def path_names(operation: Operation) -> list[str]:
-    """Return the arguments for the variables of a path: `rule_id` for `/routing-rules/{id}`."""
+    """Return the arguments of a path: `rule_id` for `/routing-rules/{id}`."""
     found = []
     for before, name in re.findall(r"/([^/]+)/{(\w+)}", operation.route.path):
         noun = _NOUNS.get(before) or before.rpartition("-")[2].removesuffix("s")
@@ -271,7 +259,7 @@ def path_names(operation: Operation) -> list[str]:
 
 
 def argument_name(name: str) -> str:
-    """Return the argument for a field or parameter: `eventType` is `event_type`, `from` is `since`."""
+    """Return an argument's name: `eventType` is `event_type`, `from` is `since`."""
     renamed = _RENAMED.get(name, _snake(name))
     assert not keyword.iskeyword(renamed), name
     return renamed

@@ -1,4 +1,4 @@
-"""The generated shapes of the client: a TypedDict for each object, a Literal for each enumeration.
+"""The generated shapes of the client.
 
 The module of a group has the shapes that only its methods need; `shared` has the others.
 """
@@ -11,16 +11,16 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
-# The modules of shapes with these name endings: a large group's module would be too long with them.
+# By the ending of a shape's name: a large group's module would be too long with them.
 APART = {"Authentication": "authentication", "Patch": "patches"}
 
 
 class Shapes:
-    """The shapes of the schemas in `operations` (by group), and of all schemas to which these refer."""
+    """The shapes of the schemas in `operations`, and of all schemas to which these refer."""
 
     def __init__(self, types: Types, operations: Mapping[str, Iterable[Any]]) -> None:
         self._types = types
-        self.module_of: dict[str, str] = {}  # by the shape's name
+        self.module_of: dict[str, str] = {}
         users: dict[str, set[str]] = {}
         for group, parts in operations.items():
             for name in self._reached(list(parts)):
@@ -36,7 +36,6 @@ class Shapes:
         }
 
     def modules(self) -> dict[str, str]:
-        """Return the text of each module of `angarium.shapes`, by its name."""
         made = {}
         for name in dict.fromkeys(self.module_of.values()):
             parts = [self._definition(shape) for shape in self._in_order(name)]
@@ -60,7 +59,6 @@ class Shapes:
         return found
 
     def _in_order(self, module_name: str) -> list[str]:
-        """Return a module's shapes, each after the shapes that it refers to."""
         ours = [name for name in self._types.schemas if self.module_of.get(name) == module_name]
         ordered: list[str] = []
         while ours:
@@ -100,7 +98,7 @@ class Shapes:
 
 
 def _is_type(types: Types, name: str) -> bool:
-    """Return True if a shape gets a type. Pages, unions and the empty body get none."""
+    """Pages, unions and the empty body get no type."""
     schema = types.schemas[name]
     return bool(schema.get("properties")) and types.item_of(schema) is None
 

@@ -1,4 +1,4 @@
-"""The writer of Python source: comments, docstrings, modules with their imports, and their files."""
+"""The writer of Python source."""
 
 import re
 import subprocess
@@ -9,19 +9,17 @@ from pathlib import Path
 
 WIDTH = 100
 MADE = "# Made of the API's routes by `python -m api.generation`; do not edit.\n"
-# The project's rules for Ruff, as options. The file of rules that Ruff finds would depend on the working
-# directory, and on the existence of the generated file.
+# The rules that Ruff finds would depend on the working directory, and on the existence of the generated
+# file.
 _RUFF = ["--isolated", "--line-length", str(WIDTH), "--target-version", "py311"]
 _SORTED = ["--select", "F401,I,UP", "--config", 'lint.isort.known-first-party=["angarium"]']
 
 
 def comment(text: str, indent: int = 0) -> str:
-    """Return a text as a comment; an empty text has none."""
     return _block(text, " " * indent + "# ") if text else ""
 
 
 def docstring(text: str, indent: int) -> str:
-    """Return a text as a docstring with its paragraphs."""
     margin = " " * indent
     paragraphs = [
         textwrap.fill(" ".join(part.split()), WIDTH - 6, initial_indent=margin, subsequent_indent=margin)
@@ -33,7 +31,7 @@ def docstring(text: str, indent: int) -> str:
 
 
 def module(sentence: str, parts: Sequence[str], *, wanted: Iterable[str] = ()) -> str:
-    """Return a module of the given parts, not yet formatted. `wanted`: names that it only re-exports."""
+    """Return a module, not yet formatted. `wanted`: names that it only re-exports."""
     names = {*re.findall(r"[A-Za-z_]\w*", "\n".join(parts)), *wanted}
     return (
         f"{MADE}{docstring(sentence, 0)}\n%IMPORTS {' '.join(sorted(names))}\n\n"
@@ -42,8 +40,8 @@ def module(sentence: str, parts: Sequence[str], *, wanted: Iterable[str] = ()) -
 
 
 def with_imports(text: str, homes: Sequence[tuple[str, Iterable[str]]]) -> str:
-    """Add the imports of a module's names. `homes` are modules with the names that they export; a name is
-    imported from the first module that has it."""
+    """Add the imports. `homes` are modules with the names that they export. A name is imported from the
+    first module that has it."""
     names = set(re.search(r"%IMPORTS (.*)", text)[1].split())  # type: ignore[index]  # `module` wrote it
     lines = []
     for home, offered in homes:
@@ -55,7 +53,6 @@ def with_imports(text: str, homes: Sequence[tuple[str, Iterable[str]]]) -> str:
 
 
 def formatted(text: str, path: Path) -> str:
-    """Return a module's text in the project's format, without unused imports."""
     fixes = ["check", "--fix-only", "--unsafe-fixes", "--quiet", *_SORTED]
     for arguments in (fixes, ["format", "--quiet"]):
         text = subprocess.run(  # noqa: S603 - our own arguments
@@ -82,7 +79,6 @@ _FOLDERS = {
 
 
 def present() -> dict[Path, str]:
-    """Return the generated files of the repository, by their paths."""
     found = {}
     for folder, mark in _FOLDERS.items():
         for path in (*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.ts")):
@@ -93,7 +89,7 @@ def present() -> dict[Path, str]:
 
 
 def write(made: Mapping[Path, str]) -> None:
-    """Write the generated files, and remove generated files that are not among them."""
+    """Write the files, and remove generated files that are not among them."""
     for path in present():
         if path not in made:
             path.unlink()
