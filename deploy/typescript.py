@@ -22,7 +22,7 @@ def compiled(target: Path) -> bool:
 
 
 def pack(folder: Path) -> int:
-    """Write the package into a folder; return the exit code. Without npm, write nothing and return 0."""
+    """Write the package into a folder. Return the exit code, 0 without npm."""
     npm, made = shutil.which("npm"), PROJECT / "dist"
     shutil.rmtree(made, ignore_errors=True)
     if npm is None or not compiled(made):

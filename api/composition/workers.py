@@ -228,7 +228,7 @@ class Workers:
         worker.pid = None
         worker.proven = worker.proven or lived_s >= STEADY_S
         if self._stopping:
-            # A signal kills a worker that has not installed its handlers yet:
+            # A signal kills a worker that has no handlers yet, which is no failure.
             if code not in (0, EXIT_HANDED_OVER, *(-number for number in self._ending)):
                 self._code = self._code or EXIT_FAILED
             return

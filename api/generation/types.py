@@ -1,4 +1,4 @@
-"""The Python types of the document's schemas: for fields of answers, and for arguments."""
+"""The Python types of the document's schemas."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,23 +12,19 @@ _PLAIN = {
 
 
 class Types:
-    """The types of one document's schemas. `schemas` are those under `components`."""
-
     def __init__(self, schemas: Mapping[str, Schema]) -> None:
         self.schemas = schemas
 
     def field(self, schema: Schema) -> str:
-        """Return the type of a field of JSON."""
         return self._type(schema, argument=False)
 
     def argument(self, schema: Schema) -> str:
-        """Return the type of an argument. It also accepts types that JSON lacks: a datetime for an
-        instant, any sequence for a list, any mapping for an object."""
+        """An argument also accepts types that JSON lacks: a datetime for an instant, any sequence for a
+        list, any mapping for an object."""
         return self._type(schema, argument=True)
 
     def parameter(self, schema: Schema) -> str:
-        """Return the type of an argument in the query; a repeatable one accepts one value or
-        several."""
+        """Return the type of an argument in the query; a repeatable one accepts one value or several."""
         type_ = self.argument(schema)
         return (
             f"{self.argument(schema['items'])} | {type_}"
@@ -37,14 +33,13 @@ class Types:
         )
 
     def item_of(self, schema: Schema) -> Schema | None:
-        """Return the schema of a page's items; None if the schema is not a page."""
+        """Return the schema of a page's items, None if the schema is not a page."""
         fields = self.resolved(schema).get("properties", {})
         known = {"items", "nextCursor", "searchedTo"}
         paged = "nextCursor" in fields and known.issuperset(fields)
         return fields["items"]["items"] if paged else None
 
     def resolved(self, schema: Schema) -> Schema:
-        """Return the schema that a reference names, or the schema itself."""
         return self.schemas[name_of(schema)] if "$ref" in schema else schema
 
     def _type(self, schema: Schema, *, argument: bool) -> str:
@@ -67,7 +62,7 @@ class Types:
 
     def _named(self, name: str, *, argument: bool) -> str:
         shape = self.schemas[name]
-        if choices(shape):  # such as an entry or null
+        if choices(shape):
             return self._type(shape, argument=argument)
         return f"{name} | Mapping[str, Any]" if argument and "enum" not in shape else name
 
@@ -79,7 +74,6 @@ class Types:
 
 
 def name_of(schema: Schema) -> str:
-    """Return the name of the shape that a reference names."""
     return str(schema["$ref"]).rpartition("/")[2]
 
 
@@ -96,7 +90,6 @@ def names_within(schema: Schema) -> Iterator[str]:
 
 
 def without_null(type_: str) -> str:
-    """Return a type without None."""
     return type_.removesuffix(" | None")
 
 

@@ -1,7 +1,6 @@
-"""The generated modules of the TypeScript client: types of the document's schemas, and a method for
-each operation.
+"""The generated modules of the TypeScript client.
 
-Fields, parameters and shapes have the API's names; nothing is renamed.
+Fields, parameters and shapes have the API's names.
 """
 
 import re
@@ -49,7 +48,6 @@ def _shapes(types: Types, found: Sequence[Operation]) -> str:
 
 
 def _reached(types: Types, schemas: Sequence[Schema]) -> set[str]:
-    """Return the names of the shapes that schemas refer to, directly or through others."""
     wanted: set[str] = set()
     left = [name for schema in schemas for name in names_within(schema)]
     while left:
@@ -81,7 +79,6 @@ def _object(schema: Schema, indent: int) -> str:
 
 
 def type_of(schema: Schema, indent: int = 0) -> str:
-    """Return the type of a schema."""
     if "$ref" in schema:
         return name_of(schema)
     if found := choices(schema):
@@ -150,12 +147,10 @@ def _used(types: Types, found: Sequence[Operation]) -> set[str]:
 
 
 def class_name(group: str) -> str:
-    """Return the name of a group's class."""
     return group.title().replace("_", "") + "Resource"
 
 
 def attribute(name: str) -> str:
-    """Return a name of the Python client in the style of TypeScript."""
     return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
 
 

@@ -12,11 +12,9 @@ Connect = Callable[[Environment | None], AsyncClient]
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One caller's access to the API.
-
-    `connect` returns a client for an environment; None: the environment of the key. `environment` is the
-    default of tool calls. `manages` is True if the key's scope is `manage`.
-    """
+    """One caller's access to the API. `connect` returns a client for an environment; None: the
+    environment of the key. `environment` is the default of tool calls. `manages` is True if the key's
+    scope is `manage`."""
 
     connect: Connect
     environment: Environment | None
@@ -24,6 +22,5 @@ class Desk:
 
     @asynccontextmanager
     async def client(self, environment: Environment | None) -> AsyncIterator[AsyncClient]:
-        """Yield a client for one tool's call, and close it."""
         async with self.connect(environment or self.environment) as client:
             yield client

@@ -1,7 +1,6 @@
 """One exchange of `POST /mcp`: a JSON-RPC message and its answer.
 
-No state is kept between requests, so any server of an installation can answer. Every request has its
-own MCP server, whose tools call the application with the request's key.
+Every request has its own MCP server, whose tools call the application with the request's key.
 """
 
 from collections.abc import Mapping
@@ -17,9 +16,9 @@ from api.mcp.desk import Desk
 from api.mcp.inside import Application, InsideAnswer, InsideTransport, ask
 from api.mcp.server import make_server
 
-# A placeholder: the transport calls the application directly, but the client needs a valid address.
+# The transport calls the application directly, but the client needs a valid address.
 INSIDE = "http://127.0.0.1"
-ONCE = RetryPolicy(retries=0)  # the agent decides about retries
+ONCE = RetryPolicy(retries=0)  # the agent decides
 
 
 def desk_of(
@@ -30,7 +29,7 @@ def desk_of(
     manages: bool,
     address: str,
 ) -> Desk:
-    """Return the desk of a caller whose client calls an application in this process."""
+    """Return a desk whose client calls an application in this process."""
     transport = InsideTransport(application, address)
 
     def connect(named: Environment | None) -> AsyncClient:

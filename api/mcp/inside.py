@@ -17,7 +17,7 @@ Fields = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class InsideAnswer:
-    """The answer of an application. The names of `fields` are in lower case."""
+    """The answer. The names of `fields` are in lower case."""
 
     status: int
     fields: tuple[tuple[bytes, bytes], ...]
@@ -34,8 +34,7 @@ async def ask(
     query: bytes = b"",
     address: str = "",
 ) -> InsideAnswer:
-    """Call the application, and return its answer. `path` is not percent-encoded. `address` is the
-    client's."""
+    """Call the application. `path` is not percent-encoded. `address` is the client's."""
     requests: list[_Message] = [{"type": "http.request", "body": body, "more_body": False}]
     answers: list[_Message] = []
     scope = {
@@ -81,7 +80,6 @@ class InsideTransport(httpx.AsyncBaseTransport):
         self._address = address
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request to the application, and return its answer."""
         told = await ask(
             self._application,
             request.method,

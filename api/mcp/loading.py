@@ -1,7 +1,7 @@
 """The loading of the library of the Model Context Protocol, which takes 0.5 s of CPU and 21 MB.
 
-A server loads it once, in a thread: as soon as it knows an MCP key, or else at an agent's first message.
-No other module that a server imports when it starts may import the library.
+A server loads it once, in a thread. No module that a server imports when it starts may import the
+library.
 """
 
 from typing import Any
@@ -10,12 +10,10 @@ import trio
 
 
 async def loaded() -> Any:
-    """Return the module `api.mcp.exchange`."""
     return await trio.to_thread.run_sync(_exchange)
 
 
 async def load_early(*needed: trio.Event) -> None:
-    """Load the library once all of `needed` are set."""
     for event in needed:
         await event.wait()
     await trio.to_thread.run_sync(_exchange, abandon_on_cancel=True)

@@ -1,4 +1,4 @@
-"""The prompts: instructions for the usual jobs of an agent."""
+"""The prompts for the usual jobs of an agent."""
 
 from dataclasses import dataclass
 
@@ -51,7 +51,6 @@ PROMPTS = {
 
 
 def listed() -> list[types.Prompt]:
-    """Return all prompts."""
     return [
         types.Prompt(
             name=name,
@@ -67,8 +66,7 @@ def listed() -> list[types.Prompt]:
 
 
 def filled(name: str, given: dict[str, str]) -> types.GetPromptResult:
-    """Return a prompt with its arguments. Raises KeyError for an unknown prompt or a missing
-    argument."""
+    """Return a prompt. Raises KeyError for an unknown prompt or a missing argument."""
     prompt = PROMPTS[name]
     text = prompt.text
     for argument, _ in prompt.arguments:

@@ -1,4 +1,4 @@
-"""The resources: pages of the documentation, the OpenAPI document, and event schemas."""
+"""The resources that an agent can read."""
 
 from functools import cache
 from pathlib import Path
@@ -39,7 +39,7 @@ class _Page(BaseModel):
 
 @cache
 def pages() -> dict[str, _Page]:
-    """Return the pages by address. The files are read once. A page's title is its first line."""
+    """Return the pages by address, read once."""
     found = {}
     for name in PAGES:
         path = FOLDER / f"{name}.md"
@@ -50,7 +50,6 @@ def pages() -> dict[str, _Page]:
 
 
 def listed() -> list[types.Resource]:
-    """Return all resources with a fixed address."""
     return [
         *(
             types.Resource(
@@ -65,7 +64,6 @@ def listed() -> list[types.Resource]:
 
 
 def templates() -> list[types.ResourceTemplate]:
-    """Return the resources whose address has a variable part."""
     return [
         types.ResourceTemplate(
             uri_template=SCHEMAS + "{eventType}{?environment}",
@@ -78,7 +76,7 @@ def templates() -> list[types.ResourceTemplate]:
 
 
 async def read(desk: Desk, uri: str) -> types.TextResourceContents:
-    """Return a resource's text. Raises UnknownResourceError, and AngariumError of the API."""
+    """Return a resource. Raises UnknownResourceError, and AngariumError of the API."""
     page = pages().get(uri)
     if page is not None:
         return types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=page.text)

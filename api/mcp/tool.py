@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from angarium import AsyncClient
 
-MOST_ITEMS = 50  # in one answer: an agent reads all of them, and can select fewer
+MOST_ITEMS = 50  # in one answer: an agent reads all of them
 EnvironmentName = Literal["DEVELOPMENT", "STAGING", "PRODUCTION"]
 Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS, description="The most items.")]
 Document = Mapping[str, Any]
@@ -36,8 +36,8 @@ class ToolChange(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `run` returns a JSON object. `destructive`: its effect cannot be undone. `manage`: its
-    caller needs a key of scope `manage`, as for every tool that changes something."""
+    """One tool. `destructive`: its effect cannot be undone. `manage`: its caller needs a key of scope
+    `manage`."""
 
     name: str
     title: str
@@ -49,12 +49,10 @@ class Tool:
 
     @property
     def writes(self) -> bool:
-        """True if the tool changes something."""
         return issubclass(self.arguments, ToolChange)
 
     @property
     def needs_manage(self) -> bool:
-        """True if a key needs scope `manage`."""
         return self.manage or self.writes
 
 

@@ -1,5 +1,4 @@
-"""The command `python -m api.metrics`: it writes the files generated from the lists of metrics and
-alerts."""
+"""The command `python -m api.metrics`."""
 
 from api.metrics.files import files
 

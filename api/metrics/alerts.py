@@ -1,4 +1,4 @@
-"""The alert rules: conditions that an operator must know of, each with its remedy."""
+"""The alert rules."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Alert(Struct, frozen=True):
-    """One rule. `since`: how long `when` (PromQL) must be true before the alert fires."""
+    """A rule that fires after `when` (PromQL) was true for `since`."""
 
     name: str
     when: str

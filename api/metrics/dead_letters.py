@@ -14,13 +14,13 @@ from engine.ports.outage import Outage
 if TYPE_CHECKING:
     from api.composition import Server
 
-EVERY_S = 5.0  # between two rounds, as often as a scraper asks
+EVERY_S = 5.0  # between two rounds
 PAUSE_S = 0.1  # between two environments: a round of 500 takes 50 s, and less than 1 % of a core
-MOST = 10_000  # dead letters counted in an environment: 2 ms of PostgreSQL
+MOST = 10_000  # counted in an environment: 2 ms of PostgreSQL
 
 
 class DeadLetterCount:
-    """The counts. `sizes` has them by environment, for the environments that this process serves."""
+    """The counts by environment, for the environments that this process serves."""
 
     def __init__(self, server: "Server", troubles: Troubles) -> None:
         self.sizes: dict[int, int] = {}
@@ -29,7 +29,7 @@ class DeadLetterCount:
         self._visibility = Visibility(server.plans, server.clock.now)
 
     async def keep_counting(self) -> None:
-        """Count until cancelled. While the database is unavailable, keep the counts as they are."""
+        """Count until cancelled. While the database is unavailable, the counts stay as they are."""
         outage = Outage("sizes of dead-letter queues")
         while True:
             with outage.survived():
@@ -37,7 +37,6 @@ class DeadLetterCount:
             await trio.sleep(EVERY_S)
 
     async def count(self) -> None:
-        """Count the dead letters of the first `ENVIRONMENTS` environments, up to `MOST` in each."""
         models, part = self._server.models, self._server.part
         own = (each.number for each in models.environments.values() if part.has(each.workspace))
         for number in list(islice(own, ENVIRONMENTS)):

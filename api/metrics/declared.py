@@ -1,4 +1,4 @@
-"""The list of all metrics: the source of the exposition, the documentation and the dashboard."""
+"""The list of all metrics."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""The text of `GET /metrics`: every metric of the list, in the format that the scraper asks for.
+"""The text of `GET /metrics`.
 
-The families are written one by one; other tasks run between two of them.
+Other tasks run between two metrics.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -27,18 +27,17 @@ from engine.runtime.slices import worked_off
 if TYPE_CHECKING:
     from api.composition import Server
 
-END = b"# EOF\n"  # the end of a text in OpenMetrics
+END = b"# EOF\n"  # of a text in OpenMetrics
 
 
 class _One(CollectorRegistry):
-    """A registry with one family: the library's writers take only a registry."""
+    """The library's writers take only a registry."""
 
     def __init__(self, family: Family) -> None:
         super().__init__()
         self._family = family
 
     def collect(self) -> Iterable[Family]:
-        """Return the family."""
         return (self._family,)
 
 
@@ -46,7 +45,7 @@ class Exposition:
     """The writer of the text. It remembers which environments have labels of their own."""
 
     def __init__(self, server: "Server", dead_letters: Mapping[int, int]) -> None:
-        """`dead_letters`: the sizes of dead-letter queues, by environment."""
+        """`dead_letters` are the sizes of the queues, by environment."""
         self._server = server
         self._dead_letters = dead_letters
         self._named: dict[int, Labels] = {}
@@ -55,7 +54,7 @@ class Exposition:
         self._turn = trio.Lock()  # one scrape at a time
 
     async def text(self, accept: str) -> tuple[bytes, str]:
-        """Return the text and its content type for a value of `Accept`."""
+        """Return the text and its content type."""
         write, content_type = choose_encoder(accept)
         parts: list[bytes] = []
         async with self._turn:

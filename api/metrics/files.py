@@ -1,5 +1,4 @@
-"""The files generated from the lists of metrics and alerts: documentation, Grafana's dashboard, and
-Prometheus' alert rules.
+"""The files generated from the lists of metrics and alerts.
 
 `python -m api.metrics` writes them.
 """
@@ -14,14 +13,13 @@ from api.metrics.reading import OTHERS, Metric
 from api.metrics.scrape import BUSIEST, ENVIRONMENTS, FAILING
 
 ROOT = Path(__file__).parents[2]
-PANEL_WIDTH, PANEL_HEIGHT, GRID = 8, 7, 24  # in units of Grafana's grid
+PANEL_WIDTH, PANEL_HEIGHT, GRID = 8, 7, 24  # in units of the grid
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 UNITS = (("_seconds", "s"), ("_bytes", "bytes"))
 INTERVAL = "$__rate_interval"
 
 
 def files() -> dict[Path, str]:
-    """Return the text of each file."""
     return {
         ROOT / "docs/metrics.md": documentation(),
         ROOT / "deploy/metrics/dashboard.json": json.dumps(dashboard(), indent=1) + "\n",
@@ -30,7 +28,6 @@ def files() -> dict[Path, str]:
 
 
 def documentation() -> str:
-    """Return the page about metrics."""
     rows = "\n".join(
         f"| `{each.series}` | {each.kind} | {', '.join(each.labels) or '-'} | {each.help} |"
         for each in METRICS
@@ -95,7 +92,6 @@ def query_of(metric: Metric) -> list[tuple[str, str]]:
 
 
 def dashboard() -> dict[str, Any]:
-    """Return Grafana's dashboard: a panel for each metric, in the order of the list."""
     columns = GRID // PANEL_WIDTH
     return {
         "title": "Angarium",

@@ -1,4 +1,4 @@
-"""The definition of a metric, and the readers of metrics: each returns samples of the server's state.
+"""The definition of a metric, and the readers of metrics.
 
 Readers use counters that exist anyway, so that a metric costs nothing between two scrapes.
 """
@@ -33,8 +33,8 @@ DESTINATION = ("destination", "name")
 
 
 class Metric(Struct, frozen=True):
-    """One metric. `name` is without the suffix `_total` of counters. `read` returns samples.
-    `histogram` returns a histogram in milliseconds, which becomes buckets in seconds."""
+    """A metric, whose `name` lacks the suffix `_total` of counters. `histogram` returns a histogram in
+    milliseconds, which becomes buckets in seconds."""
 
     name: str
     kind: Kind
@@ -85,8 +85,7 @@ def buckets_of(histogram: Histogram) -> list[tuple[str, float]]:
 
 
 def _copied(by_environment: Mapping[int, T]) -> Iterable[tuple[int, T]]:
-    """Yield the items of a mapping to which other tasks can add items meanwhile. The keys are copied
-    first, which takes 8 ns for each."""
+    """Other tasks can add items meanwhile: the keys are copied first, which takes 8 ns for each."""
     return ((number, by_environment[number]) for number in list(by_environment))
 
 

@@ -1,8 +1,6 @@
-"""The state of the server for one scrape: values that several metrics share, read in short steps.
+"""The state of the server for one scrape.
 
-The number of labels is bounded. The first ENVIRONMENTS environments with work have their own labels; all
-others share the label `others`. Of the destinations, the BUSIEST with the most work and the FAILING with
-the most failures in a row have labels.
+The first ENVIRONMENTS environments with work have their own labels. All others share the label `others`.
 """
 
 import heapq
@@ -25,13 +23,12 @@ from engine.runtime.slices import in_slices, no_pause
 if TYPE_CHECKING:
     from api.composition import Server
 
-# The limit on environments that have labels of their own. Each has a dozen series, so a scrape has at
-# most some 6,000 lines for these environments, or 0.5 MB.
+# With a dozen series each, a scrape has at most some 6,000 lines for them, or 0.5 MB.
 ENVIRONMENTS = 500
-BUSIEST = 50  # busiest destinations, which get labels: more than a person looks at
-FAILING = 50  # destinations with the most failures in a row, which also get labels
-AT_ONCE = 500  # destinations or environments between two checkpoints, about half a millisecond
-NAME_CHARACTERS = 64  # of a destination's name in its label; the id is beside it
+BUSIEST = 50  # destinations with labels: more than a person looks at
+FAILING = 50  # destinations with the most failures in a row
+AT_ONCE = 500  # between two checkpoints, about half a millisecond
+NAME_CHARACTERS = 64  # the destination's id is beside its name
 Ranked = tuple[int, str]  # a destination's work, and its id
 Trouble = tuple[int, str, bool]  # its failures in a row, its id, and whether its circuit is open
 
@@ -56,20 +53,19 @@ class Scrape:
         named: dict[int, Labels],
         dead_letters: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """`named`: the environments with their own labels; the scrape adds to it, and the caller keeps it
-        between scrapes. `dead_letters`: the sizes of dead-letter queues, by environment."""
+        """The scrape adds to `named`, the environments with their own labels. The caller keeps it between
+        scrapes."""
         self.server = server
         self.measured = server.measures or Measured()
         self.pending: list[Sample] = []
         self.in_flight: list[Sample] = []
         self.open_circuits: list[Sample] = []
         self.destinations: list[Labelled] = []
-        self.pause: Callable[[], None] = no_pause  # ends a slice; the reader of samples sets it
+        self.pause: Callable[[], None] = no_pause  # ends a slice
         self._named = named
         self._dead_letters = dead_letters
 
     async def take(self) -> None:
-        """Read the state of all environments and their destinations."""
         directory = self.server.directory
         pending: Counter[Labels] = Counter()
         in_flight: Counter[Labels] = Counter()
@@ -111,8 +107,7 @@ class Scrape:
 
     @property
     def dead_letters(self) -> Iterable[Sample]:
-        """The counts of dead letters. A count of 0 is left out if its environment has no labels yet, so
-        that it does not get labels only for this."""
+        """An environment without labels does not get them only for a count of 0."""
         return self.by_environment(
             (number, (), size)
             for number, size in list(self._dead_letters.items())
@@ -120,8 +115,8 @@ class Scrape:
         )
 
     def by_environment(self, values: Iterable[tuple[int, Labels, int]]) -> Iterable[Sample]:
-        """Return the counts by labels; counts with equal labels are added. `values` are triples: an
-        environment, further labels, and a count."""
+        """Return the counts by labels, added if their labels are equal. `values` are triples:
+        an environment, further labels, and a count."""
         found: Counter[Labels] = Counter()
         for index, (number, more, count) in enumerate(values, 1):
             found[*self._labels(number), *more] += count
@@ -139,7 +134,6 @@ class Scrape:
         return labels
 
     def _in_trouble(self, part: Iterable[Ranked]) -> Iterable[Trouble]:
-        """Yield the destinations of `part` that fail or have an open circuit."""
         actors = self.server.directory.actors
         for _, each in part:
             machine = None if (actor := actors.get(each)) is None else actor.machine
@@ -150,7 +144,7 @@ class Scrape:
                 yield machine.failing.failures, each, opened
 
     def _sends(self, destination: str) -> bool:
-        """Return True if a destination is active. Failures of disabled destinations are known already."""
+        """Failures of disabled destinations are known already."""
         config = self.server.models.destinations.get(destination)
         return config is not None and config.status is DestinationStatus.ACTIVE
 

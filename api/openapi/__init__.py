@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document. It is generated from the route table, so it cannot differ from the code."""
+"""The OpenAPI 3.1 document."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from engine.model.version import VERSION
 def document(
     routes: Sequence[Route], own_events: Mapping[str, type[BaseModel]] | None = None
 ) -> dict[str, Any]:
-    """Return the document; `own_events` are the payloads of the service's own events, by type."""
+    """Return the document. `own_events` are the payloads of the service's own events, by type."""
     own = own_events or {}
     models: list[Any] = [Error, OutboundEvent, *own.values()]
     for route in routes:
@@ -59,6 +59,6 @@ def document(
 
 
 def _forms(routes: Sequence[Route]) -> dict[str, Any]:
-    """Return the schemas of bodies that are not JSON, by title; those without a title are left out."""
+    """Schemas without a title are left out."""
     schemas = [schema for route in routes for schema in route.body_schemas.values()]
     return {schema["title"]: plain(dict(schema)) for schema in schemas if "title" in schema}

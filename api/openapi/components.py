@@ -1,4 +1,4 @@
-"""The components of the document: shapes of bodies, headers, credentials and errors."""
+"""The components of the document."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ _EMPTY = {
     "description": "The body of a POST without parameters: an empty object. It can be left out.",
 }
 _PAGE = re.compile(r"Page_(\w+)_")
-# Codes that a route has only if `Route.codes` names them.
+# A route has these codes only if `Route.codes` names them.
 RARE = frozenset({"schema_violation", "idempotency_mismatch", "loop_detected"})
 _WAITING = (429, 503)  # the statuses with Retry-After
 _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
@@ -67,8 +67,8 @@ CREDENTIALS = {
 def schemas_of(
     models: Iterable[Any], forms: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[Any, Any]]:
-    """Return all schemas by name, and the reference of each of `models`: pydantic models, and shapes
-    (TypedDicts). `forms` are further schemas by name."""
+    """Return all schemas by name, and the reference of each of `models`. `forms` are further schemas by
+    name."""
     by_model, definitions = TypeAdapter.json_schemas(
         [(model, "validation", TypeAdapter(model)) for model in dict.fromkeys(models)],
         ref_template=REFERENCE,
@@ -81,7 +81,7 @@ def schemas_of(
     _rename(references, names)
     _name_codes(schemas)
     for schema in schemas.values():
-        if schema.get("properties"):  # pydantic sets it for models, not for TypedDicts
+        if schema.get("properties"):  # pydantic sets it for models only
             schema.setdefault("additionalProperties", False)
     ours = {**shared(), "Empty": _EMPTY, **forms}
     assert not ours.keys() & schemas.keys(), "a model has the name of a shape that is made here"
@@ -89,13 +89,13 @@ def schemas_of(
 
 
 def _name(name: str, schema: dict[str, Any]) -> str:
-    """Return the document's name of a model: a page of `EventItem`s is an `EventPage`."""
+    """A page of `EventItem`s is an `EventPage`."""
     page = _PAGE.fullmatch(name)
     return f"{page[1].removesuffix('Item')}Page" if page else str(schema.get("title", name))
 
 
 def _rename(value: Any, names: dict[str, str]) -> None:
-    """Use the titles of shapes in every reference: `EventPage`, not `Page_EventItem_`."""
+    """`EventPage`, not `Page_EventItem_`."""
     if isinstance(value, dict):
         reference = value.get("$ref")
         if isinstance(reference, str):
@@ -108,14 +108,13 @@ def _rename(value: Any, names: dict[str, str]) -> None:
 
 
 def _name_codes(schemas: dict[str, Any]) -> None:
-    """Add the list of error codes to the schemas of errors, whose models do not have it."""
     for name in ("Error", "Rejection"):
         if name in schemas:
             schemas[name]["properties"]["code"]["enum"] = list(STATUS_OF_CODE)
 
 
 def plain(schema: Any) -> Any:
-    """Drop pydantic's titles and null defaults. A null default would be wrong for a merge patch."""
+    """Drop titles and null defaults: a null default would be wrong for a merge patch."""
     if isinstance(schema, list):
         return [plain(item) for item in schema]
     if not isinstance(schema, dict):
@@ -130,7 +129,6 @@ def plain(schema: Any) -> Any:
 
 
 def headers() -> dict[str, Any]:
-    """Return every header of answers."""
     return {
         name: {"description": text, "schema": schema, "example": example}
         for name, (text, schema, example) in (
@@ -145,7 +143,6 @@ def headers() -> dict[str, Any]:
 
 
 def header_references(status: int = 200) -> dict[str, Any]:
-    """Return the headers of an answer with that status."""
     names = [*_HEADERS, *(["Retry-After"] if status in _WAITING else [])]
     if status == 401:
         names.append("WWW-Authenticate")
@@ -155,7 +152,6 @@ def header_references(status: int = 200) -> dict[str, Any]:
 
 
 def security_schemes() -> dict[str, Any]:
-    """Return the kinds of credentials; all use the same header."""
     return {
         name: {"type": "http", "scheme": "bearer", "description": text}
         for name, text in CREDENTIALS.items()
@@ -163,7 +159,6 @@ def security_schemes() -> dict[str, Any]:
 
 
 def error_responses() -> dict[str, Any]:
-    """Return the shape of each error, once for all routes."""
     return {
         f"Error{status}": error_response(
             status,
@@ -174,7 +169,6 @@ def error_responses() -> dict[str, Any]:
 
 
 def error_response(status: int, codes: list[str]) -> dict[str, Any]:
-    """Return the response of an error with these codes."""
     named = ", ".join(f"`{code}`" for code in codes)
     return {
         "description": f"{ERRORS[status]} Code: {named}.",
@@ -189,7 +183,6 @@ def error_response(status: int, codes: list[str]) -> dict[str, Any]:
 
 
 def error_example(code: str) -> dict[str, Any]:
-    """Return an envelope with that code."""
     message, details = ERROR_EXAMPLES[code]
     document: dict[str, Any] = {"code": code, "message": message}
     if details:

@@ -1,8 +1,5 @@
-"""The examples of the document, generated from its schemas. A field has its value in
-`api.openapi.words`, otherwise any allowed value.
-
-An explicit example of a route or field comes first. Tests validate every example against its schema.
-"""
+"""The examples of the document, generated from its schemas. A field has its value in `api.openapi.words`,
+otherwise any allowed value."""
 
 from typing import Any
 
@@ -11,19 +8,17 @@ from api.openapi.words import AT, EVENT, FIELDS, MODELS
 
 _BY_FORMAT = {"date-time": AT, "uuid": EVENT, "uri": "https://example.com/hooks"}
 _NOTHING = object()
-_DEPTH = 12  # of nested shapes; the document nests half as deep
+_DEPTH = 12  # of nested shapes
 
 
 class Examples:
-    """A maker of examples of one document's schemas."""
-
     def __init__(self, schemas: dict[str, Any]) -> None:
         self._schemas = schemas
 
     def of(
         self, schema: dict[str, Any], field: str = "", model: str = "", depth: int = _DEPTH
     ) -> Any:
-        """Return an example of a schema, for the field `field` in the model `model`."""
+        """Return an example for the field `field` in the model `model`."""
         if depth == 0:
             return None
         if "examples" in schema or "example" in schema:
@@ -51,7 +46,7 @@ class Examples:
                 name: self.of(property_, name, model, depth - 1)
                 for name, property_ in schema.get("properties", {}).items()
             }
-            required = schema.get("required", ())  # an optional field is left out instead of null
+            required = schema.get("required", ())  # an optional field is left out
             return {name: it for name, it in made.items() if it is not None or name in required}
         if kind == "array":
             return [self.of(schema.get("items", {}), field, model, depth - 1)]
@@ -62,7 +57,7 @@ class Examples:
         return {"boolean": True, "null": None}.get(kind or "", {})
 
     def _fits(self, word: Any, schema: dict[str, Any]) -> bool:
-        """Return True if the value has the schema's type. Its other rules are not checked."""
+        """Only the value's type is checked."""
         if "$ref" in schema:
             return self._fits(word, self._schemas[schema["$ref"].rpartition("/")[2]])
         if found := choices(schema):

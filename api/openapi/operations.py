@@ -1,4 +1,4 @@
-"""The operation of a route in the document: parameters, body, answers, credentials."""
+"""The operation of a route in the document."""
 
 import re
 from typing import Any
@@ -23,7 +23,7 @@ from engine.model.idempotency import PATTERN
 
 ANY_ROUTE = (400, 408, 413, 415, 429, 500, 503)
 CREDENTIAL = (401, 403)
-NOT_MODIFIED = 304  # a success without content
+NOT_MODIFIED = 304
 OCTETS = "application/octet-stream"
 _BYTES = {"type": "string", "description": "Bytes.", "example": "..."}
 _UUID = {"type": "string", "format": "uuid"}
@@ -40,8 +40,6 @@ _KEY = {
 
 
 class Operations:
-    """A writer of operations, with the shapes of one document."""
-
     def __init__(
         self, schemas: dict[str, Any], references: dict[Any, Any], examples: Examples
     ) -> None:
@@ -50,7 +48,6 @@ class Operations:
         self._examples = examples
 
     def of(self, route: Route) -> dict[str, Any]:
-        """Return a route's operation."""
         operation: dict[str, Any] = {
             "operationId": route.name,
             "summary": route.summary,
@@ -164,7 +161,6 @@ class Operations:
 
 
 def _own_headers(route: Route) -> dict[str, Any]:
-    """Return the headers that a route adds to its successful answers."""
     return {
         name: {"description": text, "schema": {"type": "string"}}
         for name, text in route.answer_headers.items()
@@ -180,7 +176,6 @@ def path_parameters(route: Route) -> dict[str, dict[str, Any]]:
 
 
 def statuses_of_errors(route: Route) -> list[int]:
-    """Return every error status of a route."""
     found = {*ANY_ROUTE, *route.refusals, *(STATUS_OF_CODE[code] for code in route.codes)}
     return sorted(found if route.scopes is None else found | set(CREDENTIAL))
 
@@ -194,7 +189,7 @@ def _codes(route: Route, status: int) -> list[str]:
 
 
 def _description(route: Route) -> str:
-    """Return a route's description, and its allowed callers."""
+    """The description includes the allowed callers."""
     if route.scopes is None:
         return route.description
     if route.embed is Embed.ONLY:
@@ -212,7 +207,7 @@ def _description(route: Route) -> str:
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:
-    """Return the credentials of a route; one of them is enough."""
+    """One of the credentials is enough."""
     if route.scopes is None:
         return []
     if route.embed is Embed.ONLY:
@@ -236,7 +231,7 @@ def _environment(route: Route) -> dict[str, Any]:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Drop null from an optional parameter's schema: a query string has no null."""
+    """A query string has no null."""
     choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     if len(choices) == 1:
@@ -245,6 +240,5 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(kind: str) -> str:
-    """Return a media type for the document. `*/*` becomes `application/octet-stream`, because client
-    generators do not support ranges of types."""
+    """Client generators do not support ranges of types such as `*/*`."""
     return OCTETS if kind == ANY_TYPE else kind

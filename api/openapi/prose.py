@@ -1,4 +1,4 @@
-"""The texts of the OpenAPI document: its description, its tags, and its errors."""
+"""The texts of the OpenAPI document."""
 
 DESCRIPTION = """\
 Angarium accepts events and delivers them to destinations: signed, in order if configured, and without
@@ -56,7 +56,6 @@ WEBHOOKS_TAG = (
     "received bytes, then drop duplicates by `webhook-id`."
 )
 
-# The description of the response with each error status, in the document and on its page.
 ERRORS = {
     400: "The request is malformed.",
     401: "There is no valid credential.",
@@ -73,7 +72,7 @@ ERRORS = {
     503: "The service cannot process the request now. Retry-After states when to try again.",
 }
 
-# An example of each error: its message, and its details if it has any.
+# By code: the message, and its details.
 ERROR_EXAMPLES: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     "invalid_request": (
         "name: is required",

@@ -1,7 +1,4 @@
-"""The rewriting of schemas for client generators, which cannot read all of pydantic's output.
-
-Each rule is for one generator; `tests/generated` runs all generators.
-"""
+"""The rewriting of schemas for client generators, which cannot read all of pydantic's output."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,14 +6,14 @@ from typing import Any
 
 REFERENCE = re.compile(r"#/components/schemas/(\w+)")
 _KINDS = ("object", "array", "string", "number", "boolean", "null")
-# A field that holds a JSON Schema can be an object or a boolean. The document says this with `not`, which
-# excludes the types below. The direct ways fail: openapi-generator makes Java that does not compile from
-# an `anyOf` of an object and a boolean, and oapi-codegen refuses a list of types.
+# A field that holds a JSON Schema excludes these types: it is an object or a boolean. The direct ways
+# fail: openapi-generator makes Java that does not compile from an `anyOf` of an object and a boolean, and
+# oapi-codegen refuses a list of types.
 _JSON_SCHEMA = [kind for kind in _KINDS if kind not in ("object", "boolean")]
 
 
 def choices(schema: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-    """Return the alternatives that a schema allows; none if the schema is not a choice."""
+    """Return a schema's alternatives, none if it is not a choice."""
     excluded = schema.get("not", {}).get("type", ())
     if excluded:
         return [{"type": kind} for kind in _KINDS if kind not in excluded]
@@ -25,7 +22,6 @@ def choices(schema: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
 
 
 def readable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema in a form that all generators accept."""
     kinds = [choice.get("type") for choice in schema.get("anyOf", ())]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     if sorted(map(str, kinds)) == ["boolean", "object"]:
@@ -34,8 +30,8 @@ def readable(schema: dict[str, Any]) -> dict[str, Any]:
             "not": {"type": _JSON_SCHEMA, "items": {}},
         }  # Spectral requires `items` for arrays
     if "default" in schema and len([kind for kind in kinds if kind != "null"]) > 1:
-        # A default of a choice is only described: for a real one, openapi-generator makes Go code that
-        # assigns the default to a variable of the choice's own type, and does not compile.
+        # A default of a choice is only described: for a real default, openapi-generator makes Go code
+        # that does not compile.
         default = rest.pop("default")
         return {
             **rest,
@@ -64,7 +60,7 @@ def _referred(node: Any) -> Iterator[str]:
         if found:
             yield found[1]
         for key, inner in node.items():
-            # Skip the `mapping` of a discriminator: the `oneOf` beside it names the same schemas.
+            # The `oneOf` beside a discriminator's `mapping` names the same schemas.
             if key != "mapping":
                 yield from _referred(inner)
     elif isinstance(node, list | tuple):

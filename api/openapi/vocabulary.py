@@ -1,5 +1,4 @@
-"""The enumerations that many fields share. The document defines each once, so that a generated client has
-one type for it."""
+"""The enumerations that many fields share."""
 
 from typing import Any, get_args
 
@@ -23,7 +22,6 @@ from engine.model.words import GranularityName, KeyKindName, PeriodName
 from engine.schemas.records import SchemaStatus
 
 REFERENCE = "#/components/schemas/{name}"
-# Name, description, and values.
 _LISTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Environment", "One of a workspace's three environments.", tuple(Environment.__members__)),
     ("Scope", "The permission of a key.", tuple(name.lower() for name in Scope.__members__)),
@@ -60,7 +58,6 @@ _NAMES = {frozenset(words): name for name, _, words in _LISTS}
 
 
 def shared() -> dict[str, Any]:
-    """Return the shared enumerations as schemas."""
     return {
         name: {"type": "string", "enum": list(words), "description": text}
         for name, text, words in _LISTS

@@ -1,4 +1,4 @@
-"""The document's `webhooks`: outbound events, and the service's own events."""
+"""The document's `webhooks`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -78,7 +78,7 @@ class OutboundEvent(Document):
 def webhooks(
     own: Mapping[str, type[BaseModel]], references: dict[Any, Any], examples: Examples
 ) -> dict[str, Any]:
-    """Return all webhooks; `own` are the shapes of `data` of the service's own events, by type."""
+    """Return all webhooks. `own` are the shapes of the own events' `data`, by type."""
     event = references[OutboundEvent]
     found = {"event": _webhook("event", "An event is delivered", _ABOUT, event, examples.of(event))}
     for event_type, model in own.items():

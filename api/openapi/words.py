@@ -1,5 +1,4 @@
-"""The values of fields in the document's examples. A value for a field of certain models comes before a
-value for all fields of that name. None means null. This module has only data."""
+"""The values of fields in the document's examples. None means null."""
 
 from typing import Any
 
@@ -60,7 +59,7 @@ _DEAD = {
 }
 _SUMS = {"attempts": 1042, "delivered": 1030, "failed": 12, "retried": 11, "deadLettered": 1}
 
-# The id in an example path, by the path's first segment.
+# By the path's first segment.
 PATHS = {
     "api-keys": KEY,
     "audit-logs": ENTRY,
@@ -75,8 +74,7 @@ PATHS = {
     "transform-scripts": SCRIPT,
 }
 
-# Values of fields, by the beginning of their model's name. The longest beginning that has the field is
-# used.
+# By the beginning of a model's name: the longest beginning that has the field is used.
 MODELS: dict[str, dict[str, Any]] = {
     "ActorState": {"state": "ACTIVE", "mailbox": 0},
     "Analytics": {**_SUMS, "granularity": "hour", "errorCategories": {"TIMEOUT": 12}},

@@ -1,4 +1,4 @@
-"""The build of the documentation site: `python -m deploy.site FOLDER`. Every warning is an error."""
+"""The build of the documentation site: `python -m deploy.site FOLDER`."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from mkdocs.exceptions import Abort, MkDocsException
 
 
 def main(folder: str) -> int:
-    """Build the site into a folder, and write each warning to stderr. Return the exit code."""
+    """Build the site into a folder. Return the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     try:
         build(load_config("mkdocs.yml", strict=True, site_dir=folder))

@@ -1,4 +1,4 @@
-"""The hooks that MkDocs calls: files, navigation, and the check of the built site."""
+"""The hooks that MkDocs calls."""
 
 import re
 from pathlib import Path
@@ -11,8 +11,7 @@ from mkdocs.structure.files import File, Files
 from deploy.site.reference import FOLDER, pages
 from deploy.site.sources import ROOT, decisions, place, sources, with_lists
 
-# Elements that make a browser load a file from another host when it shows a page. Plain links do not
-# match.
+# Elements that load a file from another host. Plain links do not match.
 _LOADS = re.compile(
     r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc(?:set)?=[\"']?(?:https?:)?//[^\s\"'>]+"
     r"|<link\b(?![^>]*rel=[\"']?canonical)[^>]*?href=[\"']?(?:https?:)?//[^\s\"'>]+"
@@ -39,7 +38,7 @@ def _filled(item: Any, listed: dict[str, list[Any]]) -> Any:
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Return the files of the site: the repository's, the reference, and the theme's."""
+    """Return the repository's files, the reference, and the theme's files."""
     docs = ROOT / "docs"
     theme = [
         file
@@ -60,12 +59,11 @@ def _at(file: File) -> File:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Return a page's text in the form that MkDocs reads."""
     return with_lists(markdown)
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Raise PluginError if the site loads anything from another host."""
+    """Raises PluginError if the site loads anything from another host."""
     found = []
     for path in sorted(Path(config.site_dir).rglob("*")):
         pattern = {".html": _LOADS, ".css": _IMPORTS}.get(path.suffix)

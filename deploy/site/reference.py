@@ -1,4 +1,4 @@
-"""The API reference: pages generated from the OpenAPI document, one for each group of operations.
+"""The API reference, generated from the OpenAPI document.
 
 It has the tables and examples of the page that a server shows at `/docs`.
 """
@@ -22,7 +22,7 @@ SESSION=... # the token of an embed session, where only sessions may call"""
 
 @functools.cache
 def pages() -> dict[str, str]:
-    """Return the Markdown of each page by its name, in the order of the navigation."""
+    """Return the Markdown of each page, in the order of the navigation."""
     document = with_words(json.loads(openapi_json()))
     view = OperationsView(document)
     found = {"index": _index(document)}
@@ -100,6 +100,6 @@ def _shapes(document: dict[str, Any]) -> str:
 
 
 def _linked(text: str) -> str:
-    """Return text whose links lead to the pages of the site, instead of to anchors of one page."""
+    """Replace anchors by links to the pages of the site."""
     text = re.sub(r'href="#(shape-[^"]+)"', r'href="../shapes/#\1"', text)
     return re.sub(r'href="#errors"><code>(\d+)', r'href="../errors/#error-\1"><code>\1', text)

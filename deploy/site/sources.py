@@ -1,7 +1,6 @@
-"""The sources of the site: files of the repository, and the path of each on the site.
+"""The sources of the site.
 
-For MkDocs, a file keeps its path in the repository, so that links work in the repository and on the
-site.
+For MkDocs, a file keeps its path in the repository, so that links work in the repository and on the site.
 """
 
 import re
@@ -23,7 +22,6 @@ _LINK = re.compile(r"\]\(([^)#:\s]+)[^)]*\)")
 
 
 def sources() -> list[str]:
-    """Return the paths of all files of the site: pages, images, and other files that pages link to."""
     found = [*OUTSIDE]
     found += [named(path) for path in sorted((ROOT / DOCS).rglob("*")) if path.is_file()]
     linked = {
@@ -37,7 +35,6 @@ def sources() -> list[str]:
 
 
 def decisions() -> list[str]:
-    """Return the pages of decisions, in order."""
     folder = ROOT / DOCS / "decisions"
     return [named(folder / "README.md"), *map(named, sorted(folder.glob("[0-9]*.md")))]
 
@@ -71,12 +68,11 @@ def with_lists(text: str) -> str:
 
 
 def named(path: Path) -> str:
-    """Return the path of a file in the repository."""
     return path.relative_to(ROOT).as_posix()
 
 
 def _linked(page: str) -> Iterator[str]:
-    """Yield the files that a page links to, other than pages: configurations, for example."""
+    """Yield files other than pages."""
     folder = (ROOT / page).parent
     for target in _LINK.findall((ROOT / page).read_text("utf-8")):
         path = (folder / target).resolve()

@@ -1,4 +1,4 @@
-"""The state diagrams of the site: SVG from the text of a Mermaid diagram.
+"""The state diagrams of the site, drawn from Mermaid's text.
 
 The states form a column, in the order of the text. Transitions downwards have their lines on the right,
 and those upwards on the left. A transition from a state to itself is text in the state's box.
@@ -14,14 +14,14 @@ from bench.report.markup import Markup, joined, tag
 _LINE = re.compile(r"\s*(\S+) --> (\S+?)(?:: (.*))?$")
 _OUTSIDE = "[*]"
 ROW, GAP = 17, 22  # pixels: of a line of text, and between two states
-LETTER = 6.7  # pixels: the width of a letter at 12 px, at most
+LETTER = 6.7  # pixels: the most for a letter at 12 px
 TRACK = 14  # pixels between two vertical lines
 PAD = 10
 
 
 @dataclass(slots=True)
 class Edge:
-    """The transitions from one state to another. `names` are their signals."""
+    """The transitions from one state to another, with their signals as `names`."""
 
     start: str
     end: str
@@ -37,7 +37,7 @@ class Edge:
 
 
 def fence(source: str, _language: str, css: str, *_: Any, **__: Any) -> str:
-    """Return a fenced block of a state diagram as SVG. Raises ValueError for any other diagram."""
+    """Return a state diagram as SVG. Raises ValueError for any other diagram."""
     lines = [line for line in source.splitlines() if line.strip()]
     if not lines or lines[0].strip() != "stateDiagram-v2":
         raise ValueError(f"only state diagrams can be drawn, not {lines[:1]}")
@@ -57,7 +57,6 @@ def _edges(lines: Sequence[str]) -> list[Edge]:
 
 
 def drawn(edges: Sequence[Edge]) -> Markup:
-    """Return the diagram of transitions."""
     states = list(dict.fromkeys(s for e in edges for s in (e.start, e.end) if s != _OUTSIDE))
     order = {state: place for place, state in enumerate(states)}
     begins = {e.end: ", ".join(e.names) for e in edges if e.start == _OUTSIDE}
@@ -94,8 +93,6 @@ def drawn(edges: Sequence[Edge]) -> Markup:
 def _texts(
     state: str, begins: dict[str, str], ends: set[str], stays: dict[str, list[str]]
 ) -> list[str]:
-    """Return the lines of a state's box: its name, the start, transitions to the state itself, and
-    the end."""
     found = [state]
     if state in begins:
         found.append("start" + (f": {begins[state]}" if begins[state] else ""))
@@ -109,7 +106,7 @@ def _rows(
     sides: Sequence[list[Edge]],
     texts: dict[str, list[str]],
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Set the y of both ends of each edge. Return the top and the bottom of each state."""
+    """Set the y of the edges' ends. Return the top and the bottom of each state."""
     tops: dict[str, float] = {}
     bottoms: dict[str, float] = {}
     y = float(PAD)
@@ -130,8 +127,7 @@ def _rows(
 
 
 def _tracks(side: list[Edge]) -> None:
-    """Give each edge a track: a column for its vertical line, in which it overlaps no other edge of
-    this side."""
+    """A track is a column in which an edge's line overlaps no other edge of this side."""
     taken: list[list[tuple[float, float]]] = []
     for edge in sorted(side, key=lambda e: abs(e.in_y - e.out_y)):
         low, high = sorted((edge.in_y, edge.out_y))

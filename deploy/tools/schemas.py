@@ -1,7 +1,7 @@
-"""JSON schemas of Kubernetes' resources for kubeconform, made from the OpenAPI document in
-Kubernetes' Go module.
+"""JSON schemas of Kubernetes' resources for kubeconform, made from the OpenAPI document in Kubernetes' Go
+module.
 
-Run it with the folder for the schemas. It needs `go` on the PATH, which downloads the Go module.
+It needs `go` on the PATH.
 """
 
 import json
@@ -16,7 +16,6 @@ DEFINITIONS = "definitions.json"
 
 
 def main(folder: Path) -> None:
-    """Write a schema for each kind into `folder`."""
     definitions = json.loads(described().read_text("utf-8"))["definitions"]
     folder.mkdir(parents=True, exist_ok=True)
     closed = {name: strict(definition) for name, definition in definitions.items()}
@@ -32,8 +31,7 @@ def main(folder: Path) -> None:
 
 
 def described() -> Path:
-    """Return the file that describes all resources. Raises SystemExit if the module is not the pinned
-    one."""
+    """Return the description of all resources. Raises SystemExit if the module is not the pinned one."""
     command = ["go", "mod", "download", "-json", f"{MODULE}@{VERSION}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
     found = json.loads(done.stdout)

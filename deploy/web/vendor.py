@@ -4,7 +4,7 @@
     python deploy/web/vendor.py FOLDER_OF_THE_ARCHIVES
 
 `vendor.json` has the SHA-512 of each archive and the SHA-256 of each file. Modules that import each other
-become one script, because browsers load one script faster than several. Each module keeps its own scope.
+become one script, because browsers load one script faster than several.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ ARCHIVES = {
     "signals": "preact-signals-2.11.4.tgz",
     "htm": "htm-3.1.1.tgz",
 }
-# The modules of preact.js, in the order of their imports: archive, file in the archive, and the name
-# under which other modules import it.
+# In the order of the imports: archive, file in the archive, and the name under which other modules import
+# it.
 MODULES = (
     ("preact", "dist/preact.mjs", "preact"),
     ("preact", "hooks/dist/hooks.mjs", "preact/hooks"),
@@ -62,18 +62,17 @@ def member(folder: Path, archive: str, name: str) -> bytes:
 
 
 def variable(specifier: str) -> str:
-    """Return the name of a module's variable in the joined script."""
     return "$" + re.sub(r"\W+", "_", specifier)
 
 
 def pairs(names: str) -> list[tuple[str, str]]:
-    """Return the names of an import or export list, each before and after its ` as `."""
+    """Return each name before and after its ` as `."""
     found = [each.strip().split(" as ") for each in names.split(",") if each.strip()]
     return [(each[0].strip(), each[-1].strip()) for each in found]
 
 
 def module(text: str, specifier: str) -> str:
-    """Return a module as an expression statement in its own scope. Raises RecipeError."""
+    """Return a module as a statement in its own scope. Raises RecipeError."""
     returned: list[str] = []
 
     def imported(match: re.Match[str]) -> str:
@@ -103,7 +102,7 @@ def module(text: str, specifier: str) -> str:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return every file that the recipe makes, by its name below `web/vendor`."""
+    """Return every file by its name below `web/vendor`."""
     joined = ["// Made by deploy/web/vendor.py from the packages in vendor.json. Do not edit."]
     for archive, name, specifier in MODULES:
         joined.append(module(member(folder, archive, name).decode(), specifier))

@@ -1,8 +1,7 @@
-"""The build step of the server's wheel: it moves our packages into `angarium_server`, and rewrites
-their imports.
+"""The build step of the server's wheel, which moves our packages into `angarium_server`.
 
-It changes only names in import statements, found in the syntax tree, and keeps every line's number.
-It refuses code that it cannot move. See docs/decisions/0056-one-package-for-the-wheel.md.
+It changes only names in import statements, found in the syntax tree, and keeps every line's number. See
+docs/decisions/0056-one-package-for-the-wheel.md.
 """
 
 import ast
@@ -23,13 +22,11 @@ FOLDERS = {
     "storage": "storage",
     "angarium": "clients/python/angarium",
 }
-# The folders with files that `api.web` serves to browsers, and that `api.mcp.resources` lets agents
-# read.
+# # `api.web` serves the first folder to browsers, and `api.mcp.resources` the second to agents.
 PAGES = ("web", "docs")
 LEFT_OUT = frozenset({"__pycache__", "decisions"})  # compiled files, and pages for contributors
 LAUNCHER = Path("deploy/wheel/root") / PACKAGE
-# Functions that take a package's name as text, which the rewriting does not change: it refuses such a
-# call.
+# The rewriting does not change a name in a text, and refuses a call of these.
 _BY_NAME = frozenset({"import_module", "__import__", "find_spec", "files", "resolve_name"})
 
 
@@ -48,7 +45,7 @@ class Edit:
 
 
 def moved(source: str, file: str) -> str:
-    """Return the text of a module as part of `PACKAGE`. Raises MoveError."""
+    """Return a module's text as part of `PACKAGE`. Raises MoveError."""
     lines = [line.encode() for line in source.splitlines(keepends=True)]
     edits: list[Edit] = []
     for node in ast.walk(ast.parse(source)):
@@ -69,7 +66,7 @@ def _ours(module: str) -> bool:
 
 
 def _in_from(node: ast.ImportFrom, lines: list[bytes]) -> Edit:
-    """Return the edit of `from engine.x import y`: only the module's name changes."""
+    """In `from engine.x import y` only the module's name changes."""
     assert node.module is not None
     row = node.lineno - 1
     begin = lines[row].index(node.module.encode(), node.col_offset + len("from "))
@@ -77,8 +74,8 @@ def _in_from(node: ast.ImportFrom, lines: list[bytes]) -> Edit:
 
 
 def _in_import(node: ast.Import, lines: list[bytes], file: str) -> Iterator[Edit]:
-    """Yield the edit of `import engine.x as y`, which becomes `from angarium_server.engine import x
-    as y`. Raises MoveError for several names, and for `import engine.x` without `as`."""
+    """`import engine.x as y` becomes `from angarium_server.engine import x as y`. Raises MoveError for
+    several names, and for `import engine.x` without `as`."""
     found = [alias for alias in node.names if _ours(alias.name)]
     if not found:
         return
@@ -109,7 +106,7 @@ def _refuse_by_name(node: ast.Call, file: str) -> None:
 
 
 def move_all(root: Path, target: Path) -> None:
-    """Write the moved packages into `target`, the folder for `PACKAGE`. Raises MoveError."""
+    """Write the moved packages. `target` is the folder for `PACKAGE`. Raises MoveError."""
     shutil.copytree(root / LAUNCHER, target, ignore=_made)
     for name, folder in FOLDERS.items():
         shutil.copytree(root / folder, target / name, ignore=_made)
@@ -128,8 +125,7 @@ class OnePackage(BuildHookInterface[Any]):
     """The hook that hatchling runs before and after it writes the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add `PACKAGE` to the wheel. An editable installation needs none: it imports the
-        repository's folders."""
+        """An editable installation needs no `PACKAGE`: it imports the repository's folders."""
         if version == "editable":
             return
         self._folder = tempfile.TemporaryDirectory()
@@ -138,6 +134,5 @@ class OnePackage(BuildHookInterface[Any]):
         build_data["force_include"][str(target)] = PACKAGE
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove what `initialize` made."""
         if version != "editable":
             self._folder.cleanup()

@@ -1,4 +1,4 @@
-"""The tools for the dead-letter queue: list its causes, and retry or discard by cause."""
+"""The tools for the dead-letter queue."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""The tools for deliveries: list them, and retry or cancel one."""
+"""The tools for deliveries."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The tools for destinations: show one, set its concurrency, enable, disable or resume it."""
+"""The tools for destinations."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""The tools for events: explain a missing delivery, and try rules and scripts."""
+"""The tools for events."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from pydantic import Field
 from angarium import AsyncClient
 from api.mcp.tool import Document, Tool, ToolArguments
 
-ATTEMPTS = 5  # the newest of a delivery; earlier ones are seldom different
-DELIVERIES = 10  # explained deliveries of one event; each takes two API calls
+ATTEMPTS = 5  # of a delivery, the newest
+DELIVERIES = 10  # of one event; each takes two API calls
 ENDED = frozenset({"DELIVERED", "DRY_RUN"})
 
 

@@ -1,4 +1,4 @@
-"""The tools for replays: count, start, follow and cancel a replay."""
+"""The tools for replays."""
 
 from typing import Literal
 

@@ -1,12 +1,7 @@
-"""The package of the installed server, with the entry point of the console script.
-
-In a wheel this package contains `api`, `engine`, `storage` and the client library, so that the server
-adds only one top-level name to its environment.
-"""
+"""The package of the installed server, with the entry point of the console script."""
 
 
 def main() -> None:
-    """Run the command line."""
     from api.cli import main as command
     from api.core_dumps import forbid_core_dumps
 
