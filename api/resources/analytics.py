@@ -1,4 +1,4 @@
-"""Counters of a destination or an environment over a period: totals, a series, and errors."""
+"""Counters of a destination or an environment over a period."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -29,13 +29,13 @@ from engine.model.instants import iso
 from engine.model.words import GranularityName, PeriodName, Word
 
 MINUTE_MS = 60_000
-HOUR, DAY = 60, 1_440  # in minutes, as all times in this module
+HOUR, DAY = 60, 1_440  # in minutes
 PERIODS = {"1h": HOUR, "6h": 6 * HOUR, "24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY}
 GRANULARITIES = {"minute": 1, "hour": HOUR, "day": DAY}
-# Minutes that are read and summed at once, in some 2 ms. A series of 30 days by minutes has 6 MB. With
-# 1,440 minutes at once, other requests waited twice as long, and the request was no faster.
+# Minutes that are read and summed at once, in some 2 ms. With 1,440 minutes at once, other requests
+# waited twice as long, and the request was no faster.
 PORTION = 360
-AT_ONCE = 200  # points rendered between two checkpoints: some 2 ms, and at most 64 KiB
+AT_ONCE = 200  # points between two checkpoints: some 2 ms, and at most 64 KiB
 TOP = 10  # destinations named for an environment
 WHOLE_POINTS = 1_440  # the most points of an answer that is not streamed: 240 KiB
 
@@ -62,18 +62,14 @@ class EnvironmentAnalyticsQuery(AnalyticsQuery):
 
 
 def default_granularity(period: int) -> GranularityName:
-    """Return the granularity of a period if the caller names none."""
     if period <= PERIODS["6h"]:
         return "minute"
     return "hour" if period <= PERIODS["7d"] else "day"
 
 
 def bounds(now: int, period: int) -> tuple[int, int]:
-    """Return the first minute of a period and its exclusive end, the minute after the current one.
-
-    They are the same at every granularity, so the first and the last point can cover less time than the
-    others.
-    """
+    """Return the first minute of a period and its exclusive end. They are the same at every granularity,
+    so the first and the last point can cover less time."""
     return now + 1 - period, now + 1
 
 
@@ -128,7 +124,7 @@ def _shown_period(period: str, granularity: str, start: int, end: int) -> dict[s
 async def _answer(parts: AsyncGenerator[bytes, None], points: int) -> Answer:
     if points <= WHOLE_POINTS:
         return Answer(200, body=b"".join([part async for part in parts]))
-    first = await anext(parts)  # if the store fails, the answer is an error, not a broken stream
+    first = await anext(parts)  # a failing store gives an error, not a broken stream
     return Answer(200, chunks=Opened(first, parts))
 
 
@@ -144,7 +140,7 @@ async def _parts(
     end: int,
     rest: Callable[[], Awaitable[Mapping[str, Any]]],
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the answer in parts of at most `AT_ONCE` points: the series, its sums, and the rest."""
+    """Yield the series in parts of at most `AT_ONCE` points, its sums, and the rest."""
     before = orjson.dumps(head)[:-1] + b',"series":['
     totals = nothing()
     portion = PORTION if size == 1 else end - start
@@ -163,7 +159,7 @@ async def _parts(
 
 
 def _point(at: int, tally: CounterSums | None) -> bytes:
-    # Most points of a long series have no counts. Only their instant differs, so the rest is ready-made.
+    # Most points have no counts: only their instant differs, so the rest is ready-made.
     return b'{"at":"%b",%b' % (_at(at).encode(), _EMPTY if tally is None else _inside(tally))
 
 
@@ -196,8 +192,7 @@ def _at(minute: int) -> str:
     return f"{_day(day)}{rest // HOUR:02d}:{rest % HOUR:02d}:00.000Z"
 
 
-# This cache has an entry for each day of a series. If each minute called `iso`, a month of minutes would
-# fill the cache of `iso`.
+# If each minute called `iso`, a month of minutes would fill its cache.
 @lru_cache(64)
 def _day(day: int) -> str:
     return iso(day * DAY * MINUTE_MS)[:11]

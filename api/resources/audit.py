@@ -1,4 +1,4 @@
-"""The audit log: the changes of the configuration, and their actors."""
+"""The routes for the audit log."""
 
 from typing import Annotated
 
@@ -20,7 +20,6 @@ from engine.model.instants import Instant, iso
 from engine.model.words import word
 
 TAG = "Audit"
-# The table of the command that lists them.
 COLUMNS = (
     ("AT", "createdAt"),
     ("ID", "id"),
@@ -51,15 +50,13 @@ class AuditQuery(PageQuery):
 
 
 def reach_of(call: Call) -> AuditReach:
-    """Return the entries that the caller can see: those of the environment. An MCP key also sees those
-    of the workspace."""
+    """Return the entries of the environment; for an MCP key also those of the workspace."""
     whole = call.admitted.credential.kind is CredentialKind.MCP_KEY
     workspace = call.admitted.credential.workspace if whole else None
     return AuditReach(call.number, workspace)
 
 
 def view(call: Call, entry: Entry) -> AuditEntry:
-    """Return the view of an entry."""
     return {
         "id": entry.id,
         "createdAt": iso(created_at_ms(entry.id)),

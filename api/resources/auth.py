@@ -1,4 +1,4 @@
-"""The route GET /auth/context: the caller's identity."""
+"""The route GET /auth/context."""
 
 from api import shapes
 from api.call import Call

@@ -16,7 +16,7 @@ TAG = "Console"
 
 
 def _actor(call: Call) -> Principal:
-    """Return the actor with the environment of its key, because these routes belong to no environment."""
+    """Return the actor with its key's environment: these routes belong to no environment."""
     own = call.admitted.credential.environment
     return structs.replace(call.actor, environment=own.number if own else None)
 

@@ -41,8 +41,8 @@ DESCRIPTION = (
     "has changed. The answer has the file's own type if no browser executes it, otherwise "
     "`application/octet-stream`."
 )
-# A second protection, besides the inert type and `attachment`, which makes browsers save the file. If a
-# browser shows the file anyway, the file can run and load nothing, and gets no access to this origin.
+# If a browser shows the file in spite of its inert type and `attachment`, the file can run and load
+# nothing, and gets no access to this origin.
 _GUARDED = (
     ("X-Content-Type-Options", "nosniff"),
     ("Content-Security-Policy", "default-src 'none'; sandbox"),
@@ -72,8 +72,8 @@ CONTENT_RESPONSES: dict[int, type[BaseModel]] = {
 
 
 async def content_answer(call: Call, file: FileRecord, account: str | None = None) -> Answer:
-    """Return the answer with the bytes of a file with the status STORED, as the request asks for them.
-    `account`: the workspace for which the stream counts; None: the caller's.
+    """Return the answer with the bytes of a file with the status STORED. `account`: the workspace for
+    which the stream counts; None: the caller's.
 
     Raises Refusal if the bytes cannot be read now.
     """
@@ -112,8 +112,8 @@ async def content_answer(call: Call, file: FileRecord, account: str | None = Non
 
 
 async def _begun(call: Call, file: FileRecord, part: Part) -> AsyncIterator[bytes]:
-    """Return the bytes of a part. The first piece is read before the answer begins, so that an unreadable
-    file gets an error and not a broken answer. Raises Refusal."""
+    """The first piece is read before the answer begins, so that an unreadable file gets an error answer.
+    Raises Refusal."""
     if request.method == "HEAD" or part.start == part.end:
         return BodySlices(b"", None)
     pieces = call.services.files.library.open(file, part.start, part.end)
@@ -130,8 +130,8 @@ async def _begun(call: Call, file: FileRecord, part: Part) -> AsyncIterator[byte
 
 
 class BodySlices:
-    """A file's pieces, cut into parts of at most `PART_BYTES`. `aclose` closes the source, even if
-    nothing was read."""
+    """A file's pieces in parts of at most `PART_BYTES`. `aclose` closes the source, even if nothing was
+    read."""
 
     def __init__(self, first: bytes, pieces: AsyncIterator[bytes] | None) -> None:
         self._held = memoryview(first)
@@ -149,7 +149,6 @@ class BodySlices:
         return bytes(part)
 
     async def aclose(self) -> None:
-        """Close."""
         close = getattr(self._pieces, "aclose", None)
         if close is not None:
             await close()

@@ -1,4 +1,4 @@
-"""The current counts of an environment: waiting deliveries, dead letters, disabled destinations."""
+"""The current counts of an environment."""
 
 from collections.abc import AsyncIterator
 
@@ -14,8 +14,8 @@ from engine.model.instants import iso
 from engine.model.words import Word
 from engine.runtime.slices import in_slices
 
-AT_ONCE = 1_000  # destinations examined between two checkpoints: about a millisecond
-MOST = 10_000  # deliveries counted for one kind of trouble: some 2 ms
+AT_ONCE = 1_000  # destinations between two checkpoints: about a millisecond
+MOST = 10_000  # deliveries of one kind of trouble: some 2 ms
 
 
 class CountsQuery(Query):
@@ -30,7 +30,7 @@ def destinations_in_slices(call: Call) -> AsyncIterator[Destination]:
 
 
 async def own_destinations(call: Call) -> AsyncIterator[Destination]:
-    """Yield the destinations that the caller can see and that are not archived, in slices."""
+    """Yield the destinations that the caller can see, without archived ones."""
     account = None if call.customer is None else call.customer.account
     async for each in destinations_in_slices(call):
         if each.status is not DestinationStatus.ARCHIVED and (
@@ -71,7 +71,7 @@ async def counts(call: Call) -> Counts:
 
 
 def outcome_counts(found: CounterSums | DestinationTotals | None) -> OutcomeCounts:
-    """Return the view of counters; None has zeros."""
+    """Return the view of counters, zeros for None."""
     return {
         "attempts": 0 if found is None else found.attempts,
         "delivered": 0 if found is None else found.delivered,

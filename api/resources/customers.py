@@ -1,4 +1,4 @@
-"""Customers' accounts: their names, quotas and permissions, and the counts of their objects."""
+"""The routes for customers' accounts."""
 
 from typing import Annotated
 
@@ -20,7 +20,6 @@ from engine.plans.plans import limits_of
 
 TAG = "Customers"
 LISTING = "/customers"
-# The table of the command that lists them.
 COLUMNS = (("CUSTOMER", "customerExternalId"), ("NAME", "name"), ("SINCE", "createdAt"))
 
 
@@ -33,7 +32,6 @@ class CustomerQuery(PageQuery):
 
 
 def item_view(account: CustomerAccount) -> CustomerItem:
-    """Return the view of an account in lists."""
     return {
         "customerExternalId": account.external_id,
         "customerAccountId": account.id,
@@ -54,7 +52,6 @@ def _erasure_view(erasure: Erasure | None) -> CustomerErasure | None:
 
 
 async def view(call: Call, account: CustomerAccount) -> Customer:
-    """Return the view of an account."""
     services = call.services
     limits = limits_of(services.plans.of_environment(call.number), account.quotas)
     used = await services.customer_store.used(call.number, account.id, MOST)

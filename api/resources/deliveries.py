@@ -1,4 +1,4 @@
-"""Deliveries: filtered lists, and single deliveries with their attempts, event and request."""
+"""The routes for deliveries."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -32,7 +32,6 @@ from engine.model.instants import iso, iso_or_none
 from engine.model.words import word, word_or_none
 
 TAG = "Deliveries"
-# The table of the command that lists them.
 COLUMNS = (
     ("CREATED", "createdAt"),
     ("ID", "id"),
@@ -53,8 +52,8 @@ ATTEMPTS = (
     ("ERROR", "errorCategory"),
     ("MESSAGE", "errorMessage"),
 )
-# The limit on the bytes of one delivery's attempts, as JSON: 32 receivers' answers of 16 KiB, or five if
-# JSON must escape all their characters. With event and request, the API's whole answer has at most 2 MiB.
+# # One delivery's attempts as JSON: 32 receivers' answers of 16 KiB, or five if JSON must escape all
+# their characters. With event and request, the API's whole answer has at most 2 MiB.
 ATTEMPT_BYTES = 512 * 1024
 MOST_ATTEMPTS = 2**31 - 1
 FEW = 64  # destinations that a list reads one by one
@@ -62,8 +61,8 @@ UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.DeliveryItem:
-    """Return the view of a delivery in lists. `flying`: the ids of deliveries in flight, because rows do
-    not show that. A delivery that waits for a retry is PENDING while its destination is DISABLED."""
+    """`flying`: the ids of deliveries in flight, which rows do not show. A delivery that waits for a
+    retry is PENDING while its destination is DISABLED."""
     created_at = iso(created_at_ms(entry.id))
     status = DeliveryStatus.DELIVERING if entry.id in flying else _shown(call, entry)
     return {
@@ -90,13 +89,12 @@ def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.Deli
 
 
 def _shown(call: Call, entry: DeliveryEntry) -> DeliveryStatus:
-    """Return the shown status of a delivery that is not in flight."""
     held = entry.status is DeliveryStatus.RETRYING and _is_held(call, entry.destination)
     return DeliveryStatus.PENDING if held else entry.status
 
 
 def _next_attempt(call: Call, entry: DeliveryEntry) -> str | None:
-    """Return the time of a delivery's next attempt: not before the hold on its destination ends."""
+    """Return the time of the next attempt, not before the hold on the destination ends."""
     due_ms = entry.next_attempt_at_ms
     health = call.services.directory.health(entry.destination).health
     hold = None if health is None else health.hold
@@ -105,7 +103,6 @@ def _next_attempt(call: Call, entry: DeliveryEntry) -> str | None:
 
 
 def attempt_view(attempt: AttemptEntry) -> shapes.Attempt:
-    """Return the view of an attempt."""
     headers: dict[str, str] = {}
     for name, value in attempt.response_headers:
         key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
@@ -182,8 +179,7 @@ async def _page(
     limit: int,
     statuses: tuple[DeliveryStatus, ...] | None = None,
 ) -> shapes.Page[shapes.DeliveryItem]:
-    """Return a page. A delivery in flight is PENDING or RETRYING in its row, and DELIVERING in the
-    page."""
+    """A delivery in flight is PENDING or RETRYING in its row, and DELIVERING in the page."""
     below = position(listing_name, call.number, cursor)
     which = await own(call, which)
     found = DeliveryPage([], None)
@@ -204,8 +200,7 @@ async def _page(
 async def _stored(
     call: Call, which: DeliveryFilter, statuses: tuple[DeliveryStatus, ...] | None
 ) -> list[DeliveryFilter]:
-    """Return the filters that find the deliveries with these statuses in the API. Rows do not show which
-    deliveries are in flight, so DELIVERING needs a filter by ids."""
+    """Rows do not show which deliveries are in flight, so DELIVERING needs a filter by ids."""
     if statuses is None:
         return [which]
     filters = []
@@ -220,8 +215,8 @@ async def _stored(
 
 
 async def own(call: Call, which: DeliveryFilter) -> DeliveryFilter:
-    """Limit a filter to deliveries that the caller can see: in an embed session, deliveries to its
-    customer's destinations. Up to FEW of these are named, so that only their index entries are read."""
+    """An embed session sees deliveries to its customer's destinations. Up to FEW of these destinations
+    are named, so that only their index entries are read."""
     customer = call.customer
     if customer is None or which.customers == ():
         return which
@@ -242,7 +237,6 @@ def _is_held(call: Call, destination: str) -> bool:
 
 
 async def _held(call: Call, which: DeliveryFilter) -> tuple[str, ...]:
-    """Return the destinations of a filter that are DISABLED."""
     if which.destinations is not None:
         return tuple(each for each in which.destinations if _is_held(call, each))
     found = destinations_in_slices(call)
@@ -250,7 +244,6 @@ async def _held(call: Call, which: DeliveryFilter) -> tuple[str, ...]:
 
 
 def flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:
-    """Return the ids of the given deliveries that are in flight."""
     waiting = [entry.id for entry in entries if entry.status in UNSETTLED]
     return call.services.directory.delivering(waiting) if waiting else set()
 
@@ -264,7 +257,7 @@ async def attempts(call: Call) -> shapes.Page[shapes.Attempt]:
     entry = await log.entry(call.number, identifier)
     if entry is None or not call.sees_customer(entry.customer):
         raise Refusal("not_found", "no such delivery")
-    # A cursor's number can exceed the column's range; no attempt has such a number.
+    # A cursor's number can exceed the column's range.
     below = None if given is None else min(UUID(given).int, MOST_ATTEMPTS)
     found = await log.attempts(call.number, identifier, below, query.limit, PAGE_BYTES)
     items = [attempt_view(attempt) for attempt in found.items]

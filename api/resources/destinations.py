@@ -1,4 +1,4 @@
-"""Destinations: create, list, get, patch, archive, enable, disable."""
+"""The routes for destinations."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,6 @@ from engine.model.quotas import Ability
 from engine.model.words import word
 
 TAG = "Destinations"
-# The table of the command that lists them.
 COLUMNS = (
     ("ID", "id"),
     ("STATUS", "status"),
@@ -28,10 +27,10 @@ COLUMNS = (
     ("URL", "url"),
 )
 LISTING = "/destinations"
-# Fields of a destination, each with the permission of the workspace that a customer needs to set it.
+# # For each field, the permission that a customer needs to set it.
 OPTIONS = {
     "headers": Ability.EDIT_HEADERS,
-    "authentication": Ability.EDIT_HEADERS,  # it sets or replaces the header Authorization
+    "authentication": Ability.EDIT_HEADERS,  # it sets the header Authorization
     "delivery": Ability.EDIT_DELIVERY_OPTIONS,
     "method": Ability.EDIT_DELIVERY_OPTIONS,
     "disableAfterSeconds": Ability.EDIT_DELIVERY_OPTIONS,
@@ -47,7 +46,6 @@ EXAMPLE = {
 
 
 def view(call: Call, record: DestinationRecord) -> shapes.Destination:
-    """Return the view of a destination."""
     return {
         "id": record.id,
         "environment": word(call.environment_name),
@@ -69,7 +67,7 @@ async def required(call: Call) -> DestinationRecord:
 
 
 async def must_exist(call: Call, destination: str) -> None:
-    """Raise Refusal 404 if the caller cannot see the destination that a body names."""
+    """Raises Refusal 404 if the caller cannot see the destination that a body names."""
     record = await call.services.destination_store.get(call.number, destination)
     if record is None or not call.sees(record.customer_account):
         raise Refusal("not_found", "destinationId: no such destination")

@@ -1,4 +1,4 @@
-"""The dead-letter queue: list, groups, single entries, retry of one, retry and discard in bulk."""
+"""The routes for the dead-letter queue."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
@@ -36,7 +36,6 @@ from engine.model.quotas import Ability
 from engine.model.words import Word, word_or_none
 
 TAG = "Dead-letter queue"
-# The table of the command that lists them.
 COLUMNS = (
     ("DEAD SINCE", "deadLetteredAt"),
     ("DELIVERY", "deliveryId"),
@@ -48,7 +47,7 @@ COLUMNS = (
     ("LAST ERROR", "lastError"),
 )
 LISTING = "/dlq"
-MAX_DELIVERY_IDS = 1_000  # as in an ingestion batch; for more, use the other filters
+MAX_DELIVERY_IDS = 1_000  # as in an ingestion batch
 EXAMPLE = {
     "destinationId": "01939b2a-11f0-7c3e-9d52-2b7f4c6e8a01",
     "errorCategory": "TIMEOUT",
@@ -85,7 +84,6 @@ class DlqQuery(PageQuery):
     replay_job_id: AnyOf[Uuid] | None = Field(None, description="Deliveries of this replay job.")
 
     def which(self) -> DeliveryFilter:
-        """Return the filter."""
         return DeliveryFilter(
             destinations=all_of(self.destination_id),
             dead_from_ms=self.from_,
@@ -117,12 +115,11 @@ class DlqSelection(Document):
     rate_per_second: float | None = Field(
         None, gt=0, le=MOST, description="The most deliveries a second. Null: no limit."
     )
-    # Null is refused, not read as False: a request that intends to count must never discard.
+    # Null is refused: a request that intends to count must never discard.
     dry_run: bool = Field(False, description="Only count the selected deliveries.")
 
     def judged(self) -> DeliveryFilter:
-        """Return the selection as a filter. Raises Refusal 400 if it is empty, or if `from` is after
-        `to`."""
+        """Raises Refusal 400 if the selection is empty, or if `from` is after `to`."""
         ids = self.delivery_ids
         given = (ids, self.from_, self.to, self.destination_id, self.event_type, self.signature)
         if all(each is None for each in (*given, self.error_category, self.replay_job_id)):
@@ -148,7 +145,6 @@ class DlqSelection(Document):
 
 
 def entry_view(call: Call, entry: DeliveryEntry) -> DlqEntry:
-    """Return the view of an entry."""
     died_at_ms = entry.dead_lettered_at_ms or entry.updated_at_ms or created_at_ms(entry.id)
     return {
         **item_view(call, entry, set()),
@@ -175,7 +171,7 @@ def _visible(call: Call, which: DeliveryFilter) -> DeliveryFilter:
 
 
 async def _place(call: Call, delivery: str | None) -> DeadPosition | None:
-    """Return the position of a cursor's delivery in the queue, even if the delivery has left it."""
+    """Return the position of a delivery, even if the delivery has left the queue."""
     if delivery is None:
         return None
     entry = await call.services.delivery_log.entry(call.number, delivery)
@@ -203,7 +199,6 @@ async def groups(call: Call) -> shapes.Page[DlqGroup]:
 
 
 def group_view(group: DeadGroup, *, whole: bool) -> DlqGroup:
-    """Return the view of a group."""
     return {
         "signature": group.signature,
         "destinationId": group.destination,
@@ -249,8 +244,7 @@ async def _bulk(
     call: Call,
     act: Callable[[Principal, int, DeliveryFilter, dict[str, Any], Bound], Awaitable[Bulk]],
 ) -> tuple[BulkAnswer, int]:
-    """Act on the selected deliveries, or only count them. Return the answer, and the number of
-    deliveries."""
+    """Return the answer, and the number of deliveries."""
     selection = call.body_as(DlqSelection)
     which = selection.judged()
     if selection.destination_id is not None:
@@ -273,7 +267,7 @@ async def _bulk(
 
 
 async def _require(call: Call, deliveries: tuple[str, ...]) -> None:
-    """Raise Refusal 404 if the caller cannot see all of the deliveries."""
+    """Raises Refusal 404 if the caller cannot see all of the deliveries."""
     named = await own(call, DeliveryFilter(ids=deliveries))
     most = len(deliveries)
     found = await call.services.delivery_log.deliveries(call.number, named, None, most)

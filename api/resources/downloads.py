@@ -20,7 +20,7 @@ TOKEN = {"type": "string", "minLength": 80, "maxLength": 80}
 async def download(call: Call) -> Answer:
     """Answer with the file of a token."""
     files = call.services.files
-    # The answer is the same for a forged, changed or expired token and for a removed file.
+    # Equal for a forged, changed or expired token and for a removed file.
     missing = Refusal("not_found", "no such file, or its URL has expired")
     reading = files.urls.reading(call.path["token"])
     if reading is None:

@@ -1,4 +1,4 @@
-"""Embedded access: a token for one end-customer's browser, and the settings of its portal."""
+"""The routes for embedded access."""
 
 from pydantic import Field
 
@@ -46,7 +46,6 @@ async def create(call: Call) -> EmbedSession:
 
 
 def permissions_of(settings: WorkspaceSettings, limits: AccountLimits) -> dict[str, bool]:
-    """Return what the customers of a workspace can do, by the name of the ability."""
     permissions = {ability.value: settings.allows(ability) for ability in Ability}
     permissions[Ability.MANAGE_TRANSFORMS.value] &= limits.transforms > 0
     return permissions

@@ -1,4 +1,4 @@
-"""Accepted events: list, show and erase; payloads keep their exact bytes."""
+"""The routes for accepted events. Payloads keep their exact bytes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,6 @@ from engine.model.trace import traceparent
 from engine.model.words import word
 
 TAG = "Events"
-# The table of the command that lists them.
 COLUMNS = (
     ("RECEIVED", "receivedAt"),
     ("ID", "id"),
@@ -30,13 +29,13 @@ LISTING = "/events"
 
 
 def seen_customers(call: Call, given: list[str] | None) -> tuple[str, ...] | None:
-    """Return those of the given customers that the caller can see; None for no filter."""
+    """Return those of the given customers that the caller can see, None for no filter."""
     return None if given is None else tuple(each for each in given if call.sees_customer(each))
 
 
 async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None:
-    """Return the number of deliveries of each event to destinations of the session's customer. None for
-    keys, which see all deliveries."""
+    """Return each event's deliveries to the session's customer. None for keys, which see all
+    deliveries."""
     if call.customer is None:
         return None
     customer = call.customer.external_id
@@ -46,7 +45,7 @@ async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None
 def item_view(
     call: Call, entry: EventEntry, counts: Mapping[str, int] | None = None
 ) -> shapes.EventItem:
-    """Return the view of an event in lists. `counts`: the result of `counted`."""
+    """`counts` is the result of `counted`."""
     return {
         "id": entry.id,
         "environment": word(call.environment_name),
@@ -68,7 +67,6 @@ def item_view(
 def detail_view(
     call: Call, event: EventDetail, counts: Mapping[str, int] | None = None
 ) -> shapes.Event:
-    """Return the view of a whole event. Payload, metadata and attachments keep their exact bytes."""
     return {
         **item_view(call, event.entry, counts),
         "payload": orjson.Fragment(event.payload),

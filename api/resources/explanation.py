@@ -1,4 +1,4 @@
-"""The explanation of an event: the result of the present rules, next to the recorded deliveries."""
+"""The explanation of an event."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ from engine.model.identity import created_at_ms
 from engine.routing.preview import Judgement
 from engine.routing.preview import preview as previewed
 
-MOST = 1_000  # deliveries listed
+MOST = 1_000  # deliveries
 
 
 async def explain(call: Call) -> EventExplanation:
@@ -50,7 +50,7 @@ def _rule(judgement: Judgement, to: dict[str, str], accepted_ms: int) -> Explain
 
 
 async def _recorded(call: Call, event: str) -> tuple[list[RecordedDelivery], bool]:
-    """Return the deliveries made when the event was accepted, and True if there can be more."""
+    """Return the deliveries made at the event's acceptance, and True if there can be more."""
     which = DeliveryFilter(events=(event,), origins=(DeliveryOrigin.NORMAL,))
     which = await deliveries.own(call, which)
     found = await call.services.delivery_log.deliveries(call.number, which, None, MOST)

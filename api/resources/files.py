@@ -1,4 +1,4 @@
-"""Files: upload in three forms (`api.uploading`), list, show and read."""
+"""The routes for files."""
 
 import orjson
 from msgspec import structs
@@ -36,7 +36,6 @@ from engine.model.words import Word, word
 from engine.tracing.opening import request_span
 
 TAG = "Files"
-# The table of the command that lists them.
 COLUMNS = (
     ("ID", "id"),
     ("STATE", "state"),
@@ -100,7 +99,6 @@ class FileQuery(PageQuery):
     to: Instant | None = Field(None, description="Created before.")
 
     def which(self) -> FileFilter:
-        """Return the filter."""
         return FileFilter(
             from_ms=self.from_,
             to_ms=self.to,
@@ -111,7 +109,6 @@ class FileQuery(PageQuery):
 
 
 def view(call: Call, file: FileRecord) -> FileItem:
-    """Return the view of a file."""
     return {
         "id": file.id,
         "environment": word(call.environment_name),

@@ -1,4 +1,4 @@
-"""The routes for a destination's health: show it, lift a hold, and send a signed sample."""
+"""The routes for a destination's health."""
 
 import math
 from collections.abc import Mapping
@@ -26,7 +26,6 @@ TAG = "Destinations"
 
 
 def instant(seconds: float | None) -> str | None:
-    """Return an instant of the engine as text."""
     return None if seconds is None else iso(int(seconds * 1000))
 
 
@@ -35,8 +34,7 @@ def precise(value: float, digits: int) -> float: ...
 @overload
 def precise(value: float | None, digits: int) -> float | None: ...
 def precise(value: float | None, digits: int) -> float | None:
-    """Return a measurement without meaningless digits. It is truncated, not rounded: 0.99996 does not
-    become 1."""
+    """The measurement is truncated, not rounded: 0.99996 does not become 1."""
     return None if value is None else math.floor(value * 10**digits) / 10**digits
 
 
@@ -54,9 +52,8 @@ async def _health_now(call: Call, record: DestinationRecord) -> shapes.Destinati
 async def ages_in_store(
     services: Services, environment: int, reports: Mapping[str, DestinationReport]
 ) -> dict[str, float]:
-    """Return the age in seconds of the oldest waiting delivery, for each destination whose waiting
-    deliveries are not all in memory. The store is read once, or not at all if there is no such
-    destination."""
+    """Return the age in seconds of the oldest waiting delivery, for destinations whose waiting deliveries
+    are not all in memory. The store is read at most once."""
     asked = [
         each
         for each, report in reports.items()
@@ -75,12 +72,9 @@ def health_view(
     report: DestinationReport,
     stored_age_s: float | None = None,
 ) -> shapes.DestinationHealth:
-    """Return the view of a destination's health.
-
-    `stored_age_s`: the age of the oldest waiting delivery, from `ages_in_store`; None if it was not read.
-    Without it, the view shows the age of the oldest delivery in memory, or no age if some deliveries wait
-    only in the store.
-    """
+    """`stored_age_s` is the age of the oldest waiting delivery, from `ages_in_store`. If it was not read
+    (None), the view shows the age of the oldest delivery in memory, or no age if some wait only in the
+    store."""
     known = report.health or _at_rest(record, report)
     return {
         "destinationId": record.id,
@@ -144,7 +138,7 @@ def _actor_view(actor: ActorReport) -> shapes.ActorState:
 
 
 def _at_rest(record: DestinationRecord | Destination, report: DestinationReport) -> Health:
-    """Return the health of a destination that has no actor in memory."""
+    """Return the health of a destination without an actor."""
     if record.status is not DestinationStatus.ACTIVE:
         state = HealthState.DISABLED
     else:
@@ -254,7 +248,7 @@ ROUTES = (
         name="testDestination",
         client=Method("destinations.test"),
         repeat=Repeat.NEVER,
-        takes_s=75.0,  # a destination's timeout is at most 60 s
+        takes_s=75.0,  # a timeout is at most 60 s
         summary="Send a signed sample",
         description="Sends a sample event at once, also to a disabled destination, and beside its "
         "limit of concurrency. The delivery is recorded with the origin INSPECTION, never retried "

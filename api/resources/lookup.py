@@ -16,8 +16,8 @@ from engine.log.delivery_log import DeliveryFilter, EventFilter
 from engine.model.documents import is_uuid
 from engine.model.words import Word, word
 
-MOST = 20  # objects of each kind that are found by something else than their id
-RECENT = 200  # events and deliveries that are compared with a part of an id: some milliseconds
+MOST = 20  # objects of each kind, found by something else than their id
+RECENT = 200  # events and deliveries compared with a part of an id: some milliseconds
 # The beginning of an id, with or without its end: `01939b2e`, or `01939b2e…6b10` as in the lists of the
 # console. The first 12 digits of an id are its time in milliseconds.
 _PART = re.compile(r"([0-9a-f]{8}[0-9a-f-]*)(?:(?:…|\.\.\.)([0-9a-f]{1,12}))?")
@@ -70,7 +70,6 @@ async def lookup(call: Call) -> Findings:
 
 
 async def _by_key(call: Call, text: str) -> list[Found]:
-    """Return the events with an idempotency key or a correlation, newest first."""
     customers = None if call.customer is None else (call.customer.external_id,)
     events: dict[str, str] = {}
     for which in (
@@ -83,9 +82,8 @@ async def _by_key(call: Call, text: str) -> list[Found]:
 
 
 async def _by_part(call: Call, head: str, tail: str) -> list[Found]:
-    """Return the events and deliveries whose ids begin with `head` and end with `tail`. An id begins with
-    its time, so `head` gives a period. Only the latest RECENT events and deliveries of that period are
-    compared."""
+    """An id begins with its time, so `head` gives a period. Only the latest RECENT events and deliveries
+    of that period are compared."""
     time = head.replace("-", "")[:_TIME_DIGITS]
     low = int(time.ljust(_TIME_DIGITS, "0"), 16)
     high = int(time.ljust(_TIME_DIGITS, "f"), 16) + 1
@@ -115,7 +113,7 @@ def _found(kind: FoundKind, identifier: str, label: str) -> Found:
     return {"kind": word(kind), "id": identifier, "label": label}
 
 
-# --- the label of an object by its id; None if the caller cannot see the object
+# --- labels by id; None if the caller cannot see the object
 
 
 async def _event(call: Call, identifier: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The route POST /mcp: the Model Context Protocol over HTTP, for agents."""
+"""The route POST /mcp."""
 
 from typing import Any, Literal, cast
 
@@ -15,10 +15,9 @@ from engine.model.documents import invalid
 from engine.model.words import word
 
 BODY_BYTES = 512 * 1024  # an event's payload has at most 256 KiB, and escapes can double it
-# The limit on the characters of `params`, not counting a tool's arguments, because the protocol's library
-# examines each field.
+# Without a tool's arguments: the protocol's library examines each field.
 PARAMS_CHARACTERS = 16 * 1024
-# The headers that are passed to the MCP server. All other headers concern the client's connection.
+# # The headers for the MCP server; the others concern the client's connection.
 _PASSED = frozenset({"mcp-protocol-version", "mcp-method", "mcp-name"})
 _TAKES = "application/json, text/event-stream"
 

@@ -1,4 +1,4 @@
-"""The routes without a credential: liveness, readiness, and the documentation."""
+"""The routes without a credential."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ def live(_: Services) -> Answer:
 
 
 def ready(services: Services) -> Answer:
-    """Answer 200 if the service can take work. Raises Refusal 503 with the reasons if not."""
+    """Answer 200. Raises Refusal 503 with the reasons if the service cannot take work."""
     reasons = services.unready()
     if reasons:
         details = tuple(Detail("", reason) for reason in reasons)
@@ -45,17 +45,15 @@ class StaticDocument:
         self._content_type = content_type
 
     def at_once(self, _: Services) -> Answer:
-        """Return the document."""
         return Answer(200, body=self._body(), content_type=self._content_type)
 
     async def handler(self, call: Call) -> Answer:
-        """See `at_once`."""
         return self.at_once(call.services)
 
 
 def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) -> tuple[Route, ...]:
-    """Return the routes. `openapi_json` and `docs_html` render the OpenAPI document, and cache the
-    result. They are functions because the document also describes these routes."""
+    """Return the routes. `openapi_json` and `docs_html` cache their result. They are functions because
+    the document also describes these routes."""
     openapi = StaticDocument(openapi_json, JSON)
     docs = StaticDocument(docs_html, "text/html; charset=utf-8")
     return (

@@ -17,7 +17,7 @@ from engine.model.instants import iso
 from engine.nodes.liveness import Liveness, NodeRow, NodeState
 
 LISTING = "/observability/nodes"
-SHARED = 0  # the environment number in cursors: nodes belong to no environment
+SHARED = 0  # in cursors: nodes belong to no environment
 COLUMNS = (
     ("NAME", "name"),
     ("ID", "id"),
@@ -75,7 +75,7 @@ async def undrain(call: Call) -> shapes.Success:
 
 
 def _actor(call: Call) -> Principal:
-    """Return the actor with the environment of its key, because machines belong to no environment."""
+    """Return the actor with its key's environment: machines belong to no environment."""
     own = call.admitted.credential.environment
     return structs.replace(call.actor, environment=own.number if own else None)
 

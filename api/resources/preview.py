@@ -1,4 +1,4 @@
-"""The preview of routing: the result of the rules for an example event, which is not sent."""
+"""The preview of routing."""
 
 import json
 from functools import partial
@@ -56,13 +56,13 @@ async def show(call: Call) -> RulePreview:
 
 
 def event_of(call: Call) -> Event:
-    """Return the example event of a body as it would be accepted. Raises Refusal 400 or 413."""
+    """Return the example event of a body. Raises Refusal 400 or 413."""
     body = json.dumps(call.document["event"]).encode()
     if len(body) > EVENT_BYTES:
         raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
     try:
         given, payload = read_event(body)
-        if not given.eventType.startswith(OWN_PREFIX):  # rules can name the service's own types
+        if not given.eventType.startswith(OWN_PREFIX):  # # rules can name the service's own types
             check_type(given.eventType)
     except Refusal as refusal:
         raise Refusal(
@@ -109,7 +109,6 @@ def _trial(call: Call) -> RuleModel | None:
 
 
 async def view(event: Event, found: Preview) -> RulePreview:
-    """Return the view of a preview."""
     refusal = found.refusal
     rules = await views_of(rule_view, found.judgements)
     shown = rules[: fitting(rules, PAGE_BYTES)]
@@ -144,7 +143,6 @@ def _destination(reached: Reached) -> PreviewDestination:
 
 
 def rule_view(judgement: Judgement) -> PreviewRule:
-    """Return one rule's judgement of an event."""
     rule, destination = judgement.rule, judgement.destination
     return {
         "ruleId": _id(rule.id),

@@ -1,4 +1,4 @@
-"""Waiting deliveries: the lanes of a destination, and the reasons why a delivery waits."""
+"""The routes that show waiting deliveries."""
 
 from collections.abc import Sequence
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Replay jobs: create, list, get, change the rate, cancel, progress."""
+"""The routes for replay jobs."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,6 @@ from engine.replay.views import progress as progress_of
 from engine.replay.views import selection_document
 
 TAG = "Replay jobs"
-# The table of the command that lists them.
 COLUMNS = (
     ("CREATED", "createdAt"),
     ("ID", "id"),
@@ -60,7 +59,7 @@ class ReplayQuery(PageQuery):
 
 
 async def detail(call: Call, job: ReplayJob) -> ReplayJobDetail:
-    """Return the view of a job, with the destinations to which most of its deliveries go."""
+    """Return the view of a job, with the destinations of most of its deliveries."""
     store = call.services.replay_store
     legs = await store.legs(call.number, job.id, SHARES)
     previews = job.dry_run and not job.orders and job.status is ReplayStatus.COMPLETED

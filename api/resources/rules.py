@@ -1,4 +1,4 @@
-"""Routing rules: create, list, show, change, delete, enable and disable."""
+"""The routes for routing rules."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -21,7 +21,6 @@ from engine.model.read_models import RuleModel
 from engine.model.words import word
 
 TAG = "Routing rules"
-# The table of the command that lists them.
 COLUMNS = (
     ("ID", "id"),
     ("ENABLED", "enabled"),
@@ -62,7 +61,6 @@ def _view(call: Call, rule: RuleModel, errors: FilterErrors | None) -> RoutingRu
 
 
 async def view(call: Call, rule: RuleModel) -> RoutingRule:
-    """Return the view of a rule."""
     return (await views(call, [rule]))[0]
 
 

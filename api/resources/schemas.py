@@ -1,4 +1,4 @@
-"""Event schemas: create, list, show, activate, deprecate and infer."""
+"""The routes for event schemas."""
 
 from typing import Any
 
@@ -21,7 +21,6 @@ from engine.model.words import Word, word
 from engine.schemas.records import SchemaFilter, SchemaRecord, SchemaStatus
 
 TAG = "Event schemas"
-# The table of the command that lists them.
 COLUMNS = (
     ("ID", "id"),
     ("VERSION", "version"),
@@ -152,7 +151,7 @@ async def infer(call: Call) -> InferredSchema:
 
 
 def _event_type(call: Call) -> str:
-    """Return the event type of the path. Every text is accepted: an unknown type has no versions."""
+    """Every text is accepted: an unknown type has no versions."""
     return call.path["eventType"].replace("\0", "")
 
 

@@ -19,14 +19,13 @@ from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 
 FILES = HEADER.decode()
-# The limit on the bytes of a sent body in the API's answer, as JSON. The body of every event fits: it
-# has 256 KiB, and escaped quotes can double it. A larger body, made by a script or template, is cut.
+# # The limit on a body as JSON. The body of every event fits: it has 256 KiB, and escaped quotes can
+# double it.
 BODY_BYTES = 640 * 1024
 
 
 async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None:
-    """Return the last request that was sent; None before the first attempt, or if the event is
-    removed."""
+    """Return the last request that was sent, None before the first attempt or if the event is removed."""
     attempt = detail.last_sent
     if detail.sent is None or detail.event is None or attempt is None:
         return None
@@ -91,18 +90,18 @@ async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the longest beginning of a text whose JSON has at most `most` bytes."""
+    """Return the longest beginning whose JSON has at most `most` bytes."""
     written = orjson.dumps(text)
     if len(written) <= most:
         return text
-    for end in range(most - 1, 0, -1):  # a few steps: a split escape has at most 6 bytes
+    for end in range(most - 1, 0, -1):  # a split escape has at most 6 bytes
         with suppress(orjson.JSONDecodeError):
             return str(orjson.loads(written[:end] + b'"'))
     return ""
 
 
 def _trace(call: Call, trace: str, delivery: str, number: int) -> dict[str, str]:
-    """Return the trace headers of an attempt, as this server's settings make them."""
+    """Return an attempt's trace headers, as this server's settings make them."""
     if call.services.tracing is not None and is_sampled(trace):
         trace = with_span(trace, attempt_span(delivery, number))
     return {
@@ -113,7 +112,7 @@ def _trace(call: Call, trace: str, delivery: str, number: int) -> dict[str, str]
 
 
 def _of_template(call: Call, sent: SentVersion, own: dict[str, str]) -> dict[str, str]:
-    """Return the destination's headers with those of its template, which override them."""
+    """The headers of the template override the destination's."""
     if sent.template is None or sent.config is None:
         return own
     definition = call.services.catalog.get(sent.template)
@@ -126,4 +125,4 @@ def _host(url: str) -> str:
     try:
         return parse_target(url).authority.decode()
     except Refusal:
-        return ""  # the URL is from a past request, and the rules for URLs are stricter now
+        return ""  # the rules for URLs are stricter now

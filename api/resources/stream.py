@@ -26,7 +26,7 @@ from engine.replay.job import ReplayJob
 
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 OF_KEYS = {"throughput"}  # topics for keys only, like `GET /observability/throughput`
-JOBS = 20  # the newest replay jobs, whose progress the stream reports
+JOBS = 20  # replay jobs, the newest
 
 
 class StreamQuery(Query):
@@ -55,22 +55,17 @@ class LiveSights:
         self._services = services
 
     def find(self, destination: str) -> Destination | None:
-        """Return a destination's configuration."""
         return self._services.models.destinations.get(destination)
 
     def known(self, environment: int) -> Iterator[str]:
-        """Yield the destinations with an actor or waiting deliveries."""
         return self._services.directory.known(environment)
 
     def work(self, destination: str) -> int:
-        """Return how many deliveries of a destination wait or are in flight."""
         return self._services.directory.work(destination)
 
     async def health(
         self, destination: Destination, *, whole: bool
     ) -> tuple[DestinationReport, DestinationHealth]:
-        """Return the report on a destination's health, twice: as the engine has it, and in the API's
-        shape. `whole`: include the values that only the store has."""
         report, ages = self._services.directory.health(destination.id), {}
         if whole:
             with suppress(StoreAwayError):  # the stream continues without the database
@@ -79,7 +74,6 @@ class LiveSights:
         return report, health_view(destination, report, ages.get(destination.id))
 
     def throughput(self, environment: int) -> dict[str, Any]:
-        """Return the counts of the last whole second, and the waiting deliveries."""
         _, series = self._services.throughput.last(environment)
         point = series[-2]
         now = self._services.directory.totals(environment)
@@ -94,7 +88,6 @@ class LiveSights:
         }
 
     async def replays(self, audience: Audience) -> list[dict[str, Any]]:
-        """Return the latest replay jobs."""
         jobs = await self._services.replay_store.page(
             audience.environment, None, audience.account, None, JOBS
         )
@@ -147,12 +140,12 @@ async def stream(call: Call) -> Answer:
     chunks = services.live.follow(
         credential.workspace, audience, LiveSights(services), topics, ended
     )
-    first = await anext(chunks)  # a refusal is an error answer, not a broken stream
+    first = await anext(chunks)  # a refusal is an error answer
     return Answer(200, content_type="text/event-stream", chunks=Opened(first, chunks))
 
 
 def _topics(given: str | None, *, own: bool) -> list[Topic]:
-    """Return the named topics, or all. Raises Refusal 400 for an unknown topic."""
+    """Raises Refusal 400 for an unknown topic."""
     may = [each for each in TOPICS if not (own and each in OF_KEYS)]
     if given is None:
         return may

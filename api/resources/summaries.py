@@ -1,4 +1,4 @@
-"""Summaries of destinations: health, the last 24 hours and dead letters, sorted by urgency.
+"""The route for summaries of destinations.
 
 The order comes from memory. Only the destinations of the page are read from the store.
 """
@@ -38,8 +38,8 @@ SORTED = (
 )
 HOURS = 24
 HOUR_S = 3_600
-MOST_AGES = 1_000  # ages read from the database for one page in the order `age`
-MOST_DEAD = 1_000  # dead letters counted for each destination
+MOST_AGES = 1_000  # for one page in the order `age`
+MOST_DEAD = 1_000  # counted for each destination
 COLUMNS = (
     ("STATE", "health.state"),
     ("PENDING", "health.queue.pending"),
@@ -51,7 +51,7 @@ COLUMNS = (
     ("NAME", "destination.name"),
 )
 # The lowest number comes first. A disabled destination with waiting deliveries is as urgent as a failing
-# one: a person must act. Other disabled destinations come last (`_OFF`).
+# one: a person must act.
 _URGENCY = {
     HealthState.FAILING: 0,
     HealthState.DEGRADED: 1,
@@ -85,7 +85,7 @@ class SummaryQuery(PageQuery):
 
 
 def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
-    """Return a destination's sort key. It ends with the id, so no two keys are equal."""
+    """Return a sort key. It ends with the id, so no two keys are equal."""
     if sort == "name":
         return each.name.casefold(), 0, each.id
     standing = standing_of(each, survey)
@@ -99,7 +99,6 @@ def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
 
 
 def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bool]:
-    """Return the filter of a query."""
     part = None if query.name is None else query.name.casefold()
     states, customers = query.state, query.customer_external_id
 
@@ -114,8 +113,7 @@ def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bo
 
 
 async def aged(call: Call, survey: Survey) -> Survey:
-    """Return the survey, completed with ages that only the database knows: those of the `MOST_AGES`
-    longest queues that have no age yet."""
+    """Complete the survey with the ages of the `MOST_AGES` longest queues that have no age yet."""
     unknown = (each for each, found in survey.items() if found.pending and found.oldest_s is None)
     asked = nsmallest(MOST_AGES, unknown, key=lambda each: -survey[each].pending)
     sent = call.services.directory.in_flight(call.number)
@@ -164,7 +162,7 @@ async def summaries(call: Call) -> shapes.Page[DestinationSummary]:
 
 
 async def views(call: Call, destinations: list[str]) -> list[DestinationSummary]:
-    """Return the summaries of destinations, in the given order."""
+    """In the given order."""
     services = call.services
     records = await services.destination_store.named(call.number, destinations)
     hour = int(services.now()) // HOUR_S
@@ -206,7 +204,7 @@ def summary(
     start: int,
     dead: int,
 ) -> DestinationSummary:
-    """Return the view of a destination's summary; `start` is the first hour of the series."""
+    """`start` is the first hour of the series."""
     series = [_hour(number, hours.get(number)) for number in range(start, start + HOURS)]
     return {
         "destination": view(call, record),

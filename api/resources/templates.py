@@ -1,4 +1,4 @@
-"""Destination templates: the catalog, and a preview of the request that a template makes."""
+"""The routes for destination templates."""
 
 import json
 from typing import Any
@@ -24,7 +24,6 @@ from engine.templates.definition import Definition
 from engine.wire.body import outbound_body
 
 TAG = "Destination templates"
-# The table of the command that lists them.
 COLUMNS = (
     ("ID", "id"),
     ("CATEGORY", "category"),
@@ -40,7 +39,7 @@ ID = {
         "example": "slack",
     }
 }
-SHARED = 0  # the environment number in cursors: all environments have the same catalog
+SHARED = 0  # in cursors: all environments have the same catalog
 
 
 class PreviewDraft(Document):
@@ -64,7 +63,6 @@ class PreviewDraft(Document):
 
 
 def view(definition: Definition) -> DestinationTemplate:
-    """Return the view of a template."""
     example = definition.example
     return {
         "id": definition.id,
@@ -148,7 +146,6 @@ async def _stored(
 
 
 def _given(call: Call, event: dict[str, Any]) -> tuple[bytes, str]:
-    """Return the outbound body and the event type of the event that the request contains."""
     if "eventType" in event:
         found = event_of(call)
         return outbound_body(found), found.type
@@ -159,8 +156,7 @@ def _given(call: Call, event: dict[str, Any]) -> tuple[bytes, str]:
 
 
 async def _event(call: Call, definition: Definition, identifier: str | None) -> tuple[bytes, str]:
-    """Return the outbound body and the event type of the accepted event with this id. Without an id,
-    return those of the template's example."""
+    """Return the event with this id, or without an id the template's example."""
     if identifier is None:
         event = definition.example.event
         return json.dumps(event).encode(), _type(event)

@@ -37,8 +37,7 @@ async def throughput(call: Call) -> Throughput:
 
 
 def _loop(call: Call) -> LoopHealth:
-    """Return the state of the process's event loop, with the number of long steps that the caller's
-    environment and workspace have caused."""
+    """`ownLongSteps` are those of the caller's environment and workspace."""
     watch = call.services.watch
     known = watch.statistics()
     return {

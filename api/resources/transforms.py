@@ -1,4 +1,4 @@
-"""Transform scripts: versions by destination, publishing, and trial runs."""
+"""The routes for transform scripts."""
 
 from typing import Any
 
@@ -24,7 +24,6 @@ from engine.outbound.ports import Failure
 from engine.outbound.trials import TRIAL_BYTES, Trial, TrialDraft, checked
 
 TAG = "Transform scripts"
-# The table of the command that lists them.
 COLUMNS = (
     ("ID", "id"),
     ("VERSION", "version"),
@@ -55,7 +54,6 @@ TRIAL_EXAMPLE = {
 
 
 def view(call: Call, script: Script) -> TransformScript:
-    """Return the view of a version."""
     return {
         "id": script.id,
         "destinationId": script.destination,
@@ -70,7 +68,6 @@ def view(call: Call, script: Script) -> TransformScript:
 
 
 def trial_view(trial: Trial) -> TransformRun:
-    """Return the view of a run."""
     result = trial.result
     failed = isinstance(result, Failure)
     made = None if isinstance(result, Failure) or result.skipped else result
@@ -94,7 +91,7 @@ def trial_view(trial: Trial) -> TransformRun:
 
 
 def as_json(body: bytes) -> Any:
-    """Return a body for an answer: unchanged if it is JSON, otherwise as text."""
+    """Return JSON unchanged, any other body as text."""
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
         body.decode()

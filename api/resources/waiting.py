@@ -1,4 +1,4 @@
-"""Commands on waiting deliveries: send them now, or cancel them."""
+"""The routes for commands on waiting deliveries."""
 
 from collections.abc import Awaitable, Callable
 

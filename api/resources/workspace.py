@@ -1,4 +1,4 @@
-"""The caller's workspace: its settings, shown and changed."""
+"""The routes for the caller's workspace."""
 
 from api.call import Call
 from api.routes import MANAGE, READ, Command, Embed, Method, Route
@@ -11,7 +11,6 @@ TAG = "Workspace"
 
 
 def view(call: Call, settings: WorkspaceSettings) -> Workspace:
-    """Return the view of a workspace."""
     workspace = call.services.models.workspaces[settings.workspace]
     updated_at_ms = settings.updated_at_ms
     return {

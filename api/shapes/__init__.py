@@ -1,5 +1,4 @@
-"""The shapes of answers. Handlers return them, mypy checks them, and the OpenAPI document is made from
-them.
+"""The shapes of answers.
 
 A shape is a TypedDict with the names of the JSON, so an answer costs no more than a dict.
 """
@@ -31,7 +30,6 @@ from engine.model.words import CallerKindName, ScopeName, Word
 
 JsonObject = Annotated[Fragment, DocumentedAs(dict[str, Any])]  # the bytes are unchanged
 Item = TypeVar("Item")
-# Answers have every field, also those that requests can leave out.
 Looks = Annotated[dict[str, Any], DocumentedAs(shown_of(Branding, colors=shown_of(BrandColors)))]
 Abilities = Annotated[dict[str, bool], DocumentedAs(shown_of(CustomerMay))]
 ReturnUrl = Annotated[str | None, told(SettingsDraft.model_fields["return_url"].description)]

@@ -1,4 +1,4 @@
-"""The payloads of the service's own events, by type: the `data` that receivers get."""
+"""The payloads of the service's own events, by type."""
 
 from typing import Literal
 

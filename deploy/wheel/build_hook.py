@@ -22,7 +22,7 @@ FOLDERS = {
     "storage": "storage",
     "angarium": "clients/python/angarium",
 }
-# # `api.web` serves the first folder to browsers, and `api.mcp.resources` the second to agents.
+# `api.web` serves the first folder to browsers, and `api.mcp.resources` the second to agents.
 PAGES = ("web", "docs")
 LEFT_OUT = frozenset({"__pycache__", "decisions"})  # compiled files, and pages for contributors
 LAUNCHER = Path("deploy/wheel/root") / PACKAGE
