@@ -79,7 +79,7 @@ class AdmissionControl:
     ) -> None:
         """`stale` returns True if the models in memory were not confirmed recently. Then every request is
         refused. `sessions` takes a token and the present time, and returns the token's session.
-        `last_use` is filled by the key's id."""
+        `last_use` gets the time of each key's last use, by the key's id."""
         self._sessions = sessions
         self._last_use: MutableMapping[str, float] = {} if last_use is None else last_use
         self._stale = stale

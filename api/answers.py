@@ -36,16 +36,19 @@ def headers_of(answer: Answer) -> list[tuple[str, str]]:
 
 
 def refused(refusal: Refusal, request_id: str) -> Answer:
+    """Return the answer for a refusal."""
     body = envelope(refusal.code, refusal.message, request_id, refusal.details)
     headers = (("WWW-Authenticate", CHALLENGE),) if refusal.status == 401 else ()
     return Answer(refusal.status, body=body, retry_after_s=refusal.retry_after_s, headers=headers)
 
 
 def no_such_path(request_id: str) -> Answer:
+    """Return the answer to a path that no route has."""
     return refused(Refusal("not_found", "no such path"), request_id)
 
 
 def not_allowed(method: str, allowed: Iterable[str], request_id: str) -> Answer:
+    """Return the answer to a method that none of the path's routes has."""
     refusal = Refusal("method_not_allowed", f"{method} is not allowed here")
     answer = refused(refusal, request_id)
     return Answer(answer.status, body=answer.body, headers=(("Allow", ", ".join(sorted(allowed))),))

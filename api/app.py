@@ -37,6 +37,7 @@ METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT", "TRACE"})
 
 
 def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
+    """Return the application."""
     app = Application("angarium", static_folder=None)
     app.config.update(
         PROVIDE_AUTOMATIC_OPTIONS=False,

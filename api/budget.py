@@ -17,7 +17,7 @@ RETRY_AFTER_S = 2
 
 
 class BodyBudget:
-    """Bytes of request bodies in memory."""
+    """Bytes of request bodies in memory. Owner: the trio thread."""
 
     def __init__(self, total: int, per_workspace: int) -> None:
         self._total = total

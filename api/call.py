@@ -27,7 +27,7 @@ class Answer:
     `chunks`, if given, are the body instead: `length` bytes in parts of 64 KiB or less. The door reads
     them as fast as the client takes them. The application always closes them (`aclose`, if they have it),
     even if nothing reads them. While the door sends them, they count as a stream of the workspace
-    `account` (None: the caller's).
+    `account` (None: the caller's). `headers` replace usual headers of the same name.
     """
 
     status: int
@@ -65,10 +65,11 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request that was admitted and read.
+    """A request that was admitted and read. Parts that the route does not use are empty.
 
-    `headers` have names in lower case; values of one name are joined with commas. `chunks`: the arriving
-    body, for a route that streams; iterating raises Refusal 413 beyond the route's limit.
+    `headers` have names in lower case; values of one name are joined with commas. The credential is not
+    among them. `chunks`: the arriving body, for a route that streams; iterating raises Refusal 413 beyond
+    the route's limit.
     """
 
     services: Services

@@ -21,7 +21,9 @@ _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 def forbid_core_dumps() -> None:
     """Forbid core dumps of this process and its children, and reading its memory.
 
-    The protection ends when the process executes another program. A refused system call is logged.
+    On Linux, other processes of the same account cannot trace this process or read its memory or
+    environment (root can). That stops an attacker who has broken out of a transform worker. The
+    protection ends when the process executes another program. A refused system call is logged.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     limit = CORE_BYTES if hard == resource.RLIM_INFINITY else min(CORE_BYTES, hard)

@@ -43,7 +43,7 @@ class Cors:
         own: Iterable[tuple[bytes, bytes]],
     ) -> Headers:
         """Return the CORS headers for an answer with the headers `own`; none if no workspace lists the
-        Origin.
+        Origin. `fields` have names in lower case.
 
         The allowed methods of a preflight come from the header Allow in `own`. A preflight has no
         credential, so its workspace is not known: any workspace that lists the Origin is enough.

@@ -45,7 +45,7 @@ class Entry(Struct, frozen=True, gc=False):
 
 
 def enter(services: Services, route: Route, query: bytes, fields: Fields) -> Entry:
-    """Judge the caller of a route. Raises Refusal 401, 429 or 403, in that order."""
+    """Judge the caller of a route: 401, 429, 403. Raises Refusal."""
     if route.scopes is None:
         return Entry(route, None, (), None)
     authorizations = [value for name, value in fields if name == b"authorization"]

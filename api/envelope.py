@@ -66,22 +66,27 @@ def other_environment(own: str) -> Refusal:
 
 
 def encoded() -> Refusal:
+    """Return the refusal of a body with a Content-Encoding."""
     return Refusal("unsupported_media_type", "the body must not have a Content-Encoding")
 
 
 def wrong_type(*types: str) -> Refusal:
+    """Return the refusal of a body with none of these media types."""
     return Refusal("unsupported_media_type", f"the body must be {' or '.join(types)}")
 
 
 def too_large(limit: int) -> Refusal:
+    """Return the refusal of a body of more than `limit` bytes."""
     return Refusal("payload_too_large", f"the body is larger than {limit} bytes")
 
 
 def no_room() -> Refusal:
+    """Return the refusal of a body that exceeds a budget."""
     return Refusal(
         "overloaded", "too many request bodies at once: try again", retry_after_s=OVERLOADED_RETRY_S
     )
 
 
 def body_late() -> Refusal:
+    """Return the refusal of a body that did not arrive in time."""
     return Refusal("request_timeout", "the request's body did not arrive in time")

@@ -1,7 +1,7 @@
 """The door's judgement of a request by its head. The door itself answers pages, routes that answer at
 once, and refusals.
 
-Paths are matched with the URL map of the application.
+Paths are matched with the URL map of the application. Nothing here awaits.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -78,7 +78,7 @@ class Heads:
         return entry
 
     def _find(self, method: str, path: str, request_id: str) -> Route | Answer | None:
-        """Return the route, or the answer without a route. None: the framework must answer."""
+        """Return the route. Without a route, return the answer, or None if the framework must answer."""
         if path.startswith("//"):  # the framework would read it as one slash
             return no_such_path(request_id)
         capitals = method.upper()

@@ -1,6 +1,6 @@
 """Ingestion for the door and for the Quart routes.
 
-Both call the same functions, so that their answers are equal byte for byte.
+Both call the same functions, so that their answers are equal byte for byte. Nothing here awaits.
 """
 
 from collections.abc import Mapping
@@ -105,7 +105,8 @@ class Ingestion:
         self._models = models
 
     def judge(self, batch: bool, query: bytes, fields: Fields, length: int | None) -> Admitted:
-        """Raises AdmissionRefusal for the first reason: 401, 429, 403, 415, 413, 400, then 503.
+        """Judge a head. Raises AdmissionRefusal for the first reason: 401, 429, 403, 415, 413, 400, then
+        503.
 
         `length` is Content-Length, None if unknown.
         """
@@ -186,6 +187,7 @@ class Ingestion:
 
 
 def answer_of(reply: Reply, admitted: Admitted, request_id: str) -> Answer:
+    """Return the answer for a reply of `Ingest`."""
     body = reply.body
     if reply.code is not None:
         body = envelope(reply.code, reply.message, request_id, reply.details)
@@ -193,6 +195,7 @@ def answer_of(reply: Reply, admitted: Admitted, request_id: str) -> Answer:
 
 
 def refusal_of(refusal: Refusal, allowance: Allowance, request_id: str) -> Answer:
+    """Return the answer for a refusal, with the rate headers of `allowance`."""
     body = envelope(refusal.code, refusal.message, request_id, refusal.details)
     return Answer(refusal.status, body, allowance, request_id, refusal.retry_after_s)
 

@@ -14,7 +14,7 @@ BODY_S = 30.0  # the same as at the door
 
 
 def make_blueprint(ingestion: Ingestion, body_s: float = BODY_S) -> Blueprint:
-    """Return the blueprint. It judges its requests itself: the application must not."""
+    """Return the blueprint. It judges its requests itself: the application must not judge them."""
     blueprint = Blueprint("ingestion", __name__)
 
     @blueprint.post("/events")
@@ -65,7 +65,7 @@ class _Reception:
         self._replied = trio.Event()
 
     async def read(self) -> None:
-        """Raises Refusal."""
+        """Read the whole body. Raises Refusal."""
         admitted = self._admitted
         async for piece in request.body:
             if len(self._body) + len(piece) > admitted.limit:
@@ -76,8 +76,8 @@ class _Reception:
             self._body += piece
 
     def submit(self) -> None:
-        """The drawn bytes are given back when `Ingest` replies, even if the caller has stopped
-        waiting."""
+        """Submit the body. The drawn bytes are given back when `Ingest` replies, even if the caller has
+        stopped waiting."""
         admitted = self._admitted
         self._ingestion.ingest.submit(
             admitted.environment,
@@ -91,7 +91,7 @@ class _Reception:
         self._submitted = True
 
     async def wait_reply(self) -> Reply:
-        """`Ingest` can accept the body even if this wait is cancelled."""
+        """Wait for the reply. `Ingest` can accept the body even if this wait is cancelled."""
         await self._replied.wait()
         assert self._reply is not None
         return self._reply

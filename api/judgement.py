@@ -157,6 +157,7 @@ class Judge:
 
 
 def answer_of(route: Route, found: object) -> Answer:
+    """Return a route handler's result as an answer."""
     return found if isinstance(found, Answer) else Answer(route.status, found)
 
 

@@ -28,11 +28,11 @@ from engine.runtime.tally import Tally
 Topic = Literal["throughput", "health", "deliveries", "replays", "dlq"]
 TICK_S = 0.25  # between two messages of deliveries
 SLOW_S = 1.0  # between two messages of the other topics
-# Only a write shows that a client has left, and its stream counts until then. The console opens a stream
-# on each page.
+# The longest time without bytes on a stream. Only a write shows that a client has left, and its stream
+# counts until then. The console opens a stream on each page.
 COMMENT_S = 3.0
 MOST_LISTENERS = 16  # of one workspace
-BUSIEST = 200  # destinations
+BUSIEST = 200  # destinations whose health is sent
 PART = 50  # items of one message: some 30 KiB
 AT_ONCE = 1_000  # destinations between two checkpoints: about a millisecond
 # The most destinations that one search for the busiest examines, some 10 ms each second. The next search
@@ -43,7 +43,7 @@ Message = tuple[int, Topic, bytes]
 
 
 class Audience(Struct, frozen=True):
-    """The limits of a channel's listeners. None is no limit."""
+    """The rights and the filter of a channel's listeners. None is no limit."""
 
     environment: int
     account: str | None
@@ -314,6 +314,7 @@ def _since(channel: LiveChannel, heard: int, topics: Iterable[Topic]) -> list[by
 
 
 def outcome_view(settlement: Settlement) -> dict[str, Any]:
+    """Return the view of an outcome for listeners."""
     delivery, attempt = settlement.delivery, settlement.attempt
     category = settlement.error_category
     return {

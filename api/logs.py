@@ -40,7 +40,7 @@ ONCE_A_MINUTE = {
 MINUTE_S = 60.0
 SUBJECTS = 1_000  # with more subjects, one can be logged twice within a minute
 
-_OF_LINES = ("exception", "stack")
+_OF_LINES = ("exception", "stack")  # values with several lines
 
 # Loggers that write several lines of INFO for one incident.
 _CHATTY = ("httpx", "httpcore", "hypercorn.access", "asyncio", "quart.app", "mcp")
@@ -49,7 +49,7 @@ _CHATTY = ("httpx", "httpcore", "hypercorn.access", "asyncio", "quart.app", "mcp
 def configure(
     log_format: str, log_level: str, stream: TextIO | None = None, *, worker: str | None = None
 ) -> None:
-    """`log_format`: `console`, `json`, or `auto` to choose by the stream.
+    """Send all logs to `stream`. `log_format`: `console`, `json`, or `auto` to choose by the stream.
 
     `worker` is a field of every line, because several servers can write one log.
     """
@@ -108,7 +108,7 @@ class Repeats:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._lines: dict[tuple[str, object], list[float]] = {}
+        self._lines: dict[tuple[str, object], list[float]] = {}  # when written, how many dropped
 
     def __call__(
         self, logger: Any, method: str, event: MutableMapping[str, Any]
@@ -155,6 +155,7 @@ def without_secrets(
 def what_happened_first(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
+    """Put time, level and event first."""
     head = {name: event[name] for name in ("timestamp", "level", "event") if name in event}
     return {**head, **event}
 
@@ -170,6 +171,7 @@ def fit_for_a_terminal(
 
 
 def hidden(text: str) -> str:
+    """Return a text with everything that looks like a secret replaced."""
     return _URL_PASSWORD.sub(rf"\1{_HIDDEN}@", _SECRET_SHAPES.sub(rf"\1{_HIDDEN}", text))
 
 

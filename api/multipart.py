@@ -35,8 +35,8 @@ _PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
 class _Decoder(MultipartDecoder):
     """Werkzeug's decoder, with fixes for two bugs.
 
-    If bytes end within a boundary's line, it adds the first byte of the line end to the content. If a
-    part has no content, it appends the next part to that.
+    If the received bytes end within a boundary's line, Werkzeug adds the first byte of the line end to
+    the content. If a part has no content, Werkzeug appends the next part to it.
     """
 
     def next_event(self) -> Event:

@@ -78,7 +78,8 @@ async def views_of(make: Callable[[Row], Item], rows: Iterable[Row]) -> list[Ite
 
 
 def fitting(items: Sequence[Any], most: int) -> int:
-    """Return how many items fit into `most` bytes of JSON: at least one, if there are any."""
+    """Return how many of the first items fit into `most` bytes of JSON: at least one, if there are
+    any."""
     size = 0
     for number, item in enumerate(items):
         size += len(orjson.dumps(item)) + 1
@@ -113,8 +114,8 @@ async def portioned_page(
     below: str | None,
     limit: int,
 ) -> Page[Item]:
-    """Read rows until the page is full. `take` returns the rows after an id, at most a number. `views`
-    returns their views, which must have the rows' `id`."""
+    """Read rows until the page is full. `take` returns the rows after an id, at most a given number.
+    `views` returns their views, which must have the rows' `id`."""
     items: list[Item] = []
     size = 0
     while True:

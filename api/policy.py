@@ -1,4 +1,4 @@
-"""A workspace's permissions for its customers: the only module that applies them to embed sessions."""
+"""A workspace's permissions for its customers, which only this module applies. Nothing here awaits."""
 
 from collections.abc import Mapping
 from typing import Any

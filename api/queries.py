@@ -193,7 +193,7 @@ Kind = TypeVar("Kind", bound=Enum)
 
 
 def parameters(raw: bytes) -> list[tuple[str, str]]:
-    """Raises Refusal 400 if the query is not UTF-8, or has too many parameters."""
+    """Return a query's parameters. Raises Refusal 400 if it is not UTF-8, or has too many parameters."""
     if not raw:
         return []
     pairs = raw.split(b"&", MAX_PARAMETERS)
@@ -208,7 +208,7 @@ def parameters(raw: bytes) -> list[tuple[str, str]]:
 
 
 def read_query(model: type[AnyQuery], given: list[tuple[str, str]]) -> AnyQuery:
-    """Raises Refusal 400 that names each wrong parameter."""
+    """Return the parameters as `model`. Raises Refusal 400 that names each wrong parameter."""
     document: dict[str, Any] = {}
     for name, value in given:
         if "\0" in value:
@@ -230,10 +230,12 @@ def read_query(model: type[AnyQuery], given: list[tuple[str, str]]) -> AnyQuery:
 
 
 def any_of(kind: type[Kind], names: Iterable[str] | None) -> tuple[Kind, ...] | None:
+    """Return the members of `kind` that a repeated parameter names, None for no filter."""
     return None if names is None else tuple(kind[name] for name in names)
 
 
 def all_of(values: Iterable[Given] | None) -> tuple[Given, ...] | None:
+    """Return the values of a repeated parameter, None for no filter."""
     return None if values is None else tuple(values)
 
 

@@ -206,6 +206,7 @@ def pattern_of(path: str) -> re.Pattern[str]:
 
 
 def by_path(routes: Iterable[Route]) -> dict[str, list[Route]]:
+    """Return the routes of each path."""
     found: dict[str, list[Route]] = {}
     for route in routes:
         found.setdefault(route.path, []).append(route)
@@ -221,8 +222,10 @@ def allowed_of(routes: Sequence[Route]) -> str:
 
 
 def allowed_by_rule(routes: Iterable[Route]) -> dict[str, str]:
+    """Return the allowed methods of each rule."""
     return {rule_of(path): allowed_of(here) for path, here in by_path(routes).items()}
 
 
 def allowed_of_server(allowed: Mapping[str, str]) -> str:
+    """Return the methods that any rule has."""
     return ", ".join(sorted({method for each in allowed.values() for method in each.split(", ")}))

@@ -31,7 +31,8 @@ RETRY_AFTER_S = 1
 # database, not for the event loop.
 COUNTED_S = 0.05
 LINE_CUSTOMER = 16  # waiting requests of one customer: more than browsers open to one server
-# The longest rest of a place, less than a client waits even with hundreds of places.
+# The longest rest of a place. With hundreds of places, a longer rest could exceed the time that a
+# client waits.
 MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")
@@ -50,6 +51,8 @@ class Share(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShareStatistics:
+    """The present numbers, and the number of refusals since the start."""
+
     workspaces: int  # with a request that runs or waits
     at_work: int
     waiting: int
@@ -227,6 +230,7 @@ class ControlShares:
 
 
 def shares_of(settings: Settings) -> ControlShares:
+    """Return the shares of a process."""
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),

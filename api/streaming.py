@@ -15,8 +15,8 @@ from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers import TrioRequest
 from quart_trio.wrappers.request import TrioBody
 
-# The key of a function that the application calls before it streams a body. The door then counts only the
-# bytes held. The body can take longer than 30 s, if it makes progress.
+# The key, in a scope's `extensions`, of a function that the application calls before it streams a body.
+# The door then counts only the bytes held. The body can take longer than 30 s, if it makes progress.
 STREAM = "angarium.stream"
 CLOSE_S = 5.0  # to close the source of an answer after its request was cancelled
 
@@ -79,7 +79,8 @@ class Request(TrioRequest):
 
 
 class Outflow(ResponseBody):
-    """An answer's body, read as fast as the client takes it."""
+    """An answer's body, read as fast as the client takes it. A callback in `endings` closes the
+    source."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -121,8 +122,8 @@ class _Connection(TrioASGIHTTPConnection):
 
 
 class Path(QuartRule):
-    """A URL rule that only matches. The framework compiles a function that makes its URL: 0.1 s of each
-    start."""
+    """A URL rule that only matches. The framework's own rule also compiles a function that makes its URL.
+    For all rules this takes 0.1 s of each start."""
 
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         return _no_url
@@ -133,6 +134,8 @@ def _no_url(*_: object, **__: object) -> tuple[str, str]:
 
 
 class Application(QuartTrio):
+    """The framework's application with the requests and rules of this module."""
+
     asgi_http_class = _Connection
     request_class = Request
     url_rule_class = Path  # type: ignore[assignment]  # Quart's own type is as narrow

@@ -46,11 +46,13 @@ from api.shapes.own_events import OWN_EVENTS
 
 @cache
 def openapi_json() -> bytes:
+    """Return the OpenAPI document."""
     return orjson.dumps(document(ROUTES, OWN_EVENTS))
 
 
 @cache
 def docs_html() -> bytes:
+    """Return the OpenAPI document as an HTML page."""
     return page_of(orjson.loads(openapi_json())).encode()
 
 

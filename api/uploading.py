@@ -1,6 +1,7 @@
 """The three forms of a file upload: JSON, multipart/form-data, or the file's bytes as the body.
 
-Each form yields the file's description, and its stored content or its URL.
+Each form yields the file's description, and its stored content or its URL. Only a JSON body, which is
+small, is held whole.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -83,7 +84,7 @@ async def _as_it_is(
         "fileName": _named(call.headers.get("content-disposition", "")),
         "contentType": content_type,
     }
-    fields = _fields({**_present(stated), **said})
+    fields = _fields({**_present(stated), **said})  # before the body is read
     async with _kept(call, _some(call.chunks), FILE_BYTES) as content:
         yield fields, content
 

@@ -2,7 +2,7 @@
 assets.
 
 The files are read once. The address of an asset has a digest of all files, so browsers can cache it for
-ever, and a new version has new addresses.
+ever, and a new version has new addresses. Nothing here awaits.
 """
 
 import gzip
@@ -165,6 +165,8 @@ IMAGES = "'self' data: https:"
 
 
 class Portal:
+    """The answers to requests for the portal."""
+
     def __init__(self, files: WebFiles, models: Models) -> None:
         self._files, self._models = files, models
         self._page = files.page("portal/index.html", PORTAL_ASSETS)

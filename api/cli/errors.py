@@ -100,6 +100,7 @@ def refusal_text(error: Any) -> str:
 
 
 def trouble_of(status: int) -> type[Trouble]:
+    """Return the class of the command's error for an API status."""
     if status == 404:
         return NotFoundTrouble
     if status in (401, 403):
@@ -108,6 +109,7 @@ def trouble_of(status: int) -> type[Trouble]:
 
 
 def settings_trouble(error: Any) -> str:
+    """Return the errors of the settings, one line each."""
     from engine.settings import PREFIX
 
     lines = []

@@ -176,6 +176,7 @@ def secret_form(output: str | None) -> str:
 
 
 def show_new(made: NewKey, output: str) -> None:
+    """Print a new secret."""
     key = made.key
     environment = None if key.environment_name is None else key.environment_name.name
     if output == "json":

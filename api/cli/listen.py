@@ -84,6 +84,8 @@ Angarium sends to this machine only if ANGARIUM_EGRESS_ALLOW names its network (
 
 @dataclass(slots=True)
 class LocalListener:
+    """The options of the receiver, and its count of webhooks."""
+
     secrets: tuple[str, ...] = ()
     secret_file: Path | None = None
     status: int = 200

@@ -112,6 +112,7 @@ _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
 
 
 def default_text(name: str) -> str:
+    """Return a setting's default as text for the help."""
     default = Settings.model_fields[name].default
     if default is None or default == ():
         return "default: none"

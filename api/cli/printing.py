@@ -16,12 +16,14 @@ _UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud
 
 
 def printable(text: str) -> str:
+    """Return text with its unprintable characters escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def printable_lines(text: str) -> str:
+    """Return text of several lines with its unprintable characters escaped."""
     return "\n".join(map(printable, text.split("\n")))
 
 

@@ -24,6 +24,8 @@ class ReceivedRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReceiverReply:
+    """An answer, sent after a delay if one is set."""
+
     status: int = 200
     body: bytes = b""
     delay_s: float = 0.0
@@ -38,10 +40,13 @@ async def listen(host: str, port: int) -> list[trio.SocketListener]:
 
 
 def port_of(listeners: Sequence[trio.SocketListener]) -> int:
+    """Return the port that a receiver has bound."""
     return int(listeners[0].socket.getsockname()[1])
 
 
 async def receive(listeners: Sequence[trio.SocketListener], respond: Respond) -> None:
+    """Answer requests until cancelled."""
+
     async def converse(stream: trio.SocketStream) -> None:
         await _Conversation(stream, respond).run()
 

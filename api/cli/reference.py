@@ -14,6 +14,7 @@ PROGRAM = "angarium"
 
 
 def reference() -> str:
+    """Return the list of all commands, as markdown."""
     context = click.Context(main, info_name=PROGRAM)
     lines = ["", "## Options of every command over HTTP", "", *_options(common_options())]
     for name in COMMANDS:
@@ -26,6 +27,7 @@ def reference() -> str:
 
 
 def page() -> str:
+    """Return the text of docs/cli.md."""
     head, mark, _ = PAGE.read_text("utf-8").partition(MARK)
     return head + (mark or MARK) + reference()
 
@@ -75,4 +77,5 @@ def _options(options: list[click.Option]) -> Iterator[str]:
 
 
 def write_page() -> None:
+    """Write docs/cli.md."""
     PAGE.write_text(page(), "utf-8")

@@ -28,6 +28,8 @@ def suggesting(resolve: Resolve, known: Iterable[str]) -> Resolve:
 
 
 class CommandGroup(click.Group):
+    """A group of commands that suggests the closest name for a misspelt one."""
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

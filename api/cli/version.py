@@ -19,6 +19,7 @@ def command() -> None:
 
 
 def installed(name: str) -> str:
+    """Return the version of an installed distribution."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -87,6 +87,7 @@ async def _list(settings: Settings) -> list[Tenant]:
 
 
 def shown(tenant: Tenant) -> dict[str, Any]:
+    """Return a workspace for JSON."""
     return {
         "id": tenant.workspace.id,
         "name": tenant.workspace.name,

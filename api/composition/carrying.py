@@ -53,6 +53,8 @@ class Filing:
 
 
 class Carrying:
+    """The parts for files in deliveries and in ingestion."""
+
     def __init__(
         self,
         base: Foundation,

@@ -172,6 +172,7 @@ SWEPT = 1_000  # archived destinations that one start sweeps; the next start con
 def routing_of(
     base: Foundation, writer: ConfigurationWriter, quotas: QuotaCheck
 ) -> tuple[DestinationCommands, RuleCommands]:
+    """Return the commands on destinations and on rules."""
     tables = base.tables
     rules = RuleCommands(tables.rules, tables.destinations, writer, base.plans, quotas)
     destinations = DestinationCommands(

@@ -31,6 +31,7 @@ def make_pages() -> None:
 
 
 async def pages_made() -> None:
+    """Call `make_pages` in a task, while the embedded PostgreSQL starts."""
     make_pages()
 
 

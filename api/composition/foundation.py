@@ -136,4 +136,5 @@ class Foundation:
 
 
 def report(error: Exception) -> None:
+    """Log an error raised by the work of a socket or a timer."""
     log.error("a socket's or timer's work broke", exc_info=error)

@@ -1,6 +1,6 @@
 """The listener for operations.
 
-It shares nothing with the door, so it answers while the door is full.
+It shares nothing with the door, so it answers while the door is full. It only reads.
 """
 
 import hmac

@@ -140,6 +140,7 @@ def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
 
 
 def secret_box(settings: Settings) -> SecretBox:
+    """Return the secret box with the keys from the settings."""
     return open_secret_box(
         settings.master_key,
         settings.data_dir,
@@ -246,6 +247,7 @@ async def _run(
 
 
 async def beat(pulse: Callable[[], None]) -> None:
+    """Give the parent signs of life until cancelled."""
     while True:
         pulse()
         await trio.sleep(BEAT_S)

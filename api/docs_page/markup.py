@@ -20,22 +20,27 @@ def prose(text: str) -> str:
 
 
 def inline(text: str) -> str:
+    """Return a line of text, with words between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def code(text: str) -> str:
+    """Return a name as code."""
     return f"<code>{escape(text)}</code>"
 
 
 def block(text: str) -> str:
+    """Return an example as a block."""
     return f"<pre>{escape(text)}</pre>"
 
 
 def pretty(value: Any) -> str:
+    """Return JSON with indentation."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return a table of rows, empty without rows."""
     if not rows:
         return ""
     cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
@@ -43,6 +48,7 @@ def table(rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def anchor(text: str) -> str:
+    """Return the id of a headline."""
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()
 
 

@@ -9,6 +9,8 @@ from api.docs_page.shapes import about, fields, kind
 
 
 class OperationsView:
+    """The display of a document's operations."""
+
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
 

@@ -61,6 +61,7 @@ def fields(schema: dict[str, Any], *, needed: bool) -> str:
 
 
 def about(schema: dict[str, Any]) -> str:
+    """Return a field's kind, default and description."""
     default = schema.get("default")
     said = f'<div class="type">{kind(schema)}'
     if default is not None and default != {}:
@@ -71,6 +72,7 @@ def about(schema: dict[str, Any]) -> str:
 
 
 def shapes(document: dict[str, Any]) -> str:
+    """Return every shape of the document."""
     parts = [
         f'<article id="shape-{escape(name)}"><h3>{escape(name)}</h3>'
         f"{shape(schema, needed=needed)}</article>"
@@ -87,6 +89,7 @@ def shapes_of(document: dict[str, Any]) -> list[tuple[str, dict[str, Any], bool]
 
 
 def shape(schema: dict[str, Any], *, needed: bool) -> str:
+    """Return a shape without its name."""
     return (
         f"{prose(schema.get('description', ''))}{fields(schema, needed=needed)}"
         f"{'' if 'properties' in schema else kind(schema)}"

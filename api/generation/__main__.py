@@ -8,6 +8,7 @@ from api.generation.typescript import typescript_files
 
 
 def main() -> None:
+    """Write the generated files, and remove those without a source."""
     write(client_files() | command_files(made_types()) | typescript_files())
     write_readme()
     write_page()

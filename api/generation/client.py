@@ -31,6 +31,7 @@ def operations() -> list[Operation]:
 
 
 def made_types() -> Types:
+    """Return the types of the document's schemas."""
     return Types(orjson.loads(openapi_json())["components"]["schemas"])
 
 
@@ -62,6 +63,7 @@ def client_files() -> dict[Path, str]:
 
 
 def readme() -> str:
+    """Return the client's README with its table of groups and methods."""
     import angarium
 
     with angarium.Client("http://localhost", "key") as client:
@@ -82,6 +84,7 @@ def _listed(group: type) -> str:
 
 
 def write_readme() -> None:
+    """Write the README."""
     README.write_text(readme(), "utf-8")
 
 

@@ -15,6 +15,7 @@ _METAVARS = {"eventType": "EVENT_TYPE", "customerExternalId": "EXTERNAL_ID"}
 
 
 def command_files(types: Types) -> dict[Path, str]:
+    """Return the text of each generated module of the command line."""
     groups: dict[str, list[str]] = {}
     for operation in operations():
         if operation.route.command is not None:

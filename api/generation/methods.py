@@ -17,6 +17,8 @@ _LIST_ARGUMENTS = "*, limit: int | None = None, cursor: str | None = None"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
+    """A route with a client method, and its operation in the document."""
+
     route: Route
     document: Mapping[str, Any]
 
@@ -67,6 +69,8 @@ def filter_of(group: str) -> str:
 
 
 class Methods:
+    """A writer of the methods of one document's operations."""
+
     def __init__(self, types: Types) -> None:
         self._types = types
 
@@ -205,11 +209,13 @@ class Methods:
 
 
 def parts_of(operation: Operation) -> list[Any]:
+    """Return the schemas in a method's signature."""
     parts = [operation.answer, *operation.query.values()]
     return parts if operation.body is None else [*parts, operation.body]
 
 
 def by_hand(operation: Operation) -> bool:
+    """Return True if the method of an operation is handwritten."""
     assert operation.route.client is not None
     return operation.route.client.by_hand
 

@@ -16,10 +16,12 @@ _SORTED = ["--select", "F401,I,UP", "--config", 'lint.isort.known-first-party=["
 
 
 def comment(text: str, indent: int = 0) -> str:
+    """Return a text as a comment."""
     return _block(text, " " * indent + "# ") if text else ""
 
 
 def docstring(text: str, indent: int) -> str:
+    """Return a text as a docstring with its paragraphs."""
     margin = " " * indent
     paragraphs = [
         textwrap.fill(" ".join(part.split()), WIDTH - 6, initial_indent=margin, subsequent_indent=margin)
@@ -53,6 +55,7 @@ def with_imports(text: str, homes: Sequence[tuple[str, Iterable[str]]]) -> str:
 
 
 def formatted(text: str, path: Path) -> str:
+    """Return a module's text in the project's format, without unused imports."""
     fixes = ["check", "--fix-only", "--unsafe-fixes", "--quiet", *_SORTED]
     for arguments in (fixes, ["format", "--quiet"]):
         text = subprocess.run(  # noqa: S603 - our own arguments
@@ -79,6 +82,7 @@ _FOLDERS = {
 
 
 def present() -> dict[Path, str]:
+    """Return the generated files of the repository, by their paths."""
     found = {}
     for folder, mark in _FOLDERS.items():
         for path in (*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.ts")):

@@ -12,6 +12,8 @@ _PLAIN = {
 
 
 class Types:
+    """The types of one document's schemas."""
+
     def __init__(self, schemas: Mapping[str, Schema]) -> None:
         self.schemas = schemas
 
@@ -74,6 +76,7 @@ class Types:
 
 
 def name_of(schema: Schema) -> str:
+    """Return the name of the shape that a reference names."""
     return str(schema["$ref"]).rpartition("/")[2]
 
 
@@ -90,6 +93,7 @@ def names_within(schema: Schema) -> Iterator[str]:
 
 
 def without_null(type_: str) -> str:
+    """Return a type without None."""
     return type_.removesuffix(" | None")
 
 

@@ -79,6 +79,7 @@ def _object(schema: Schema, indent: int) -> str:
 
 
 def type_of(schema: Schema, indent: int = 0) -> str:
+    """Return the type of a schema."""
     if "$ref" in schema:
         return name_of(schema)
     if found := choices(schema):
@@ -147,10 +148,12 @@ def _used(types: Types, found: Sequence[Operation]) -> set[str]:
 
 
 def class_name(group: str) -> str:
+    """Return the name of a group's class."""
     return group.title().replace("_", "") + "Resource"
 
 
 def attribute(name: str) -> str:
+    """Return a name of the Python client in the style of TypeScript."""
     return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
 
 

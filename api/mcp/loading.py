@@ -10,10 +10,12 @@ import trio
 
 
 async def loaded() -> Any:
+    """Return the module `api.mcp.exchange`."""
     return await trio.to_thread.run_sync(_exchange)
 
 
 async def load_early(*needed: trio.Event) -> None:
+    """Load the library once all of `needed` are set."""
     for event in needed:
         await event.wait()
     await trio.to_thread.run_sync(_exchange, abandon_on_cancel=True)

@@ -51,6 +51,7 @@ PROMPTS = {
 
 
 def listed() -> list[types.Prompt]:
+    """Return all prompts."""
     return [
         types.Prompt(
             name=name,

@@ -50,6 +50,7 @@ def pages() -> dict[str, _Page]:
 
 
 def listed() -> list[types.Resource]:
+    """Return all resources with a fixed address."""
     return [
         *(
             types.Resource(
@@ -64,6 +65,7 @@ def listed() -> list[types.Resource]:
 
 
 def templates() -> list[types.ResourceTemplate]:
+    """Return the resources whose address has a variable part."""
     return [
         types.ResourceTemplate(
             uri_template=SCHEMAS + "{eventType}{?environment}",

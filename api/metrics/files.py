@@ -20,6 +20,7 @@ INTERVAL = "$__rate_interval"
 
 
 def files() -> dict[Path, str]:
+    """Return the text of each file."""
     return {
         ROOT / "docs/metrics.md": documentation(),
         ROOT / "deploy/metrics/dashboard.json": json.dumps(dashboard(), indent=1) + "\n",
@@ -28,6 +29,7 @@ def files() -> dict[Path, str]:
 
 
 def documentation() -> str:
+    """Return the page about metrics."""
     rows = "\n".join(
         f"| `{each.series}` | {each.kind} | {', '.join(each.labels) or '-'} | {each.help} |"
         for each in METRICS
@@ -92,6 +94,7 @@ def query_of(metric: Metric) -> list[tuple[str, str]]:
 
 
 def dashboard() -> dict[str, Any]:
+    """Return Grafana's dashboard."""
     columns = GRID // PANEL_WIDTH
     return {
         "title": "Angarium",

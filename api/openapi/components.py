@@ -129,6 +129,7 @@ def plain(schema: Any) -> Any:
 
 
 def headers() -> dict[str, Any]:
+    """Return every header of answers."""
     return {
         name: {"description": text, "schema": schema, "example": example}
         for name, (text, schema, example) in (
@@ -143,6 +144,7 @@ def headers() -> dict[str, Any]:
 
 
 def header_references(status: int = 200) -> dict[str, Any]:
+    """Return the headers of an answer with that status."""
     names = [*_HEADERS, *(["Retry-After"] if status in _WAITING else [])]
     if status == 401:
         names.append("WWW-Authenticate")
@@ -152,6 +154,7 @@ def header_references(status: int = 200) -> dict[str, Any]:
 
 
 def security_schemes() -> dict[str, Any]:
+    """Return the kinds of credentials."""
     return {
         name: {"type": "http", "scheme": "bearer", "description": text}
         for name, text in CREDENTIALS.items()
@@ -159,6 +162,7 @@ def security_schemes() -> dict[str, Any]:
 
 
 def error_responses() -> dict[str, Any]:
+    """Return the shape of each error, once for all routes."""
     return {
         f"Error{status}": error_response(
             status,
@@ -169,6 +173,7 @@ def error_responses() -> dict[str, Any]:
 
 
 def error_response(status: int, codes: list[str]) -> dict[str, Any]:
+    """Return the response of an error with these codes."""
     named = ", ".join(f"`{code}`" for code in codes)
     return {
         "description": f"{ERRORS[status]} Code: {named}.",
@@ -183,6 +188,7 @@ def error_response(status: int, codes: list[str]) -> dict[str, Any]:
 
 
 def error_example(code: str) -> dict[str, Any]:
+    """Return an envelope with that code."""
     message, details = ERROR_EXAMPLES[code]
     document: dict[str, Any] = {"code": code, "message": message}
     if details:

@@ -12,6 +12,8 @@ _DEPTH = 12  # of nested shapes
 
 
 class Examples:
+    """A maker of examples of one document's schemas."""
+
     def __init__(self, schemas: dict[str, Any]) -> None:
         self._schemas = schemas
 

@@ -40,6 +40,8 @@ _KEY = {
 
 
 class Operations:
+    """A writer of operations, with the shapes of one document."""
+
     def __init__(
         self, schemas: dict[str, Any], references: dict[Any, Any], examples: Examples
     ) -> None:
@@ -176,6 +178,7 @@ def path_parameters(route: Route) -> dict[str, dict[str, Any]]:
 
 
 def statuses_of_errors(route: Route) -> list[int]:
+    """Return every error status of a route."""
     found = {*ANY_ROUTE, *route.refusals, *(STATUS_OF_CODE[code] for code in route.codes)}
     return sorted(found if route.scopes is None else found | set(CREDENTIAL))
 

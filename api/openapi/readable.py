@@ -22,6 +22,7 @@ def choices(schema: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
 
 
 def readable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema in a form that all generators accept."""
     kinds = [choice.get("type") for choice in schema.get("anyOf", ())]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     if sorted(map(str, kinds)) == ["boolean", "object"]:

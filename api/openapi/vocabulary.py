@@ -58,6 +58,7 @@ _NAMES = {frozenset(words): name for name, _, words in _LISTS}
 
 
 def shared() -> dict[str, Any]:
+    """Return the shared enumerations as schemas."""
     return {
         name: {"type": "string", "enum": list(words), "description": text}
         for name, text, words in _LISTS

@@ -62,6 +62,7 @@ class EnvironmentAnalyticsQuery(AnalyticsQuery):
 
 
 def default_granularity(period: int) -> GranularityName:
+    """Return the granularity of a period if the caller names none."""
     if period <= PERIODS["6h"]:
         return "minute"
     return "hour" if period <= PERIODS["7d"] else "day"

@@ -57,6 +57,7 @@ def reach_of(call: Call) -> AuditReach:
 
 
 def view(call: Call, entry: Entry) -> AuditEntry:
+    """Return the view of an entry."""
     return {
         "id": entry.id,
         "createdAt": iso(created_at_ms(entry.id)),

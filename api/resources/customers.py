@@ -32,6 +32,7 @@ class CustomerQuery(PageQuery):
 
 
 def item_view(account: CustomerAccount) -> CustomerItem:
+    """Return the view of an account in lists."""
     return {
         "customerExternalId": account.external_id,
         "customerAccountId": account.id,
@@ -52,6 +53,7 @@ def _erasure_view(erasure: Erasure | None) -> CustomerErasure | None:
 
 
 async def view(call: Call, account: CustomerAccount) -> Customer:
+    """Return the view of an account."""
     services = call.services
     limits = limits_of(services.plans.of_environment(call.number), account.quotas)
     used = await services.customer_store.used(call.number, account.id, MOST)

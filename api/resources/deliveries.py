@@ -103,6 +103,7 @@ def _next_attempt(call: Call, entry: DeliveryEntry) -> str | None:
 
 
 def attempt_view(attempt: AttemptEntry) -> shapes.Attempt:
+    """Return the view of an attempt."""
     headers: dict[str, str] = {}
     for name, value in attempt.response_headers:
         key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
@@ -244,6 +245,7 @@ async def _held(call: Call, which: DeliveryFilter) -> tuple[str, ...]:
 
 
 def flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:
+    """Return the ids of the given deliveries that are in flight."""
     waiting = [entry.id for entry in entries if entry.status in UNSETTLED]
     return call.services.directory.delivering(waiting) if waiting else set()
 

@@ -46,6 +46,7 @@ EXAMPLE = {
 
 
 def view(call: Call, record: DestinationRecord) -> shapes.Destination:
+    """Return the view of a destination."""
     return {
         "id": record.id,
         "environment": word(call.environment_name),

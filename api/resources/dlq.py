@@ -145,6 +145,7 @@ class DlqSelection(Document):
 
 
 def entry_view(call: Call, entry: DeliveryEntry) -> DlqEntry:
+    """Return the view of an entry."""
     died_at_ms = entry.dead_lettered_at_ms or entry.updated_at_ms or created_at_ms(entry.id)
     return {
         **item_view(call, entry, set()),
@@ -199,6 +200,7 @@ async def groups(call: Call) -> shapes.Page[DlqGroup]:
 
 
 def group_view(group: DeadGroup, *, whole: bool) -> DlqGroup:
+    """Return the view of a group."""
     return {
         "signature": group.signature,
         "destinationId": group.destination,

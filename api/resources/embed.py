@@ -46,6 +46,7 @@ async def create(call: Call) -> EmbedSession:
 
 
 def permissions_of(settings: WorkspaceSettings, limits: AccountLimits) -> dict[str, bool]:
+    """Return what the customers of a workspace can do, by the name of the ability."""
     permissions = {ability.value: settings.allows(ability) for ability in Ability}
     permissions[Ability.MANAGE_TRANSFORMS.value] &= limits.transforms > 0
     return permissions

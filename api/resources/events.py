@@ -67,6 +67,7 @@ def item_view(
 def detail_view(
     call: Call, event: EventDetail, counts: Mapping[str, int] | None = None
 ) -> shapes.Event:
+    """Return the view of a whole event, with exact bytes."""
     return {
         **item_view(call, event.entry, counts),
         "payload": orjson.Fragment(event.payload),

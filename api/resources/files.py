@@ -109,6 +109,7 @@ class FileQuery(PageQuery):
 
 
 def view(call: Call, file: FileRecord) -> FileItem:
+    """Return the view of a file."""
     return {
         "id": file.id,
         "environment": word(call.environment_name),

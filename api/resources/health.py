@@ -26,6 +26,7 @@ TAG = "Destinations"
 
 
 def instant(seconds: float | None) -> str | None:
+    """Return an instant of the engine as text."""
     return None if seconds is None else iso(int(seconds * 1000))
 
 
@@ -34,7 +35,7 @@ def precise(value: float, digits: int) -> float: ...
 @overload
 def precise(value: float | None, digits: int) -> float | None: ...
 def precise(value: float | None, digits: int) -> float | None:
-    """The measurement is truncated, not rounded: 0.99996 does not become 1."""
+    """Return a measurement, truncated and not rounded: 0.99996 does not become 1."""
     return None if value is None else math.floor(value * 10**digits) / 10**digits
 
 

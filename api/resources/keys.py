@@ -49,12 +49,14 @@ class KeyDraft(Document):
 
 
 def reach_of(call: Call) -> Reach:
+    """Return the keys that the caller can see."""
     credential = call.admitted.credential
     mcp = credential.kind is CredentialKind.MCP_KEY and credential.scope is Scope.MANAGE
     return Reach(credential.workspace, call.number, mcp)
 
 
 def view(call: Call, key: KeyRecord) -> ApiKey:
+    """Return the view of a key."""
     secret = key.secrets[0]
     used_at_ms = call.services.last_use.latest_ms(key.id, key.last_used_at_ms)
     return {

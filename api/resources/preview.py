@@ -109,6 +109,7 @@ def _trial(call: Call) -> RuleModel | None:
 
 
 async def view(event: Event, found: Preview) -> RulePreview:
+    """Return the view of a preview."""
     refusal = found.refusal
     rules = await views_of(rule_view, found.judgements)
     shown = rules[: fitting(rules, PAGE_BYTES)]
@@ -143,6 +144,7 @@ def _destination(reached: Reached) -> PreviewDestination:
 
 
 def rule_view(judgement: Judgement) -> PreviewRule:
+    """Return one rule's judgement of an event."""
     rule, destination = judgement.rule, judgement.destination
     return {
         "ruleId": _id(rule.id),

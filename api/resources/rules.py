@@ -61,6 +61,7 @@ def _view(call: Call, rule: RuleModel, errors: FilterErrors | None) -> RoutingRu
 
 
 async def view(call: Call, rule: RuleModel) -> RoutingRule:
+    """Return the view of a rule."""
     return (await views(call, [rule]))[0]
 
 

@@ -99,6 +99,7 @@ def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
 
 
 def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bool]:
+    """Return the filter of a query."""
     part = None if query.name is None else query.name.casefold()
     states, customers = query.state, query.customer_external_id
 

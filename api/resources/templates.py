@@ -63,6 +63,7 @@ class PreviewDraft(Document):
 
 
 def view(definition: Definition) -> DestinationTemplate:
+    """Return the view of a template."""
     example = definition.example
     return {
         "id": definition.id,

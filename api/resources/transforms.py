@@ -54,6 +54,7 @@ TRIAL_EXAMPLE = {
 
 
 def view(call: Call, script: Script) -> TransformScript:
+    """Return the view of a version."""
     return {
         "id": script.id,
         "destinationId": script.destination,
@@ -68,6 +69,7 @@ def view(call: Call, script: Script) -> TransformScript:
 
 
 def trial_view(trial: Trial) -> TransformRun:
+    """Return the view of a run."""
     result = trial.result
     failed = isinstance(result, Failure)
     made = None if isinstance(result, Failure) or result.skipped else result

@@ -11,6 +11,7 @@ TAG = "Workspace"
 
 
 def view(call: Call, settings: WorkspaceSettings) -> Workspace:
+    """Return the view of a workspace."""
     workspace = call.services.models.workspaces[settings.workspace]
     updated_at_ms = settings.updated_at_ms
     return {

@@ -59,6 +59,7 @@ def _at(file: File) -> File:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Return a page's text in the form that MkDocs reads."""
     return with_lists(markdown)
 
 

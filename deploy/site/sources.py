@@ -22,6 +22,7 @@ _LINK = re.compile(r"\]\(([^)#:\s]+)[^)]*\)")
 
 
 def sources() -> list[str]:
+    """Return the paths of pages, images, and other files that pages link to."""
     found = [*OUTSIDE]
     found += [named(path) for path in sorted((ROOT / DOCS).rglob("*")) if path.is_file()]
     linked = {
@@ -35,6 +36,7 @@ def sources() -> list[str]:
 
 
 def decisions() -> list[str]:
+    """Return the pages of decisions, in order."""
     folder = ROOT / DOCS / "decisions"
     return [named(folder / "README.md"), *map(named, sorted(folder.glob("[0-9]*.md")))]
 
@@ -68,6 +70,7 @@ def with_lists(text: str) -> str:
 
 
 def named(path: Path) -> str:
+    """Return the path of a file in the repository."""
     return path.relative_to(ROOT).as_posix()
 
 

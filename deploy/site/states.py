@@ -57,6 +57,7 @@ def _edges(lines: Sequence[str]) -> list[Edge]:
 
 
 def drawn(edges: Sequence[Edge]) -> Markup:
+    """Return the diagram of transitions."""
     states = list(dict.fromkeys(s for e in edges for s in (e.start, e.end) if s != _OUTSIDE))
     order = {state: place for place, state in enumerate(states)}
     begins = {e.end: ", ".join(e.names) for e in edges if e.start == _OUTSIDE}

@@ -16,6 +16,7 @@ DEFINITIONS = "definitions.json"
 
 
 def main(folder: Path) -> None:
+    """Write a schema for each kind into `folder`."""
     definitions = json.loads(described().read_text("utf-8"))["definitions"]
     folder.mkdir(parents=True, exist_ok=True)
     closed = {name: strict(definition) for name, definition in definitions.items()}

@@ -62,6 +62,7 @@ def member(folder: Path, archive: str, name: str) -> bytes:
 
 
 def variable(specifier: str) -> str:
+    """Return the name of a module's variable in the joined script."""
     return "$" + re.sub(r"\W+", "_", specifier)
 
 

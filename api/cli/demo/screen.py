@@ -79,6 +79,8 @@ LINE_S = 1.0  # between plain lines
 
 
 class Screen:
+    """The demo's output."""
+
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
 
@@ -114,6 +116,7 @@ class Screen:
 
 
 def line_of(tally: DemoTally) -> str:
+    """Return the counts as one line."""
     parts = [
         f"accepted {tally.accepted}/{tally.expected}",
         f"arrived {len(tally.order)}",
@@ -127,6 +130,7 @@ def line_of(tally: DemoTally) -> str:
 
 
 def table_of(tally: DemoTally) -> Table:
+    """Return the counts as a table."""
     table = Table.grid(padding=(0, 2))
     share = len(tally.order) / max(1, tally.expected)
     bar = "━" * round(30 * share)
@@ -144,6 +148,7 @@ def table_of(tally: DemoTally) -> Table:
 
 
 def milliseconds(tally: DemoTally, share: float) -> str:
+    """Return a percentile of the latency with its unit."""
     value = tally.latency_ms(share)
     if value is None:
         return "-"

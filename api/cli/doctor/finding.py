@@ -23,6 +23,7 @@ class Finding:
 
 
 def ok(subject: str, message: str) -> Finding:
+    """Return a finding without a problem."""
     return Finding(Level.OK, subject, message)
 
 

@@ -109,6 +109,7 @@ def _is_angarium(url: str) -> bool:
 
 
 def check_data_dir(settings: Settings) -> list[Finding]:
+    """Check that the data folder can be written and has room."""
     folder = settings.data_dir.absolute()
     # `Path.exists` would raise an error below a folder that this account cannot read.
     if os.path.exists(folder) and not folder.is_dir():
@@ -137,6 +138,7 @@ def check_data_dir(settings: Settings) -> list[Finding]:
 
 
 def check_backup(settings: Settings, now: float | None = None) -> Finding:
+    """Find the last backup of the embedded database by `angarium backup`."""
     if settings.database_url is not None:
         return ok(
             "backup", "the database is a PostgreSQL of your own: back it up with its own tools"
@@ -163,6 +165,7 @@ def _write_fault(folder: Path) -> str:
 
 
 def check_descriptors() -> Finding:
+    """Check how many connections the limit of open files allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= DESCRIPTORS_FEW:
         return ok("open files", "no limit" if soft == resource.RLIM_INFINITY else f"up to {soft}")
@@ -187,6 +190,7 @@ def check_clock(now: float | None = None) -> Finding:
 
 
 def check_locale() -> Finding:
+    """Check that names and payloads in UTF-8 can be printed."""
     encodings = {sys.getfilesystemencoding() or "", sys.stdout.encoding or ""}
     if {name.lower().replace("-", "") for name in encodings} <= {"utf8"}:
         return ok("locale", "UTF-8")
@@ -229,6 +233,7 @@ def check_workers() -> Finding:
 
 
 def check_plans(settings: Settings) -> Finding:
+    """Check that a server can read the plans."""
     try:
         plans = plans_of(settings)
     except PlansFileError as error:
@@ -247,6 +252,7 @@ def check_templates(settings: Settings) -> Finding:
 
 
 def check_authorities(settings: Settings) -> Finding:
+    """Check that the certificate authorities for receivers can be read."""
     try:
         client_context(settings.egress_ca)
     except AuthoritiesError as error:

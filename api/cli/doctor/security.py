@@ -27,6 +27,7 @@ METADATA = (
 
 
 def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding]:
+    """Find networks that tenants should not be able to reach through the service."""
     if not allowed:
         return [ok("egress", "receivers must have public addresses")]
     findings = []

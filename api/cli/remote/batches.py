@@ -19,11 +19,15 @@ MOST_NAMED = 100  # rejected lines that are reported one by one
 
 
 class Line(NamedTuple):
+    """A line of the stream and its number."""
+
     number: int
     raw: bytes
 
 
 class BatchTally:
+    """The results of the lines."""
+
     def __init__(self) -> None:
         self.accepted = 0
         self.duplicates = 0

@@ -19,6 +19,7 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def config_options(command: Command) -> Command:
+    """Add the flags for a template's configuration."""
     for option in reversed(
         (
             click.option(

@@ -34,6 +34,7 @@ secret_option = click.option(
 
 
 def destination_options(command: Command) -> Command:
+    """Add the flags of a destination."""
     for option in reversed(
         (
             click.option("--description", metavar="TEXT", help="The purpose of the destination."),
@@ -107,6 +108,7 @@ def destination_body(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rule_options(command: Command) -> Command:
+    """Add the flags of a rule."""
     for option in reversed(
         (
             click.option(
@@ -139,6 +141,7 @@ def rule_body(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def put(body: dict[str, Any], **fields: Any) -> None:
+    """Set the given fields."""
     body.update((name, value) for name, value in fields.items() if value is not None)
 
 

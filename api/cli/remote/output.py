@@ -102,6 +102,7 @@ class Output:
 
 
 def note(text: str) -> None:
+    """Print a remark on standard error."""
     say(text, err=True)
 
 

@@ -70,6 +70,7 @@ class Overview:
 
 
 def row_of(summary: "DestinationSummary", rate: float) -> Row:
+    """Return a row of a table."""
     destination, health = summary["destination"], summary["health"]
     hold = health["hold"]
     configured = destination["delivery"]["concurrency"]

@@ -49,6 +49,8 @@ class InstantType(_Kind):
 
 
 class ConcurrencyType(_Kind):
+    """A number of requests in flight, or `auto`."""
+
     name = "1-256|auto"
 
     def convert(
@@ -66,6 +68,8 @@ class ConcurrencyType(_Kind):
 
 
 class PairType(_Kind):
+    """An argument `NAME=VALUE`."""
+
     name = "pair"
 
     def convert(
@@ -108,6 +112,8 @@ class RawJsonType(_Kind):
 
 
 class JsonType(RawJsonType):
+    """A decoded JSON object."""
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if isinstance(value, dict) else json.loads(super().convert(value, param, ctx))
 
@@ -142,6 +148,7 @@ def paged(command: Command) -> Command:
 
 
 def since_until(command: Command) -> Command:
+    """Add `--from` and `--to`, as `since` and `until`."""
     command = click.option(
         "--to",
         "until",

@@ -39,17 +39,20 @@ class Plain(NamedTuple):
 
 
 def add_plain(group: click.Group, commands: Sequence[Plain]) -> None:
+    """Add the plain commands of a group to its handwritten commands."""
     for plain in commands:
         group.command(plain.name, help=plain.help)(_command(plain))
 
 
 def plain_group(name: str, about: str, commands: Sequence[Plain]) -> click.Group:
+    """Return a group with plain commands only."""
     group = CommandGroup(name, help=about)
     add_plain(group, commands)
     return group
 
 
 def columns_of(commands: Sequence[Plain], name: str) -> tuple[Column, ...]:
+    """Return the columns of a group's plain command."""
     return next(plain.columns for plain in commands if plain.name == name)
 
 

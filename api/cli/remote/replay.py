@@ -65,6 +65,7 @@ def _lines(stream: "Iterable[ReplayProgress]") -> "ReplayProgress":
 
 
 def settled(progress: "ReplayProgress") -> int:
+    """Return the number of deliveries that have ended."""
     return progress["total"] - progress["remaining"]
 
 
@@ -181,6 +182,7 @@ def progress(session: Session, job_id: str, wait: bool) -> None:
 
 
 def until_finished(session: Session, client: "Client", job_id: str) -> None:
+    """Show a job's progress until it is finished."""
     try:
         last = watch(client.replay_jobs.watch(job_id))
     except KeyboardInterrupt:

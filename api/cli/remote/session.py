@@ -201,6 +201,7 @@ _OPTIONS = (
 
 
 def common_options() -> list[click.Option]:
+    """Return the options that `over_http` adds to a command."""
     bare = click.command(over_http(lambda session: None))
     return [option for option in bare.params if isinstance(option, click.Option)]
 

@@ -52,6 +52,8 @@ def command(session: Session, sort: Sort, interval: float) -> None:
 
 
 class Top:
+    """The loop of reading, drawing and handling keys."""
+
     def __init__(self, client: "Client", screen: TopScreen, interval_s: float) -> None:
         self._client = client
         self._screen = screen
@@ -121,6 +123,7 @@ class Top:
 
 
 def said(change: TopChange) -> str:
+    """Return the message for a change that was made."""
     if change.kind == "concurrency":
         return f"{change.name}: concurrency {change.concurrency}"
     return f"{change.name}: {_DONE[change.kind]}"

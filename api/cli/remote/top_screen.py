@@ -1,4 +1,4 @@
-"""The screen of `angarium top` as text, and the effects of its keys."""
+"""The screen of `angarium top` as text, and the effects of its keys. Nothing here does I/O."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -16,11 +16,15 @@ HEAD, FOOT = 3, 2
 
 
 class TopLine(NamedTuple):
+    """A line of the screen."""
+
     text: str
     style: Style = "plain"
 
 
 class TopChange(NamedTuple):
+    """The change of a destination that a key asks for."""
+
     kind: Literal["concurrency", "resume", "hold", "release"]
     destination: str
     name: str

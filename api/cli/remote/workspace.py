@@ -69,6 +69,7 @@ def set_(session: Session, **given: Any) -> None:
 
 
 def permissions_of(allowed: Iterable[str], denied: Iterable[str]) -> dict[str, bool]:
+    """Return abilities by name, from `--allow` and `--deny`."""
     both = set(allowed) & set(denied)
     if both:
         raise click.UsageError(

@@ -2,6 +2,7 @@
 
 
 def main() -> None:
+    """Run the command line."""
     from api.cli import main as command
     from api.core_dumps import forbid_core_dumps
 
