@@ -1,4 +1,4 @@
-"""Admission control: it finds a request's credential, checks scope and rate, and refuses or admits it.
+"""Admission control by a request's credential, scope and rate.
 
 It needs only the head of a request, so the front door calls it before it reads the body. Nothing here
 awaits.

@@ -1,4 +1,4 @@
-"""The byte budgets of request bodies: one for all callers, and one for each workspace.
+"""The byte budgets of request bodies.
 
 A request draws its body's size and gives it back with the answer, after the commit of an event. A request
 with a streamed body or answer draws a fixed size, because only a part of the stream is in memory at once.

@@ -1,8 +1,8 @@
 """The live channels of `GET /stream`. Listeners with the same rights and the same filter share a channel,
 so that its messages are made once.
 
-A channel has no task: its listeners make the messages that are due, every TICK_S or SLOW_S. A channel
-keeps its last messages. A slow listener gets the number of messages that it missed.
+A channel has no task: its listeners make the messages that are due, every TICK_S or SLOW_S. A slow
+listener gets the number of messages that it missed.
 """
 
 from collections import Counter, deque

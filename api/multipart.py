@@ -101,7 +101,7 @@ class MultipartForm:
                 yield data.data
 
     async def rest(self) -> None:
-        """Raises Refusal."""
+        """Read the parts after the file. Raises Refusal."""
         while not self._ended:
             event = await self._next()
             if isinstance(event, Field):

@@ -50,9 +50,10 @@ class Repeat(Enum):
 class Method:
     """The client library's method for an operation.
 
-    `name`: `destinations.enable` is the method `enable` of `client.destinations`. `by_hand`: the method
-    is handwritten, not generated. `positional`: optional fields of the body that a caller can give by
-    position. `once_with`: a field of the body; a client does not repeat a request that has it.
+    - `name`: `destinations.enable` is the method `enable` of `client.destinations`.
+    - `by_hand`: the method is handwritten, not generated.
+    - `positional`: optional fields of the body that a caller can give by position.
+    - `once_with`: a field of the body; a client does not repeat a request that has it.
 
     For a list, a method `list` returns one page, and `iterate` is generated beside it. A list's method of
     another name iterates over all pages, or returns one page if `by_page` is True.
@@ -69,9 +70,10 @@ class Method:
 class Command:
     """The generated command for an operation.
 
-    `name`: `rules list` is the command `list` of `angarium rules`. `columns`: titles and fields of a
-    list's table; a nested field follows a dot. `options`: flags for query parameters whose names cannot
-    be flags. `confirm`: the question that it asks before it acts; the id replaces `{}`.
+    - `name`: `rules list` is the command `list` of `angarium rules`.
+    - `columns`: titles and fields of a list's table; a nested field follows a dot.
+    - `options`: flags for query parameters whose names cannot be flags.
+    - `confirm`: the question that it asks before it acts; the id replaces `{}`.
     """
 
     name: str
@@ -92,25 +94,21 @@ class Route:
 
     - `environment`: the route needs an environment, so a caller with an MCP key must name it.
     - `path_schemas`: the schemas of path parameters that are not ids.
-    - `body`: the model of the JSON body. `body_bytes`: the limit on its bytes.
     - `action`: the body can be empty. If `body` is None, the only other allowed body is `{}`.
     - `streams`: the handler takes the body as it arrives (`Call.chunks`); `body` only documents it.
     - `content_types`: the accepted media types; `*/*` accepts any or none.
     - `body_schemas`: the schemas of bodies that are not JSON, by media type. By default such a body is a
       string of bytes. A schema with a title becomes a shape of that name.
-    - `example`: an example of the body, if an example made from its fields is not enough.
     - `keyed`: the header Idempotency-Key can take the place of the body's `idempotencyKey`.
 
     The answer:
 
     - `handler`: None if the ingestion routes answer.
     - `at_once`: a function with which the door makes the answer, without waiting and without a caller.
-    - `status`: the status of a success. The handler's return type is the shape of that answer.
-    - `responses`: the shapes by status, where the handler's signature cannot express them: for bytes,
-      for several statuses (`Nothing` is an empty answer), and without a handler.
+    - `responses`: the shapes by status, where the handler's signature cannot express them: for bytes, for
+      several statuses (`Nothing` is an empty answer), and without a handler.
     - `content_type`: the answer's media type. Answers that are neither JSON nor HTML are documented as
       bytes.
-    - `answer_headers`: the headers of a success, by name, with descriptions.
     - `withheld`: the fields of the answer, such as `request.body`, that are null if customers cannot see
       payloads.
     - `refusals`: the statuses of errors, besides those of every route.
@@ -129,8 +127,6 @@ class Route:
 
     The clients:
 
-    - `client`: the method of the client library, if there is one.
-    - `command`: the generated command. None: the command is handwritten, or there is none.
     - `repeat`: the effect of sending the request again after a failure. By default a request that is
       answered with 201 is not repeated.
     - `takes_s`: how long the request can take, if that is longer than a client normally waits.

@@ -1,8 +1,7 @@
 """The files of the folder `web`, as the door serves them: the pages of console and portal, and their
 assets.
 
-The files are read once. The address of an asset has a digest of all files, so browsers can cache it for
-ever, and a new version has new addresses. Nothing here awaits.
+The address of an asset has a digest of all files, so browsers can cache it for ever. Nothing here awaits.
 """
 
 import gzip

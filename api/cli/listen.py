@@ -63,7 +63,7 @@ def give_back(open_client: Callable[[], "Client"], borrowed: Borrowed) -> None:
 
 SHOWN_BODY = 2_000  # characters, about one screen
 FAILURE = 500
-# # They come from Ctrl-C, a process manager, and a closed terminal.
+# They come from Ctrl-C, a process manager, and a closed terminal.
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )

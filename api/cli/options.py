@@ -90,7 +90,7 @@ def _has_password(url: str) -> bool:
         return "password" in url or "@" in url
 
 
-# # For each setting that can contain a secret: a text for the help, and the check of the flag.
+# For each setting that can contain a secret: a text for the help, and the check of the flag.
 _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
     "master_key": (
         " Give it by the variable only: every user of the machine can see arguments.",

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-# # C1 controls, DEL, line separators, marks of direction, and surrogates. `json` escapes C0 controls.
+# C1 controls, DEL, line separators, marks of direction, and surrogates. `json` escapes C0 controls.
 _UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

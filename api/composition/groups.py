@@ -61,7 +61,7 @@ def child(
     restart: Restart = Restart.PERMANENT,
     restarts: int = 5,
 ) -> Child:
-    """Raises KeyError if neither `_PROCESS` nor `_ALONE` names the child."""
+    """Return a child with its group. Raises KeyError if neither `_PROCESS` nor `_ALONE` names it."""
     why = _PROCESS.get(name)
     if why is not None:
         return Child(name=name, run=run, group=Group.PROCESS, why=why, restart=restart)

@@ -108,8 +108,8 @@ class Standby:
     def _candidates(self, active: str | None, machine: str | None) -> frozenset[str]:
         """Return the nodes that can take this part over: those on `machine`, or all if it has none.
 
-        A node that started after the active node's last heartbeat notices that node's death later than
-        the older nodes do.
+        A node that started after the active node's last heartbeat notices that node's death later, so it
+        can take over only if there are no older nodes.
         """
         liveness, part = self._server.membership.liveness, self._server.part
         live = [row for row in liveness.live_rows() if row.part == part and row.id != active]

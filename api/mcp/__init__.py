@@ -1,6 +1,5 @@
 """The MCP server: tools, resources and prompts with which an agent operates Angarium.
 
-One server serves one caller, and uses the caller's key for every call of the API. So admission, scopes,
-rates and the audit log apply to an agent as to every other client. `exchange` serves `POST /mcp`;
-`angarium mcp` serves standard input and output.
+One server serves one caller, and uses the caller's key for every call of the API. `exchange` serves `POST
+/mcp`; `angarium mcp` serves standard input and output.
 """

@@ -52,7 +52,7 @@ ATTEMPTS = (
     ("ERROR", "errorCategory"),
     ("MESSAGE", "errorMessage"),
 )
-# # One delivery's attempts as JSON: 32 receivers' answers of 16 KiB, or five if JSON must escape all
+# One delivery's attempts as JSON: 32 receivers' answers of 16 KiB, or five if JSON must escape all
 # their characters. With event and request, the API's whole answer has at most 2 MiB.
 ATTEMPT_BYTES = 512 * 1024
 MOST_ATTEMPTS = 2**31 - 1
@@ -61,8 +61,8 @@ UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.DeliveryItem:
-    """`flying`: the ids of deliveries in flight, which rows do not show. A delivery that waits for a
-    retry is PENDING while its destination is DISABLED."""
+    """Return the view of a delivery in lists. `flying`: the ids of deliveries in flight, which rows do
+    not show. A delivery that waits for a retry is PENDING while its destination is DISABLED."""
     created_at = iso(created_at_ms(entry.id))
     status = DeliveryStatus.DELIVERING if entry.id in flying else _shown(call, entry)
     return {

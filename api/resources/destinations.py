@@ -27,7 +27,7 @@ COLUMNS = (
     ("URL", "url"),
 )
 LISTING = "/destinations"
-# # For each field, the permission that a customer needs to set it.
+# For each field, the permission that a customer needs to set it.
 OPTIONS = {
     "headers": Ability.EDIT_HEADERS,
     "authentication": Ability.EDIT_HEADERS,  # it sets the header Authorization

@@ -45,7 +45,7 @@ async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None
 def item_view(
     call: Call, entry: EventEntry, counts: Mapping[str, int] | None = None
 ) -> shapes.EventItem:
-    """`counts` is the result of `counted`."""
+    """Return the view of an event in lists. `counts` is the result of `counted`."""
     return {
         "id": entry.id,
         "environment": word(call.environment_name),

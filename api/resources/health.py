@@ -73,9 +73,9 @@ def health_view(
     report: DestinationReport,
     stored_age_s: float | None = None,
 ) -> shapes.DestinationHealth:
-    """`stored_age_s` is the age of the oldest waiting delivery, from `ages_in_store`. If it was not read
-    (None), the view shows the age of the oldest delivery in memory, or no age if some wait only in the
-    store."""
+    """Return the view of a destination's health. `stored_age_s` is the age of the oldest waiting
+    delivery, from `ages_in_store`. If it was not read (None), the view shows the age of the oldest
+    delivery in memory, or no age if some wait only in the store."""
     known = report.health or _at_rest(record, report)
     return {
         "destinationId": record.id,

@@ -17,7 +17,7 @@ from engine.model.words import word
 BODY_BYTES = 512 * 1024  # an event's payload has at most 256 KiB, and escapes can double it
 # Without a tool's arguments: the protocol's library examines each field.
 PARAMS_CHARACTERS = 16 * 1024
-# # The headers for the MCP server; the others concern the client's connection.
+# The headers for the MCP server; the others concern the client's connection.
 _PASSED = frozenset({"mcp-protocol-version", "mcp-method", "mcp-name"})
 _TAKES = "application/json, text/event-stream"
 

@@ -62,7 +62,7 @@ def event_of(call: Call) -> Event:
         raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
     try:
         given, payload = read_event(body)
-        if not given.eventType.startswith(OWN_PREFIX):  # # rules can name the service's own types
+        if not given.eventType.startswith(OWN_PREFIX):  # rules can name the service's own types
             check_type(given.eventType)
     except Refusal as refusal:
         raise Refusal(

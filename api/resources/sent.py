@@ -19,7 +19,7 @@ from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 
 FILES = HEADER.decode()
-# # The limit on a body as JSON. The body of every event fits: it has 256 KiB, and escaped quotes can
+# The limit on a body as JSON. The body of every event fits: it has 256 KiB, and escaped quotes can
 # double it.
 BODY_BYTES = 640 * 1024
 

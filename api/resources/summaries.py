@@ -205,7 +205,7 @@ def summary(
     start: int,
     dead: int,
 ) -> DestinationSummary:
-    """`start` is the first hour of the series."""
+    """Return the view of a summary. `start` is the first hour of the series."""
     series = [_hour(number, hours.get(number)) for number in range(start, start + HOURS)]
     return {
         "destination": view(call, record),

@@ -149,7 +149,7 @@ class Story:
             answer = await self.client.events.send_batch(
                 [self.event("invoice.paid", number) for number in chunk]
             )
-            # # The client sends a batch again if its answer was lost. Its accepted events are then
+            # The client sends a batch again if its answer was lost. Its accepted events are then
             # duplicates.
             tally.accepted += answer["accepted"] + answer["duplicates"]
 

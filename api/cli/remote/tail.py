@@ -1,8 +1,7 @@
 """The follower of deliveries.
 
-A delivery is new if its id is above the highest id seen. New deliveries displace unsettled ones from the
-first page. Each turn also reads `LOOKS` unsettled deliveries, those that were not read for the longest
-time.
+New deliveries displace unsettled ones from the first page. Each turn also reads `LOOKS` unsettled
+deliveries, those that were not read for the longest time.
 """
 
 import time
