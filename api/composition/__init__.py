@@ -137,8 +137,8 @@ class Server(ControlParts):
 
     async def _first_keys(self) -> Sequence[NewKey]:
         scopes = Scope if sys.stdout.isatty() else ()  # a log must not have keys
-        # A reload of the models that is under way has read the rows before: it would remove the new keys
-        # from the models.
+        # The command queue runs this after a reload of the models that is under way. That reload, which
+        # has read the rows before, would remove the new keys from the models.
         try:
             return await self.commands.run(lambda: self.keys.bootstrap(scopes))
         except Refusal as error:  # too many commands wait, or the children are ending
@@ -230,7 +230,7 @@ class Server(ControlParts):
             await self.filter_failures.flush()
         self.intake.close()
         self.outbound.stop()
-        self.filing.blobs.stop()  # their grace time is over
+        self.filing.blobs.stop()  # fail the requests that still wait for it
         self.wire.abort_all()
         if self.embedded is not None:
             end -= 2 * DATABASE_STOP_S  # for PostgreSQL's normal stop, then for a forced stop

@@ -70,7 +70,8 @@ class Keyring:
         return self._box.ids
 
     async def refresh(self) -> None:
-        """Read the master keys again, and record their ids in the database. Raises StoreError."""
+        """Read the master keys again, and record their ids in the database. If reading fails, the present
+        keys stay. Raises StoreError."""
         base, box = self._base, self._box
         try:
             if await trio.to_thread.run_sync(box.reread, limiter=self._limit):

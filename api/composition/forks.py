@@ -23,7 +23,7 @@ _NUMBER = struct.Struct("q")
 
 
 def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
-    """Run a function in a fork; return the fork's pid."""
+    """Run a function in a fork, which exits with the function's result. Return the fork's pid."""
     parent = os.getpid()
     pid = os.fork()
     if pid:

@@ -21,8 +21,9 @@ log = structlog.get_logger("angarium.server")
 
 
 def take_huge_pages() -> int:
-    """Return the number of bytes that moved: 0 before Linux 6.1, and if huge pages are disabled or none
-    is free. Memory allocated later has small pages. The call takes some milliseconds for each 10 MB."""
+    """Move this process's memory into huge pages. Return the number of moved bytes: 0 before Linux 6.1,
+    and if huge pages are disabled or none is free. Memory allocated later has small pages. The call takes
+    some milliseconds for each 10 MB."""
     try:
         if sys.platform != "linux" or "[never]" in (_SYSTEM / "enabled").read_text("ascii"):
             return 0

@@ -18,7 +18,7 @@ TIMES_ELDERS = 1_000
 
 
 def collect_in_small_lots() -> None:
-    """Exclude all present objects from collection."""
+    """Exclude all present objects from collection, and collect later ones in short passes."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG, TIMES_YOUNG, TIMES_ELDERS)

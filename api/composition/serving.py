@@ -39,10 +39,10 @@ from storage.nodes.cluster import agree_on_parts
 from storage.nodes.namesake import require_own_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-# The server reads the certificate again. From a terminal the signal means that it has closed.
+# The server reads the certificate again. In a terminal, which has closed, the server stops.
 HANG_UP = signal.SIGHUP
-# PostgreSQL's last checkpoint is cut off after this time, and PostgreSQL replays its WAL at the next
-# start.
+# The time for PostgreSQL's last checkpoint after a second signal. If it is cut off, PostgreSQL replays
+# its WAL at the next start.
 AT_ONCE_S = 2.0
 
 log = structlog.get_logger("angarium")

@@ -157,6 +157,7 @@ class Standby:
     # --- while this server has the part
 
     async def accept(self, task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve connections from standbys, and requests of this part from other machines."""
         bind, door = self._server.settings.peer_bind, self._server.door
         assert bind is not None
         await accept_links(

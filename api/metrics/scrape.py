@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ENVIRONMENTS = 500
 BUSIEST = 50  # destinations with labels: more than a person looks at
 FAILING = 50  # destinations with the most failures in a row
-AT_ONCE = 500  # between two checkpoints, about half a millisecond
+AT_ONCE = 500  # destinations or environments between two checkpoints, about half a millisecond
 NAME_CHARACTERS = 64  # the destination's id is beside its name
 Ranked = tuple[int, str]  # a destination's work, and its id
 Trouble = tuple[int, str, bool]  # its failures in a row, its id, and whether its circuit is open
