@@ -39,7 +39,8 @@ from storage.nodes.cluster import agree_on_parts
 from storage.nodes.namesake import require_own_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-# The server reads the certificate again. In a terminal, which has closed, the server stops.
+# The server reads the certificate again. In a terminal the signal means that the terminal has closed, and
+# the server stops.
 HANG_UP = signal.SIGHUP
 # The time for PostgreSQL's last checkpoint after a second signal. If it is cut off, PostgreSQL replays
 # its WAL at the next start.
