@@ -68,7 +68,7 @@ def _elsewhere(settings: Settings, bind: str) -> list[str]:
     flags = []
     if bind != usual["bind"].default:
         flags += ["--bind", shlex.quote(bind)]
-    # The URL of an external database has a password and needs no flag:
+    # The URL of an external database has a password: the command reads it from the server's variable.
     if settings.database_url is None and settings.data_dir != usual["data_dir"].default:
         flags += ["--data-dir", shlex.quote(str(settings.data_dir))]
     return flags
