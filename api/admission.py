@@ -87,7 +87,7 @@ class AdmissionControl:
         self._now = now
         self._plans = plans
         self._windows: dict[tuple[str, bool], Allowance] = {}  # of the present minute only
-        self._windows_end = 0  # in seconds since the epoch
+        self._windows_end = 0  # the end of all windows, in seconds since the epoch
 
     @property
     def windows(self) -> int:

@@ -53,7 +53,7 @@ class Admitted(Struct, gc=False):
     workspace: str
     allowance: Allowance
     batch: bool
-    limit: int  # of the body, in bytes
+    limit: int  # the most bytes of the body
     credential: Credential
     digest: bytes  # of the secret
     hops: int  # deliveries of this service that led to the request

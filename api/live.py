@@ -106,7 +106,7 @@ class LiveChannel:
         self._dead: Counter[str] = Counter()
         self._walk: Iterator[str] | None = None
         self._busy_before: list[str] = []  # the busiest destinations of the last search
-        self._told: dict[Topic | str, Any] = {}
+        self._told: dict[Topic | str, Any] = {}  # the values sent last
 
     def _passes(self, delivery: Delivery) -> bool:
         return self.audience.sees(self._sights.find(delivery.destination))

@@ -70,7 +70,7 @@ class _Conversation:
             async with self._stream:
                 await self._converse()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            return  # the sender will retry
+            return  # the sender has closed the connection, and will retry
 
     async def _converse(self) -> None:
         while True:

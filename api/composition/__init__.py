@@ -41,14 +41,14 @@ from storage.ownership import Takeover
 # Moving memory into huge pages blocks allocations for 100 ms, so the deliveries of the workspaces taken
 # over come first.
 CAUGHT_UP_S = 10.0
-FLUSH_S = 3.0  # part of the grace time
+FLUSH_S = 3.0  # part of the grace time, reserved for writing outcomes
 # The longest wait for attempts in flight when a part of the workspaces is handed over. The successor
 # repeats an attempt that takes longer.
 HAND_OVER_S = 5.0
 # For this time before the door closes, every answer closes its connection, so that a client loses no
 # request.
 PARTING_S = 0.2
-LAST_REQUESTS_S = 2.0  # for requests under way
+LAST_REQUESTS_S = 2.0  # for requests under way, while new requests wait for the successor
 OWN_EVENTS_S = 0.5  # the minimum for the service's own events
 DATABASE_STOP_S = 1.0  # the minimum for the embedded database to stop in order
 ANSWER_S = 1.0  # the minimum for the database to answer, whatever the grace time

@@ -18,7 +18,7 @@ from storage.files.rows import PostgresFiles, PostgresUnfetched
 from storage.files.spool import DiskSpool
 
 FOLDER = "files"  # in the data folder
-INCOMING = "incoming"
+INCOMING = "incoming"  # in FOLDER
 # Until its grace time is over, a former process can write blobs without a row, which an earlier removal
 # would miss.
 SECOND_LOOK_S = 60.0

@@ -60,7 +60,7 @@ class WorkerNode(Struct, frozen=True):
     name: str
     listeners: Sequence[socket.socket]
     part: WorkerPart = WHOLE
-    links: Path | None = None  # the folder of the sockets between the workers
+    links: Path | None = None  # the folder of the sockets for links between workers
     pulse: Callable[[], None] | None = None  # a sign of life to the parent
 
 

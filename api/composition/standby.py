@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from api.composition import Server
 
 HEIR_S = BEAT_S / 2  # between two checks of a standby whose machine would get the part next
-LEAVE_S = 1.0  # for the last statement
-PART_S = 2.0  # for requests on relayed connections, as at the door
+LEAVE_S = 1.0  # for the last statement of a stopping server
+PART_S = 2.0  # for requests on relayed connections of a stopping server, as at the door
 
 log = structlog.get_logger("angarium")
 
@@ -53,7 +53,7 @@ class Standby:
         # "" before the first check.
         self._active: str | None = ""
         self._pause_s = BEAT_S
-        self.handed_over = False  # another machine must have the part
+        self.handed_over = False  # the part was handed over, because another machine must have it
 
     async def wait_turn(self) -> Takeover:
         """Relay connections until this server has taken its part over."""

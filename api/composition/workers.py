@@ -32,16 +32,16 @@ log = structlog.get_logger("angarium.workers")
 
 EXIT_LOST = 64  # of a worker: another server has taken the database or the part over
 EXIT_HANDED_OVER = 65  # of a worker: its part now runs on another machine
-FROZEN_S = 10.0  # without a sign of life
+FROZEN_S = 10.0  # without a new sign of life: the parent kills the worker
 # Without a first sign of life, which takes some seconds on a machine under heavy load.
 STARTING_S = 20.0
 PULSE = struct.Struct("Q")
-STEADY_S = 30.0  # of a worker that did not fail to start
+STEADY_S = 30.0  # a worker that ran at least this long did not fail to start
 REST_S = 0.25  # before a worker's second start in a row; then doubled
 LONGEST_REST_S = 30.0
 LOOK_S = 0.5  # between two checks of the embedded database
 DATABASE_STOP_S = 1.0  # the minimum for the embedded database to stop in order
-KILL_S = 10.0  # after the grace time
+KILL_S = 10.0  # after the grace time: the parent kills a worker that has not ended by then
 
 RunWorker = Callable[[Settings, WorkerNode], int]
 
@@ -92,7 +92,7 @@ class Workers:
         self._stopping = False
         self._end_at = 0.0  # the end of the grace time, while stopping
         self._code = 0
-        self._settings_of(settings.workers - 1)  # raises if there are too few ports
+        self._settings_of(settings.workers - 1)  # a check: it raises if there are too few ports
 
     def run(self) -> int:
         """Return the exit code. Raises ListenError and EmbeddedError."""
@@ -136,7 +136,7 @@ class Workers:
     def _note(self, number: int, _: FrameType | None) -> None:
         self._signals.append(number)
         if number in self._ending and self._embedded is not None:
-            self._embedded.given_up = True
+            self._embedded.given_up = True  # this ends a start under way
 
     def _opened(self) -> list[socket.socket]:
         settings = self._settings

@@ -18,7 +18,7 @@ _BOUNDS = {
     "maxItems": "at most {}",
     "maxProperties": "at most {}",
 }
-_LONGEST_PATTERN = 60  # characters
+_LONGEST_PATTERN = 60  # characters; longer patterns are not shown
 
 
 def kind(schema: dict[str, Any]) -> str:

@@ -202,7 +202,7 @@ class Methods:
         if operation.body is None or operation.route.method == "PATCH":
             return []
         body = self._types.resolved(operation.body)
-        if "oneOf" in body:  # handwritten methods are for the other forms
+        if "oneOf" in body:  # the first form; handwritten methods are for the others
             body = self._types.resolved(body["oneOf"][0])
         required = body.get("required", ())
         return [(name, each, name in required) for name, each in body.get("properties", {}).items()]

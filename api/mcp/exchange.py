@@ -18,7 +18,7 @@ from api.mcp.server import make_server
 
 # The transport calls the application directly, but the client needs a valid address.
 INSIDE = "http://127.0.0.1"
-ONCE = RetryPolicy(retries=0)  # the agent decides
+ONCE = RetryPolicy(retries=0)  # the agent decides about retries
 
 
 def desk_of(

@@ -28,7 +28,7 @@ INSTRUCTIONS = (
 )
 # The longest answer of a tool: a longer one would fill an agent's context.
 MOST_CHARACTERS = 100_000
-MOST_ARGUMENTS = 32  # of one call: an error names each unknown one
+MOST_ARGUMENTS = 32  # of one call; no tool has so many, and an error names each unknown one
 
 log = structlog.get_logger("angarium.mcp")
 _Context = ServerRequestContext[Any]

@@ -14,9 +14,9 @@ from engine.ports.outage import Outage
 if TYPE_CHECKING:
     from api.composition import Server
 
-EVERY_S = 5.0  # between two rounds
+EVERY_S = 5.0  # between two rounds, as often as a scraper asks
 PAUSE_S = 0.1  # between two environments: a round of 500 takes 50 s, and less than 1 % of a core
-MOST = 10_000  # counted in an environment: 2 ms of PostgreSQL
+MOST = 10_000  # dead letters counted in an environment: 2 ms of PostgreSQL
 
 
 class DeadLetterCount:

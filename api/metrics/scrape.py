@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 # With a dozen series each, a scrape has at most some 6,000 lines for them, or 0.5 MB.
 ENVIRONMENTS = 500
-BUSIEST = 50  # destinations with labels: more than a person looks at
-FAILING = 50  # destinations with the most failures in a row
+BUSIEST = 50  # busiest destinations, which get labels: more than a person looks at
+FAILING = 50  # destinations with the most failures in a row, which also get labels
 AT_ONCE = 500  # destinations or environments between two checkpoints, about half a millisecond
-NAME_CHARACTERS = 64  # the destination's id is beside its name
+NAME_CHARACTERS = 64  # of a destination's name in its label; the id is beside it
 Ranked = tuple[int, str]  # a destination's work, and its id
 Trouble = tuple[int, str, bool]  # its failures in a row, its id, and whether its circuit is open
 

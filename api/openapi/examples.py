@@ -8,7 +8,7 @@ from api.openapi.words import AT, EVENT, FIELDS, MODELS
 
 _BY_FORMAT = {"date-time": AT, "uuid": EVENT, "uri": "https://example.com/hooks"}
 _NOTHING = object()
-_DEPTH = 12  # of nested shapes
+_DEPTH = 12  # of nested shapes; the document nests half as deep
 
 
 class Examples:
@@ -48,7 +48,7 @@ class Examples:
                 name: self.of(property_, name, model, depth - 1)
                 for name, property_ in schema.get("properties", {}).items()
             }
-            required = schema.get("required", ())  # an optional field is left out
+            required = schema.get("required", ())  # an optional field is left out instead of null
             return {name: it for name, it in made.items() if it is not None or name in required}
         if kind == "array":
             return [self.of(schema.get("items", {}), field, model, depth - 1)]

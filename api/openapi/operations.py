@@ -23,7 +23,7 @@ from engine.model.idempotency import PATTERN
 
 ANY_ROUTE = (400, 408, 413, 415, 429, 500, 503)
 CREDENTIAL = (401, 403)
-NOT_MODIFIED = 304
+NOT_MODIFIED = 304  # a success without content
 OCTETS = "application/octet-stream"
 _BYTES = {"type": "string", "description": "Bytes.", "example": "..."}
 _UUID = {"type": "string", "format": "uuid"}

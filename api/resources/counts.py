@@ -15,7 +15,7 @@ from engine.model.words import Word
 from engine.runtime.slices import in_slices
 
 AT_ONCE = 1_000  # destinations between two checkpoints: about a millisecond
-MOST = 10_000  # deliveries of one kind of trouble: some 2 ms
+MOST = 10_000  # deliveries counted for one kind of trouble: some 2 ms
 
 
 class CountsQuery(Query):

@@ -14,7 +14,7 @@ from engine.model.identity import created_at_ms
 from engine.routing.preview import Judgement
 from engine.routing.preview import preview as previewed
 
-MOST = 1_000  # deliveries
+MOST = 1_000  # deliveries listed
 
 
 async def explain(call: Call) -> EventExplanation:

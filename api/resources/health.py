@@ -249,7 +249,7 @@ ROUTES = (
         name="testDestination",
         client=Method("destinations.test"),
         repeat=Repeat.NEVER,
-        takes_s=75.0,  # a timeout is at most 60 s
+        takes_s=75.0,  # a destination's timeout is at most 60 s
         summary="Send a signed sample",
         description="Sends a sample event at once, also to a disabled destination, and beside its "
         "limit of concurrency. The delivery is recorded with the origin INSPECTION, never retried "

@@ -17,7 +17,7 @@ from engine.model.instants import iso
 from engine.nodes.liveness import Liveness, NodeRow, NodeState
 
 LISTING = "/observability/nodes"
-SHARED = 0  # in cursors: nodes belong to no environment
+SHARED = 0  # the environment number in cursors: nodes belong to no environment
 COLUMNS = (
     ("NAME", "name"),
     ("ID", "id"),

@@ -125,4 +125,4 @@ def _host(url: str) -> str:
     try:
         return parse_target(url).authority.decode()
     except Refusal:
-        return ""  # the rules for URLs are stricter now
+        return ""  # the URL is from a past request, and the rules for URLs are stricter now

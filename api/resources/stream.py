@@ -26,7 +26,7 @@ from engine.replay.job import ReplayJob
 
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 OF_KEYS = {"throughput"}  # topics for keys only, like `GET /observability/throughput`
-JOBS = 20  # replay jobs, the newest
+JOBS = 20  # the newest replay jobs, whose progress the stream reports
 
 
 class StreamQuery(Query):
@@ -140,7 +140,7 @@ async def stream(call: Call) -> Answer:
     chunks = services.live.follow(
         credential.workspace, audience, LiveSights(services), topics, ended
     )
-    first = await anext(chunks)  # a refusal is an error answer
+    first = await anext(chunks)  # a refusal is an error answer, not a broken stream
     return Answer(200, content_type="text/event-stream", chunks=Opened(first, chunks))
 
 

@@ -38,8 +38,8 @@ SORTED = (
 )
 HOURS = 24
 HOUR_S = 3_600
-MOST_AGES = 1_000  # for one page in the order `age`
-MOST_DEAD = 1_000  # counted for each destination
+MOST_AGES = 1_000  # ages read from the database for one page in the order `age`
+MOST_DEAD = 1_000  # dead letters counted for each destination
 COLUMNS = (
     ("STATE", "health.state"),
     ("PENDING", "health.queue.pending"),

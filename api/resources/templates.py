@@ -39,7 +39,7 @@ ID = {
         "example": "slack",
     }
 }
-SHARED = 0  # in cursors: all environments have the same catalog
+SHARED = 0  # the environment number in cursors: all environments have the same catalog
 
 
 class PreviewDraft(Document):

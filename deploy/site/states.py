@@ -14,7 +14,7 @@ from bench.report.markup import Markup, joined, tag
 _LINE = re.compile(r"\s*(\S+) --> (\S+?)(?:: (.*))?$")
 _OUTSIDE = "[*]"
 ROW, GAP = 17, 22  # pixels: of a line of text, and between two states
-LETTER = 6.7  # pixels: the most for a letter at 12 px
+LETTER = 6.7  # pixels: the width of a letter at 12 px, at most
 TRACK = 14  # pixels between two vertical lines
 PAD = 10
 

@@ -12,7 +12,7 @@ from api.cli.remote.output import Output, note
 if TYPE_CHECKING:
     from angarium import Client
 
-MOST_EVENTS = 1_000
+MOST_EVENTS = 1_000  # the API's limit
 MOST_BYTES = 4 * 1024 * 1024  # less than the API's 5 MiB: keys and brackets are added
 KEY_BYTES = 64  # more than an added idempotency key needs
 MOST_NAMED = 100  # rejected lines that are reported one by one

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 TOPICS = ("throughput", "health", "deliveries", "replays", "dlq")
 COLUMNS = (Column("TOPIC", "topic"), Column("DATA", "data"))
-AWAY_S = 5.0  # between two attempts
+AWAY_S = 5.0  # between two attempts while the server does not respond
 
 
 @click.command("stream", short_help="Show live updates as lines of JSON.")

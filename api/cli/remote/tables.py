@@ -9,7 +9,7 @@ import click
 from api.cli.printing import printable
 
 GAP = "  "
-LONGEST = 60  # characters of a cell, except in the last column
+LONGEST = 60  # characters of a cell, except in the last column: longer cells would hide the others
 
 COLOURS = {
     "ACTIVE": "green", "DELIVERED": "green", "HEALTHY": "green", "COMPLETED": "green",

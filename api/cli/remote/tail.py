@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from angarium.shapes import DeliveryItem
 
 PAGE = 100
-MOST_PAGES = 10  # in one turn; a note says that further ones are skipped
-MOST_WATCHED = 1_000  # unsettled deliveries
+MOST_PAGES = 10  # of new deliveries in one turn; further ones are skipped with a note
+MOST_WATCHED = 1_000  # unsettled deliveries that are read again
 # With the list these are 3 requests a turn, or 90 a minute at the default interval. The smallest plan
 # allows 120.
 LOOKS = 2
-AWAY_S = 5.0  # between two attempts
+AWAY_S = 5.0  # between two attempts while the server does not respond
 OPEN = ("PENDING", "DELIVERING", "RETRYING")
 
 
@@ -100,7 +100,7 @@ class _Tail:
 
         try:
             detail = self._client.deliveries.get(identifier)
-        except NotFoundError:
+        except NotFoundError:  # retention has removed it
             del self._watched[identifier]
             return
         item: DeliveryItem = {name: detail[name] for name in _ITEM if name in detail}  # type: ignore[literal-required,assignment]  # a detail has all fields of an item

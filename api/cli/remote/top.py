@@ -14,8 +14,8 @@ from api.cli.remote.top_screen import TopChange, TopScreen
 if TYPE_CHECKING:
     from angarium import Client
 
-MOST = 500  # five requests, and more than a person scrolls through
-WAIT_MS = 100
+MOST = 500  # destinations read: five requests, and more than a person scrolls through
+WAIT_MS = 100  # the wait for a key, before the time of the next read is checked
 
 
 @click.command("top", short_help="Watch destinations live, failing ones first.")
@@ -44,7 +44,7 @@ def command(session: Session, sort: Sort, interval: float) -> None:
         if environment is None:
             raise SettingsTrouble("an MCP key has no environment: give --environment")
         top = Top(client, TopScreen(environment, sort=sort), interval)
-        top.look()
+        top.look()  # a wrong key is an error before the screen is used
         try:
             curses.wrapper(top.run)
         except curses.error as error:

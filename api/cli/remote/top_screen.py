@@ -12,7 +12,7 @@ KEYS = "up/down select  + - a concurrency  r resume  h hold/release  s sort  q q
 _COLUMNS = (("STATE", 8), ("HOLD", 11), ("PENDING", 8), ("RATE/S", 7), ("FLIGHT", 9), ("P95 MS", 6),
             ("DLQ", 5))  # fmt: skip
 _RIGHT = {"PENDING", "RATE/S", "FLIGHT", "P95 MS", "DLQ"}
-HEAD, FOOT = 3, 2
+HEAD, FOOT = 3, 2  # lines above and below the rows
 
 
 class TopLine(NamedTuple):

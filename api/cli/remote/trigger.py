@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from angarium import Client
 
 SOURCE = "angarium trigger"
-MOST_REASONS = 10
+MOST_REASONS = 10  # lines that fit on a screen with the event
 EXAMPLE: dict[str, Any] = {"example": True}
 
 

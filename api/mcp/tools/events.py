@@ -7,8 +7,8 @@ from pydantic import Field
 from angarium import AsyncClient
 from api.mcp.tool import Document, Tool, ToolArguments
 
-ATTEMPTS = 5  # of a delivery, the newest
-DELIVERIES = 10  # of one event; each takes two API calls
+ATTEMPTS = 5  # the newest of a delivery
+DELIVERIES = 10  # of one event; an explanation takes two API calls
 ENDED = frozenset({"DELIVERED", "DRY_RUN"})
 
 
