@@ -245,5 +245,6 @@ def _readable(body: bytes) -> str:
         text = json.dumps(json.loads(body), indent=2, ensure_ascii=False)
     except ValueError:
         text = body.decode("utf-8", "backslashreplace")
+    # Control characters of the body must not reach the terminal.
     text = "".join(c if c == "\n" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
     return text if len(text) <= SHOWN_BODY else text[:SHOWN_BODY] + f" ... ({len(body)} bytes)"

@@ -1,7 +1,7 @@
 """The safe output of untrusted text to a terminal: the text cannot move the cursor or change the
 direction of writing.
 
-Commands print through `say`.
+Commands print through `say`. Only tables and progress displays write directly.
 """
 
 import json

@@ -7,7 +7,8 @@ from http import HTTPStatus
 import httptools
 import trio
 
-# A payload has at most 256 KiB, and the body that a script makes 1 MiB.
+# The largest accepted body, far above any webhook's: a payload has at most 256 KiB, and the body that a
+# script makes 1 MiB.
 MAX_BODY = 32 * 1024 * 1024
 READ_BYTES = 65_536
 

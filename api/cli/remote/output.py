@@ -1,4 +1,4 @@
-"""The output of answers: a table for people, JSON and lines of JSON for programs."""
+"""The output of answers as a table, JSON or lines of JSON. Only answers go to standard output."""
 
 import shutil
 import sys

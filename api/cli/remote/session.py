@@ -158,7 +158,7 @@ def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _session(options: dict[str, Any]) -> Session:
-    """Removes the common options."""
+    """Return the session for the common options, which are removed from `options`."""
     return Session(
         url=options.pop("url"),
         key=_key(options.pop("key"), options.pop("key_file")),
